@@ -1,0 +1,234 @@
+"""What a robot file says, in one form for URDF and MJCF: frozen dataclasses, SI units, radians.
+
+Nothing here is computed: `compile_model` (model.py) turns an Articulation into the arrays the engine works on.
+Every named thing carries the line it came from, so that an error found late still names file and line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]  # (w, x, y, z), unit, child to parent
+
+JointKind = Literal["fixed", "revolute", "continuous", "prismatic", "ball", "free", "planar"]
+GeomKind = Literal["box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "mesh", "heightfield"]
+GeomRole = Literal["visual", "collision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something stands in the input: file name as given, line counted from 1."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning of the reader: the file is accepted, `message` says what was odd and what was done."""
+
+    source: Source
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """A frame in its parent: position [m] and rotation (w, x, y, z)."""
+
+    position: Vector3 = (0.0, 0.0, 0.0)
+    rotation: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass [kg], the centre of mass frame in the link frame, and the inertia about it in that frame's axes [kg m²]."""
+
+    mass: float
+    pose: Pose = Pose()
+    inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6  # xx, xy, xz, yy, yz, zz
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Looks only: kept for the viewer."""
+
+    name: str = ""
+    rgba: tuple[float, float, float, float] | None = None
+    texture: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Geom:
+    """A shape on a link. `size` [m]: box half sizes · sphere (radius,) · cylinder and capsule (radius, half length)
+    · ellipsoid semi-axes · plane half sizes · mesh and heightfield ().
+    """
+
+    name: str
+    kind: GeomKind
+    role: GeomRole
+    size: tuple[float, ...] = ()
+    pose: Pose = Pose()  # in the link frame
+    mesh: Path | None = None  # resolved file, None when it was not found
+    mesh_uri: str = ""  # as written in the file
+    scale: Vector3 = (1.0, 1.0, 1.0)
+    material: Material | None = None
+    friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A rigid body. `inertial` is None where the file gives none."""
+
+    name: str
+    inertial: Inertial | None = None
+    geoms: tuple[Geom, ...] = ()
+    self_collide: bool | None = None
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Connects `parent` to `child`. Per-dof figures are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
+
+    `pose` is the joint frame (= the child frame at zero displacement) in the parent frame; `axis` is a unit vector in
+    the joint frame (for planar: the plane's normal). A child may have several joints, applied in order (MJCF bodies).
+    """
+
+    name: str
+    kind: JointKind
+    parent: str  # link name, or "world"
+    child: str
+    pose: Pose = Pose()
+    axis: Vector3 = (0.0, 0.0, 1.0)
+    lower: float | None = None  # position limits; None: unlimited on that side
+    upper: float | None = None
+    effort: float | None = None  # bounds drives and controllers; None: unlimited
+    velocity: float | None = None  # enforced on request only
+    damping: float = 0.0
+    friction: float = 0.0  # constant Coulomb friction
+    friction_coefficient: float = 0.0  # PhysX form: times the load in the joint
+    stiffness: float = 0.0  # spring towards spring_reference
+    spring_reference: float = 0.0
+    reference: float = 0.0  # MJCF ref: the coordinate's value in the pose of the file
+    armature: float = 0.0  # rotor inertia added to the dof's diagonal [kg m² or kg]
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """One joint's coordinate as a polynomial of another's: y = c0 + c1 x + c2 x² + c3 x³ + c4 x⁴ (constant: no leader).
+
+    URDF mimic: (offset, multiplier). MJCF joint equality: expanded about zero by its reader. `frequency` [Hz] and
+    `damping_ratio` make it compliant (seed 000, eq. 24-29); None: hard, eliminated exactly.
+    """
+
+    follower: str
+    leader: str | None
+    coefficients: tuple[float, ...]
+    frequency: float | None = None
+    damping_ratio: float | None = None
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames."""
+
+    name: str
+    kind: Literal["connect", "weld"]
+    link_a: str
+    link_b: str
+    frame_a: Pose = Pose()
+    frame_b: Pose = Pose()
+    active: bool = True
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Tendon:
+    """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites."""
+
+    name: str
+    kind: Literal["fixed", "spatial"]
+    path: tuple[tuple[str, float], ...]  # (joint, coefficient) or (site, 0)
+    lower: float | None = None
+    upper: float | None = None
+    stiffness: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators."""
+
+    name: str
+    target: str  # joint, tendon, site or body
+    gear: tuple[float, ...] = (1.0,)
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A named frame on a link."""
+
+    name: str
+    link: str
+    pose: Pose = Pose()
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """A named state to start from; coordinates in the model's order."""
+
+    name: str
+    qpos: tuple[float, ...] = ()
+    qvel: tuple[float, ...] = ()
+    control: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """Simulation options a file sets; None: artsim's default."""
+
+    timestep: float | None = None  # [s]
+    gravity: Vector3 | None = None  # [m/s²]
+    integrator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Articulation:
+    """A robot, or a scene of several: links in file order, the joints that make them a forest, and all that acts on it."""
+
+    name: str
+    format: Literal["urdf", "mjcf"]
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    couplings: tuple[Coupling, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    sites: tuple[Site, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    options: FileOptions = FileOptions()
+    notes: tuple[Note, ...] = ()
+    text: str = field(default="", repr=False)  # the expanded source, stored in every output
+    path: str = ""  # as the user gave it
+    base: Literal["fixed", "floating"] = "fixed"
+
+    @property
+    def source(self) -> Source:
+        return Source(self.path)

@@ -1,0 +1,73 @@
+"""The errors a user can meet. Each is one clear line and an exit code; the command line turns it into just that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class ArtsimError(Exception):
+    """Base of every error artsim raises on purpose: `str(error)` is the one line a user reads."""
+
+    exit_code = 70
+
+
+class UsageError(ArtsimError):
+    """An option or argument is wrong (unknown joint, wrong length, contradictory options)."""
+
+    exit_code = 2
+
+
+class StoppedError(ArtsimError):
+    """The computation stopped early: a non-finite state, or rows that failed."""
+
+    exit_code = 3
+
+
+class ModelError(ArtsimError):
+    """The input file is wrong; the message starts with `file:line:`."""
+
+    exit_code = 65
+
+
+class MissingInputError(ArtsimError):
+    """An input file is missing or unreadable."""
+
+    exit_code = 66
+
+
+class OutOfMemoryError(ArtsimError):
+    """The estimate of what a job needs exceeds what the machine has."""
+
+    exit_code = 71
+
+
+class OutputError(ArtsimError):
+    """An output file cannot be created."""
+
+    exit_code = 73
+
+
+class StorageError(ArtsimError):
+    """Writing failed half-way: disk full, I/O error."""
+
+    exit_code = 74
+
+
+class BusyError(ArtsimError):
+    """The output is in use by another process."""
+
+    exit_code = 75
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` for the known name nearest to `name`, else `; known: a, b, …` (at most eight), else ''."""
+    import difflib  # costs 5 ms, needed on the error path only
+
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    if not names:
+        return ""
+    more = ", …" if len(names) > 8 else ""
+    return f"; known: {', '.join(names[:8])}{more}"

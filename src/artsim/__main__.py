@@ -1,0 +1,3 @@
+from artsim.cli.main import main
+
+main()
