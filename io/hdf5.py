@@ -1,0 +1,108 @@
+"""Making HDF5 files quickly: datasets, labels and attributes through h5py's low-level interface.
+
+The high-level interface takes 3 times as long to lay out a run file (measured: 19 ms against 6), and a whole
+`artsim run` has 300. Importing this module imports h5py (35 ms): import it only where a file is really opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from h5py import h5a, h5d, h5ds, h5g, h5p, h5s, h5t
+
+Array = npt.NDArray[Any]
+
+_TEXT = h5py.string_dtype("utf-8")
+_TEXT_TYPE = h5t.py_create(_TEXT, logical=True)
+_SCALAR = h5s.create(h5s.SCALAR)
+_TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "i8", "i4", "i1")}
+
+
+def set_text(where: Any, name: str, value: str) -> None:
+    """Write a variable-length UTF-8 attribute on a low-level object id."""
+    attribute = h5a.create(where, name.encode(), _TEXT_TYPE, _SCALAR)
+    attribute.write(np.array(value, dtype=_TEXT), _TEXT_TYPE)
+
+
+def set_number(where: Any, name: str, value: float) -> None:
+    """Write a scalar int64 or float64 attribute."""
+    kind = _TYPES["i8" if isinstance(value, int) else "f8"]
+    h5a.create(where, name.encode(), kind, _SCALAR).write(np.array(value, dtype="i8" if kind == _TYPES["i8"] else "f8"))
+
+
+def set_attributes(where: Any, values: Mapping[str, str | int | float]) -> None:
+    for name, value in values.items():
+        if isinstance(value, str):
+            set_text(where, name, value)
+        else:
+            set_number(where, name, value)
+
+
+class Group:
+    """One group being laid out, with its own dimension scales (netCDF readers cannot use another group's)."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        self.id = h5g.create(file, name.encode())
+        self._scales: dict[str, Any] = {}
+
+    def fixed(self, name: str, values: Array, dims: Sequence[str], attributes: Mapping[str, str]) -> Any:
+        """A dataset of known size, written now."""
+        text = values.dtype == object
+        kind = _TEXT_TYPE if text else _TYPES[values.dtype.str[1:]]
+        space = h5s.create_simple(values.shape) if values.ndim else _SCALAR
+        dataset = h5d.create(self.id, name.encode(), kind, space)
+        if values.size:
+            whole = np.array(values, dtype=_TEXT) if text else np.ascontiguousarray(values)
+            dataset.write(h5s.ALL, h5s.ALL, whole, kind)
+        self._finish(dataset, name, dims, attributes)
+        return dataset
+
+    def growing(
+        self,
+        name: str,
+        dtype: str,
+        row: Sequence[int],
+        rows_per_chunk: int,
+        dims: Sequence[str],
+        attributes: Mapping[str, str],
+        gzip: bool = False,
+    ) -> Any:
+        """An empty dataset that grows along its first dimension; `row` is the shape of one row."""
+        plist = h5p.create(h5p.DATASET_CREATE)
+        plist.set_chunk((rows_per_chunk, *(max(1, n) for n in row)))
+        if gzip:
+            plist.set_shuffle()
+            plist.set_deflate(4)
+        space = h5s.create_simple((0, *row), (h5s.UNLIMITED, *row))
+        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist)
+        self._finish(dataset, name, dims, attributes)
+        return dataset
+
+    def _finish(self, dataset: Any, name: str, dims: Sequence[str], attributes: Mapping[str, str]) -> None:
+        set_attributes(dataset, attributes)
+        if list(dims) == [name]:
+            h5ds.set_scale(dataset, name.encode())
+            self._scales[name] = dataset
+            return
+        for index, dim in enumerate(dims):
+            h5ds.attach_scale(dataset, self._scales[dim], index)
+
+
+def append_rows(dataset: Any, start: int, values: Array) -> None:
+    """Extend `dataset` to start + len(values) rows and write them; float64 or integer, C order."""
+    dataset.set_extent((start + values.shape[0], *values.shape[1:]))
+    if values.size == 0:
+        return
+    place = dataset.get_space()
+    place.select_hyperslab((start,) + (0,) * (values.ndim - 1), values.shape)
+    dataset.write(h5s.create_simple(values.shape), place, values, _TYPES[values.dtype.str[1:]])
+
+
+def write_whole(dataset: Any, values: Array) -> None:
+    """Overwrite a dataset of fixed size."""
+    if values.size:
+        dataset.write(h5s.ALL, h5s.ALL, values, _TYPES[values.dtype.str[1:]])

@@ -1,0 +1,577 @@
+"""Writes a run into an HDF5 file, in blocks, so that a reader can follow and a killed run can be read.
+
+Order of things: everything is created (the final state's place too), then SWMR starts, then blocks of rows are
+appended, and `n_valid` is raised only after a block's rows reached the operating system. Memory does not grow with
+the number of steps.
+
+When HDF5 itself fails to write (disk full, I/O error) its state cannot be repaired, and HDF5 2.0 crashes while
+the interpreter exits (SIGBUS or SIGSEGV: tried). `write` therefore checks the free space before HDF5 does, and closes
+the file properly; only when a write fails nevertheless is `broken` set, and a guard leaves the process by
+`os._exit(74)` after Python's own exit handlers, with stdout and stderr flushed. A command line should not wait
+for that: print the StorageError's line, flush, and call `os._exit(error.exit_code)`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import os
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io import schema
+from artsim.io.controls import Controls
+from artsim.io.schema import Labels, Variable
+from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
+
+if TYPE_CHECKING:
+    from artsim.io.hdf5 import Group
+    from artsim.sim.description import Articulation
+
+Array = npt.NDArray[Any]
+
+CHUNK_BYTES = 1 << 20
+_MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
+_LABELS_WITHOUT_ROBOT = {name: labels for name, labels in schema.FIXED_LABELS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MeshRecord:
+    """One use of a mesh file: link, the URI as written, the file it resolved to ("" when not found)."""
+
+    link: str
+    uri: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """The robot as a run file keeps it. Sequences are per link or per joint; limits are ±inf where there are none."""
+
+    text: str
+    format: str
+    name: str
+    path: str
+    sha256: str
+    links: tuple[str, ...]
+    link_parents: tuple[str, ...]  # "" for a root
+    link_masses: tuple[float, ...]  # [kg]
+    joints: tuple[str, ...] = ()
+    joint_types: tuple[str, ...] = ()
+    joint_parents: tuple[str, ...] = ()
+    joint_children: tuple[str, ...] = ()
+    joint_lower: tuple[float, ...] = ()  # [rad or m]
+    joint_upper: tuple[float, ...] = ()
+    joint_effort: tuple[float, ...] = ()  # [N m or N]
+    joint_velocity: tuple[float, ...] = ()  # [rad/s or m/s]
+    meshes: tuple[MeshRecord, ...] = ()
+
+
+def model_record(robot: Articulation) -> ModelRecord:
+    """The record of a robot as its reader described it."""
+    import hashlib
+
+    inf = float("inf")
+    joints = robot.joints
+    parents = {joint.child: joint.parent for joint in joints}
+    return ModelRecord(
+        text=robot.text,
+        format=robot.format,
+        name=robot.name,
+        path=robot.path,
+        sha256=hashlib.sha256(robot.text.encode()).hexdigest(),
+        links=tuple(link.name for link in robot.links),
+        link_parents=tuple(parents.get(link.name, "") for link in robot.links),
+        link_masses=tuple(link.inertial.mass if link.inertial else 0.0 for link in robot.links),
+        joints=tuple(joint.name for joint in joints),
+        joint_types=tuple(joint.kind for joint in joints),
+        joint_parents=tuple(joint.parent for joint in joints),
+        joint_children=tuple(joint.child for joint in joints),
+        joint_lower=tuple(-inf if joint.lower is None else joint.lower for joint in joints),
+        joint_upper=tuple(inf if joint.upper is None else joint.upper for joint in joints),
+        joint_effort=tuple(inf if joint.effort is None else joint.effort for joint in joints),
+        joint_velocity=tuple(inf if joint.velocity is None else joint.velocity for joint in joints),
+        meshes=tuple(
+            MeshRecord(link.name, geom.mesh_uri, str(geom.mesh or ""))
+            for link in robot.links
+            for geom in link.geoms
+            if geom.kind == "mesh"
+        ),
+    )
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Refuse an output that cannot be created, before anything is computed; imports no HDF5, creates nothing.
+
+    Raises OutputError (exit 73: directory, device, exists without `force`, no such folder, not writable) or
+    BusyError (exit 75: another process writes it).
+    """
+    target = Path(path)
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        _check_folder(target)
+        return
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{path}: cannot create: {_reason(error)}") from None
+    if stat.S_ISDIR(mode):
+        raise OutputError(f"{path}: is a directory; give the name of a file to create")
+    if not stat.S_ISREG(mode):
+        raise OutputError(f"{path}: is a device or pipe, not a file; HDF5 needs a file it can seek in")
+    refuse_busy(target)
+    if not force:
+        raise OutputError(f"{path}: exists already; use --force to overwrite it")
+    if not os.access(target, os.W_OK):
+        raise OutputError(f"{path}: cannot overwrite: permission denied")
+
+
+def _check_folder(target: Path) -> None:
+    folder = target.parent
+    if not folder.is_dir():
+        what = "is not a directory" if folder.exists() else "does not exist"
+        raise OutputError(f"{target}: cannot create: folder {str(folder)!r} {what}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{target}: cannot create: folder {str(folder)!r} is not writable")
+
+
+def _reason(error: BaseException) -> str:
+    """The operating system's words where there are any, else the first line of the message."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error).split("\n", 1)[0]
+
+
+def refuse_busy(path: Path) -> None:
+    """Raise BusyError when another process holds a lock on the file (a writer always does)."""
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return  # unreadable: whoever opens it next says why
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BusyError(f"{path}: in use by {_holder(os.fstat(handle))}") from None
+    except OSError:
+        pass  # a file system without locks
+    finally:
+        os.close(handle)
+
+
+def _holder(status: os.stat_result) -> str:
+    """`process 123` from the kernel's lock table, where there is one."""
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        for line in Path("/proc/locks").read_text().splitlines():
+            words = line.split()
+            if len(words) >= 6 and words[5] == device:
+                return f"process {words[4]}"
+    except OSError:
+        pass
+    return "another process"
+
+
+class Recorder:
+    """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
+
+    `labels` name the rows' entries; `variables` are names of schema.RECORDED; `steps_total` the steps the run will
+    take when known (it sizes the chunks); `dt` [s] the time step; row k is the state before step k * every.
+    `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
+    `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
+    `force` overwrites a file. `compress="gzip"` for half the size at a tenth of the speed.
+
+    Raises OutputError (73), BusyError (75), StorageError (74), UsageError for an unknown variable.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        labels: Labels,
+        dt: float,
+        model: ModelRecord,
+        controls: Controls,
+        provenance: Mapping[str, str | int | float],
+        variables: Sequence[str] = schema.DEFAULT_RECORDED,
+        steps_total: int | None = None,
+        every: int = 1,
+        compress: Literal["gzip"] | None = None,
+        force: bool = False,
+    ) -> None:
+        self.path = Path(path)
+        self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
+        self._rows_total = None if steps_total is None else -(-steps_total // every)
+        self._variables = _known(variables)
+        self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
+        self._datasets: dict[str, Any] = {}
+        self._rows = self._control_rows = 0
+        self._broken = self._closed = False
+        check_output(path, force=force)
+        self._check_space(0, len(model.text) * 2)
+        self._create(force, model, controls, provenance)
+
+    # what a caller asks
+
+    @property
+    def rows(self) -> int:
+        """Rows written so far."""
+        return self._rows
+
+    @property
+    def broken(self) -> bool:
+        """True when HDF5 failed to write: leave the process by os._exit."""
+        return self._broken
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per chunk: blocks of this many are written fastest, each chunk once. At most 1 MB per variable."""
+        widest = max([8, *(8 * _size(shape) for shape in self._shapes.values())])
+        rows = max(1, CHUNK_BYTES // widest)
+        return rows if self._rows_total is None else max(1, min(rows, self._rows_total))
+
+    @property
+    def bytes_needed(self) -> int | None:
+        """Bytes the whole run takes uncompressed; None when its length is not known."""
+        if self._rows_total is None:
+            return None
+        return self._rows_total * self._row_bytes + _MARGIN_BYTES
+
+    @property
+    def _row_bytes(self) -> int:
+        return 8 + sum(8 * _size(shape) for shape in self._shapes.values())
+
+    # writing
+
+    def write(self, block: Mapping[str, Array], controls: Controls | None = None) -> None:
+        """Append n rows of every variable: `block[name]` has shape (n, …) as the table says.
+
+        `controls`: the inputs that began to act within this block, when they were not known in advance.
+        Raises StorageError; the rows written before it stay readable.
+        """
+        rows, values = self._checked(block)
+        self._check_space(rows, 0)
+        with _Guard(self):
+            for name, array in values.items():
+                self._append(f"trajectory/{name}", self._rows, array)
+            steps = np.arange(self._rows, self._rows + rows, dtype=np.int64) * self._every
+            self._append("trajectory/time", self._rows, steps * self._dt)
+            if controls is not None:
+                self._append_controls(controls)
+            self._file.flush()
+            self._rows += rows
+            self._set("trajectory/n_valid", self._rows)
+            self._file.flush()
+
+    def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
+        """Store the state after the last step (`qpos`, `qvel`, `step`, `time`), then the status; idempotent.
+
+        Raises StorageError.
+        """
+        if self._closed or self._broken:
+            return
+        with _Guard(self):
+            for name, value in (final or {}).items():
+                self._set(f"final/{name}", value)
+            self._file.flush()
+            self._set("trajectory/status", status)
+            self._file.close()
+        self._closed = True
+        self._unlock()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(schema.COMPLETE if kind is None else schema.INTERRUPTED)
+
+    # inside
+
+    def _create(
+        self, force: bool, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]
+    ) -> None:
+        import h5py
+
+        existed = self.path.exists()
+        try:
+            self._file = h5py.File(self.path, "w" if force else "x", libver=("v110", "v110"))
+        except BlockingIOError:
+            refuse_busy(self.path)
+            raise BusyError(f"{self.path}: in use by another process") from None
+        except (OSError, ValueError) as error:
+            raise OutputError(f"{self.path}: cannot create: {_reason(error)}") from None
+        try:
+            with _Guard(self):
+                self._lay_out(model, controls, provenance)
+                self._file.swmr_mode = True
+            self._lock()
+        except BaseException:
+            if not self._broken:
+                self._file.close()
+            if not existed:
+                self.path.unlink(missing_ok=True)
+            raise
+
+    def _lay_out(self, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]) -> None:
+        from artsim.io import hdf5
+
+        root = self._file.id
+        created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        command = str(provenance.get("command", "artsim"))
+        hdf5.set_attributes(
+            root,
+            {
+                "Conventions": schema.CONVENTIONS,
+                "artsim_schema": schema.SCHEMA_VERSION,
+                "title": f"artsim run of {model.name}",
+                "history": f"{created} {command}",
+                "created": created,
+            },
+        )
+        self._lay_out_trajectory(hdf5.Group(root, "trajectory"))
+        self._lay_out_controls(hdf5.Group(root, "controls"), controls)
+        self._lay_out_final(hdf5.Group(root, "final"))
+        self._lay_out_model(hdf5.Group(root, "model"), model)
+        hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
+
+    def _lay_out_trajectory(self, group: Group) -> None:
+        extra = ("independent_dof",)
+        names = ("time", *self._variables)
+        self._scales(group, "trajectory", names, self.block_rows, extra)
+        for name in self._variables:
+            self._grow(group, f"trajectory/{name}", self._shapes[name], self.block_rows)
+        self._fixed(group, "trajectory/n_valid", np.int64(0))
+        self._fixed(group, "trajectory/status", np.int8(schema.RUNNING))
+
+    def _lay_out_controls(self, group: Group, controls: Controls) -> None:
+        rows = max(1, min(CHUNK_BYTES // (8 * max(1, len(self._labels.dof))), controls.rows or self.block_rows))
+        self._scales(group, "controls", ("time", *schema.CONTROL_VALUES), rows)
+        self._grow(group, "controls/start_step", (), rows)
+        for name in schema.CONTROL_VALUES:
+            self._grow(group, f"controls/{name}", (len(self._labels.dof),), rows)
+        self._fixed(group, "controls/n_valid", np.int64(0))
+        self._append_controls(controls)
+
+    def _lay_out_final(self, group: Group) -> None:
+        self._scales(group, "final", ("qpos", "qvel"), 1)
+        for name, size in (("qpos", len(self._labels.coord)), ("qvel", len(self._labels.dof))):
+            self._fixed(group, f"final/{name}", np.full(size, np.nan))
+        self._fixed(group, "final/step", np.int64(0))
+        self._fixed(group, "final/time", np.float64(np.nan))
+
+    def _lay_out_model(self, group: Group, model: ModelRecord) -> None:
+        from artsim.io import hdf5
+
+        facts = {"name": model.name, "format": model.format, "path": model.path, "sha256": model.sha256}
+        hdf5.set_attributes(group.id, facts)
+        for dim, values in (("link", model.links), ("joint", model.joints)):
+            group.fixed(dim, _texts(values), [dim], {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning})
+        # a dimension without labels: netCDF knows it by this name attribute
+        if model.meshes:
+            group.fixed("mesh", np.arange(len(model.meshes)), ["mesh"], {"units": "1", "long_name": "mesh number"})
+            for field in ("uri", "path", "link"):
+                self._fixed(group, f"model/mesh_{field}", _texts([getattr(mesh, field) for mesh in model.meshes]))
+        self._fixed(group, "model/source", np.array(model.text, dtype=object))
+        self._fixed(group, "model/link_parent", _texts(model.link_parents))
+        self._fixed(group, "model/link_mass", np.array(model.link_masses, dtype=np.float64))
+        for field in ("type", "parent", "child"):
+            attribute = {"type": "joint_types", "parent": "joint_parents", "child": "joint_children"}[field]
+            self._fixed(group, f"model/joint_{field}", _texts(getattr(model, attribute)))
+        for field in ("lower", "upper", "effort", "velocity"):
+            values = np.array(getattr(model, f"joint_{field}"), dtype=np.float64)
+            self._fixed(group, f"model/joint_{field}", values)
+
+    def _scales(self, group: Group, where: str, names: Sequence[str], rows: int, extra: Sequence[str] = ()) -> None:
+        """The dimension scales that the variables `names` of a group need, and the units along them."""
+        needed = dict.fromkeys(dim for name in names for dim in schema.TABLE[f"{where}/{name}"].dims)
+        if "time" in needed:
+            self._grow(group, f"{where}/time", (), rows)
+        for dim in (*(dim for dim in needed if dim != "time"), *extra):
+            attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
+            group.fixed(dim, _texts(_labels_of(dim, self._labels)), [dim], attributes)
+        for name, values in schema.entry_units(self._labels).items():
+            if f"{where}/{name}" in schema.TABLE and schema.LABELS_OF_ENTRIES[name][0] in needed:
+                self._fixed(group, f"{where}/{name}", _texts(values))
+
+    def _grow(self, group: Group, path: str, row: tuple[int, ...], rows: int) -> None:
+        variable = schema.TABLE[path]
+        name = path.rpartition("/")[2]
+        attributes = self._attributes(path)
+        self._datasets[path] = group.growing(name, variable.dtype, row, rows, variable.dims, attributes, self._gzip)
+
+    def _fixed(self, group: Group, path: str, values: Any) -> None:
+        name = path.rpartition("/")[2]
+        dims = schema.TABLE[path].dims
+        self._datasets[path] = group.fixed(name, np.asarray(values), dims, self._attributes(path))
+
+    def _attributes(self, path: str) -> dict[str, str]:
+        """units, long_name, and the coordinate variables that belong to the variable (CF `coordinates`)."""
+        variable = schema.TABLE[path]
+        where, _, name = path.rpartition("/")
+        units = schema.unit_of(variable, schema.entry_units(self._labels))
+        attributes = {"units": units, "long_name": variable.meaning}
+        beside = [
+            entry
+            for entry, dims in schema.LABELS_OF_ENTRIES.items()
+            if dims[0] in variable.dims and f"{where}/{entry}" in schema.TABLE
+        ]
+        if beside and name not in schema.LABELS_OF_ENTRIES:
+            attributes["coordinates"] = " ".join(beside)
+        return attributes
+
+    def _checked(self, block: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
+        """The block's arrays in the file's type and order, and its number of rows."""
+        if set(block) != set(self._variables):
+            odd = sorted(set(block) ^ set(self._variables))
+            raise UsageError(f"{self.path}: a block must hold exactly the recorded variables; differing: {odd}")
+        rows = len(next(iter(block.values()))) if block else 0
+        values = {}
+        for name in self._variables:
+            dtype = schema.TABLE[f"trajectory/{name}"].dtype
+            values[name] = np.ascontiguousarray(block[name], dtype=dtype)
+            want = (rows, *self._shapes[name])
+            if values[name].shape != want:
+                raise UsageError(f"{self.path}: {name} has shape {values[name].shape}, want {want}")
+        return rows, values
+
+    def _append(self, path: str, start: int, values: Array) -> None:
+        from artsim.io.hdf5 import append_rows
+
+        append_rows(self._datasets[path], start, values)
+
+    def _append_controls(self, controls: Controls) -> None:
+        if controls.rows == 0:
+            return
+        start = self._control_rows
+        self._append("controls/start_step", start, controls.start_step)
+        self._append("controls/time", start, controls.start_step * self._dt)
+        for name in schema.CONTROL_VALUES:
+            self._append(f"controls/{name}", start, getattr(controls, name))
+        self._control_rows += controls.rows
+        self._set("controls/n_valid", self._control_rows)
+
+    def _set(self, path: str, value: Any) -> None:
+        from artsim.io.hdf5 import write_whole
+
+        write_whole(self._datasets[path], np.ascontiguousarray(value, dtype=schema.TABLE[path].dtype))
+
+    def _check_space(self, rows: int, more: int) -> None:
+        """Raise StorageError, with the file closed properly, when the next block cannot fit on the disk."""
+        chunk = self.block_rows
+        chunks = -(-(self._rows + rows) // chunk) - -(-self._rows // chunk)
+        need = chunks * chunk * self._row_bytes + more + _MARGIN_BYTES
+        free = _room(self.path)
+        if free >= need:
+            return
+        error = self._storage_error(f"no space left ({free} bytes free)")
+        if self._rows or self._datasets:
+            self.close(schema.INTERRUPTED)
+        raise error
+
+    def _storage_error(self, reason: str) -> StorageError:
+        total = "" if self._rows_total is None else f" of {self._rows_total}"
+        needed = "" if self.bytes_needed is None else f"; the run needs {self.bytes_needed} bytes"
+        return StorageError(f"{self.path}: writing stopped after {self._rows}{total} rows: {reason}{needed}")
+
+    def _fail(self, error: BaseException) -> StorageError:
+        """HDF5 failed: keep its file from being closed by anyone, and say what happened."""
+        self._broken = True
+        _ABANDONED.append(self._file)
+        if len(_ABANDONED) == 1:
+            atexit.register(_leave)
+        return self._storage_error(_reason(error))
+
+    def _lock(self) -> None:
+        """HDF5 drops its lock when SWMR starts; a shared one of our own lets readers in and keeps writers out."""
+        import fcntl
+
+        self._lock_handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._lock_handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            pass  # a file system without locks
+
+    def _unlock(self) -> None:
+        os.close(self._lock_handle)
+
+
+class _Guard:
+    """Turns an OSError or RuntimeError of HDF5 inside the block into StorageError, and marks the recorder broken."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError | RuntimeError) and not isinstance(error, ArtsimError):
+            raise self._recorder._fail(error) from None
+
+
+_ABANDONED: list[Any] = []
+
+
+def _leave() -> None:
+    """HDF5's own exit handler would crash on a file it failed to write: leave before it runs."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(StorageError.exit_code)
+
+
+def _known(variables: Sequence[str]) -> tuple[str, ...]:
+    """The variables in the table's order. Raises UsageError for an unknown one."""
+    for name in variables:
+        if name not in schema.RECORDED:
+            raise UsageError(f"cannot record {name!r}{nearest(name, schema.RECORDED)}")
+    return tuple(name for name in schema.RECORDED if name in variables)
+
+
+def _row_shape(variable: Variable, labels: Labels) -> tuple[int, ...]:
+    return tuple(len(_labels_of(dim, labels)) for dim in variable.dims[1:])
+
+
+def _labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
+    if dim in schema.FIXED_LABELS:
+        return schema.FIXED_LABELS[dim]
+    values: tuple[str, ...] = getattr(labels, "dof" if dim == "dof2" else dim)
+    return values
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size
+
+
+def _texts(values: Sequence[str]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _room(path: Path) -> int:
+    """Bytes that can still be written there: free space, and what the process's file size limit leaves."""
+    import resource
+
+    try:
+        disk = os.statvfs(path if path.exists() else path.parent)
+        size = path.stat().st_size if path.exists() else 0
+    except OSError:
+        return sys.maxsize  # not to be known: the write itself will tell
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    left = sys.maxsize if limit == resource.RLIM_INFINITY else limit - size
+    return min(disk.f_bavail * disk.f_frsize, left)
