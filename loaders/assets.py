@@ -1,0 +1,237 @@
+"""Where a mesh name of a robot file leads, and whether it may be read.
+
+A robot file comes from a stranger, so a name in it opens nothing outside the allowed roots: the model's folder, its
+package root, every package given, and --mesh-root, each after symbolic links. Nothing is opened here at all: path, type
+and extension are judged, the content is read by who needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
+MAX_WALK = 8  # how many folders above the model are looked at for package.xml
+SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
+
+
+class AssetRefusedError(Exception):
+    """The name leads where it must not: outside the roots, the net, a pipe, an unknown format. The text says why."""
+
+
+class AssetMissingError(Exception):
+    """Nothing is there. The text says what was tried; `package` names a package that was not found."""
+
+    def __init__(self, message: str, package: str = "") -> None:
+        super().__init__(message)
+        self.package = package
+
+
+@dataclass(slots=True)
+class Assets:
+    """Resolves mesh names of one model. `folder` is the model's own, None for a model that is not in a file."""
+
+    folder: Path | None
+    packages: Mapping[str, Path] = field(default_factory=dict)
+    mesh_root: Path | None = None
+    mesh_dir: str = ""  # of the <mujoco> extension, relative to the model
+    strip_path: bool = False  # of the <mujoco> extension: only the file's name counts
+    found_packages: dict[str, Path | None] = field(default_factory=dict)
+    base_roots: list[Path] | None = None
+
+    def resolve(self, uri: str) -> Path:
+        """The real path of an existing, regular, permitted mesh file. Raises AssetRefusedError or AssetMissingError."""
+        name = uri.strip().replace("\\", "/")
+        if not name or "\0" in name:
+            raise AssetRefusedError("the file name is empty")
+        tried: list[Path] = []
+        refused: AssetRefusedError | None = None
+        for candidate, root in self.candidates(name):
+            try:
+                return self.permit(candidate, root)
+            except FileNotFoundError:
+                tried.append(candidate)
+            except AssetRefusedError as error:
+                if not tried:  # what the name itself says; the places after it are our own guesses
+                    refused = refused or error
+        if refused:
+            raise refused
+        if not tried:
+            raise AssetMissingError("the model is not in a file; give --mesh-root or --package NAME=DIR")
+        raise AssetMissingError(f"not found; tried {', '.join(map(repr, map(str, tried)))}")
+
+    def candidates(self, name: str) -> Iterator[tuple[Path, Path | None]]:
+        """Paths a name may mean, best first, each with the package root it must stay in (None: any allowed root)."""
+        scheme = SCHEME.match(name)
+        kind = scheme[1].lower() if scheme else ""
+        if kind in ("package", "model"):
+            yield from self.package_candidates(name[len(kind) + 3 :], kind)
+        elif kind == "file":
+            path = unquote(name[len("file://") :])
+            yield from ((path_, None) for path_ in self.plain_candidates(path))
+        elif kind:
+            raise AssetRefusedError(f"{kind}:// is not read; meshes are files on this machine")
+        else:
+            yield from ((path_, None) for path_ in self.plain_candidates(name))
+
+    def package_candidates(self, rest: str, kind: str) -> Iterator[tuple[Path, Path | None]]:
+        """package://NAME/PATH below the package's root; PATH must not leave it."""
+        package, _, inner = rest.partition("/")
+        if package in ("", ".", "..") or escapes(inner):
+            raise AssetRefusedError("it leaves its package, outside the allowed roots")
+        root = self.package_root(package)
+        if root is not None:
+            yield root / inner, root
+        if self.mesh_root is not None:
+            yield self.mesh_root / inner, self.mesh_root
+            yield self.mesh_root / package / inner, self.mesh_root
+        yield from ((path, None) for path in self.mujoco_candidates(inner))
+        if root is None:
+            raise AssetMissingError(
+                f"package {package!r} not found; give --package {package}=DIR or set ROS_PACKAGE_PATH", package
+            )
+
+    def plain_candidates(self, name: str) -> Iterator[Path]:
+        """A relative or absolute path."""
+        if name.startswith("/"):
+            yield Path(name)
+            return
+        if self.folder is not None:
+            yield self.folder / name
+        if self.mesh_root is not None:
+            yield self.mesh_root / name
+        yield from self.mujoco_candidates(name)
+
+    def mujoco_candidates(self, name: str) -> Iterator[Path]:
+        """Where MuJoCo would look: meshdir, with the path stripped if strippath says so."""
+        if self.folder is not None and (self.mesh_dir or self.strip_path):
+            folder = self.folder / self.mesh_dir
+            yield folder / PurePosixPath(name).name
+            if not self.strip_path:
+                yield folder / name
+
+    def permit(self, candidate: Path, root: Path | None) -> Path:
+        """The real path, if it lies below an allowed root and is a regular file of a known format."""
+        real = Path(os.path.realpath(candidate))
+        roots = [*self.roots(), *([root] if root else [])]
+        if not any(is_below(real, allowed) for allowed in roots):
+            raise AssetRefusedError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
+        try:
+            mode = real.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            check_extension(real)
+            raise FileNotFoundError from None
+        except OSError as error:
+            raise AssetRefusedError(f"{str(real)!r}: {error.strerror}") from None
+        if not stat.S_ISREG(mode):
+            raise AssetRefusedError(f"{str(real)!r} is not a regular file")
+        check_extension(real)
+        return real
+
+    def roots(self) -> list[Path]:
+        """The allowed roots, real paths."""
+        if self.base_roots is None:
+            given = [*self.packages.values(), *([self.mesh_root] if self.mesh_root else [])]
+            if self.folder is not None:
+                given += [self.folder, model_root(self.folder)]
+            self.base_roots = [Path(os.path.realpath(path)) for path in given]
+        return self.base_roots
+
+    def package_root(self, name: str) -> Path | None:
+        """The folder of a package, looked up once."""
+        if name not in self.found_packages:
+            self.found_packages[name] = next((p for p in self.package_places(name) if p.is_dir()), None)
+        root = self.found_packages[name]
+        return Path(os.path.realpath(root)) if root else None
+
+    def package_places(self, name: str) -> Iterator[Path]:
+        """Where a package may be: as given, above the model, in ROS 1's and ROS 2's paths."""
+        if name in self.packages:
+            yield self.packages[name]
+            return
+        if self.folder is not None:
+            yield from places_above(Path(os.path.abspath(self.folder)), name)  # noqa: PTH100 (links are kept on purpose)
+        for prefix in search_path("AMENT_PREFIX_PATH"):
+            yield prefix / "share" / name
+        for root in search_path("ROS_PACKAGE_PATH"):
+            if root.name == name:
+                yield root
+            yield from (path for path in (root / name, *root.glob(f"*/{glob_literal(name)}")) if is_package(path))
+            yield root / name
+
+
+def places_above(folder: Path, name: str) -> Iterator[Path]:
+    """Package folders that the model itself lies in or that are neighbours in its workspace (those need a package.xml).
+
+    Top-level folders never count: a file must not declare /etc or /home to be its package.
+    """
+    for above in walk_up(folder):
+        if above.name == name or package_name(above) == name:
+            yield above
+        if is_package(above / name):
+            yield above / name
+
+
+def walk_up(folder: Path) -> Iterator[Path]:
+    """The folder and those above it, not as far as the top-level ones."""
+    for above in (folder, *folder.parents)[:MAX_WALK]:
+        if len(above.parts) > 2:
+            yield above
+
+
+def model_root(folder: Path) -> Path:
+    """The package root of a model in `folder`: the nearest package.xml, else one folder up (`urdf/` beside `meshes/`)."""
+    absolute = Path(os.path.abspath(folder))  # noqa: PTH100 (links are kept on purpose)
+    for above in walk_up(absolute):
+        if is_package(above):
+            return above
+    parent = absolute.parent
+    safe = len(parent.parts) > 2 and parent != Path.home()
+    return parent if safe else absolute
+
+
+def is_package(folder: Path) -> bool:
+    """Whether the folder holds a package.xml."""
+    return (folder / "package.xml").is_file()
+
+
+def package_name(folder: Path) -> str:
+    """The <name> in the folder's package.xml, '' without one; looked for in the first 64 kB, as text."""
+    try:
+        with (folder / "package.xml").open("rb") as stream:
+            found = re.search(rb"<name>\s*([\w.-]+)\s*</name>", stream.read(65536))
+    except OSError:
+        return ""
+    return found[1].decode() if found else ""
+
+
+def search_path(variable: str) -> list[Path]:
+    """The folders an environment variable lists."""
+    return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]
+
+
+def glob_literal(name: str) -> str:
+    """A name for glob that matches only itself."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def escapes(path: str) -> bool:
+    """Whether a relative path climbs above its start."""
+    return path.startswith("/") or os.path.normpath(path).split("/")[0] == ".."
+
+
+def is_below(path: Path, root: Path) -> bool:
+    """Whether a real path is the root or lies in it."""
+    return path.is_relative_to(root)
+
+
+def check_extension(path: Path) -> None:
+    """Refuse a format that is not on the list: unknown ones may be archives, scripts or pipes."""
+    if path.suffix.lower() not in EXTENSIONS:
+        known = " ".join(sorted(extension[1:] for extension in EXTENSIONS))
+        raise AssetRefusedError(f"format {path.suffix!r} of {path.name!r} is not read; formats: {known}")

@@ -1,0 +1,200 @@
+"""Typed reading of XML elements: numbers, names, children, with errors and warnings that say file and line.
+
+`Reading` is what travels through a reader: the file's name, the options, the notes so far. Names taken from a file are
+always printed with repr, which escapes control characters.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from lxml import etree
+
+from artsim.loaders.assets import Assets
+from artsim.sim.description import Note, Pose, Quaternion, Source, Vector3
+from artsim.sim.errors import ModelError
+
+Element = etree._Element
+NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+@dataclass(slots=True)
+class Reading:
+    """One file being read: options, and the warnings collected on the way."""
+
+    file: str
+    assets: Assets | None = None  # None: meshes are not looked for
+    strict: bool = False
+    balance_inertia: bool = False
+    notes: list[Note] = field(default_factory=list)
+    said: set[str] = field(default_factory=set)
+
+    def at(self, element: Element) -> Source:
+        """Where the element stands."""
+        return Source(self.file, element.sourceline or 0)
+
+    def note(self, element: Element, message: str, *, guess: bool = False, once: str = "") -> None:
+        """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
+        if guess and self.strict:
+            self.refuse(element, f"{message} (--strict)")
+        if once and once in self.said:
+            return
+        self.said.add(once)
+        self.notes.append(Note(self.at(element), message))
+
+    def refuse(self, element: Element | Source, message: str) -> NoReturn:
+        """Raise the one line that a user reads."""
+        raise ModelError(f"{element if isinstance(element, Source) else self.at(element)}: {message}")
+
+
+def tag(element: Element) -> str:
+    """The tag as written: a default namespace is dropped, a prefix is kept (`drake:capsule`)."""
+    name = str(element.tag)
+    if not name.startswith("{"):
+        return name
+    local = name.rpartition("}")[2]
+    return f"{element.prefix}:{local}" if element.prefix else local
+
+
+def children(element: Element, name: str) -> Iterator[Element]:
+    """The element's children of that tag, in file order."""
+    return (child for child in element if tag(child) == name)
+
+
+def child(reading: Reading, element: Element, name: str) -> Element | None:
+    """The one child of that tag; of several the first counts, with a warning."""
+    found = list(children(element, name))
+    if len(found) > 1:
+        reading.note(found[1], f"{describe(element)}: {len(found)} <{name}> elements; the first counts")
+    return found[0] if found else None
+
+
+def describe(element: Element) -> str:
+    """How messages call an element: `link 'arm'`, or `<origin> of joint 'elbow'` for what has no name itself."""
+    parts: list[str] = []
+    node: Element | None = element
+    while node is not None and node.getparent() is not None:
+        name = node.get("name")
+        if name is not None and tag(node) in ("link", "joint", "transmission", "material"):
+            parts.append(f"{tag(node)} {name!r}")
+            break
+        parts.append(f"<{tag(node)}>")
+        node = node.getparent()
+    return " of ".join(parts) or f"<{tag(element)}>"
+
+
+def required(reading: Reading, element: Element, attribute: str) -> str:
+    """An attribute that must be there."""
+    value = element.get(attribute)
+    if value is None:
+        reading.refuse(element, f"{describe(element)} has no {attribute!r} attribute")
+    return value
+
+
+def named(reading: Reading, element: Element) -> str:
+    """The element's name, which must be there and not be empty."""
+    name = element.get("name")
+    if name is None:
+        reading.refuse(element, f"<{tag(element)}> has no name")
+    if not name.strip():
+        reading.refuse(element, f"<{tag(element)}> has an empty name")
+    return name
+
+
+def parse_number(text: str) -> float:
+    """A finite number, the whole text, whatever the locale. Raises ValueError that says what is wrong."""
+    text = text.strip()
+    if NUMBER.fullmatch(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+        raise ValueError(f"{text[:40]!r} is too large for a number")
+    if "," in text and NUMBER.fullmatch(text.replace(",", ".", 1).rstrip(",.") or "x"):
+        raise ValueError(f"{text[:40]!r} is not a number: use a dot for decimals and spaces between numbers")
+    if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        raise ValueError(f"{text!r} is not a finite number")
+    if "${" in text or "$(" in text:
+        raise ValueError(f"{text[:40]!r} is a xacro expression: run xacro first, or give --xacro")
+    raise ValueError(f"{text[:40]!r} is not a number")
+
+
+def parse_numbers(text: str, count: int) -> tuple[float, ...]:
+    """`count` numbers between white space. Raises ValueError that says what is wrong."""
+    numbers = tuple(parse_number(word) for word in text.split())
+    if len(numbers) != count:
+        raise ValueError(f"{text[:60]!r} holds {len(numbers)} number{'s' * (len(numbers) != 1)}, want {count}")
+    return numbers
+
+
+def read_number(reading: Reading, element: Element, attribute: str, default: float | None = None) -> float:
+    """A number attribute; without a default it must be there."""
+    text = element.get(attribute)
+    if text is None and default is not None:
+        return default
+    return convert(reading, element, attribute, required(reading, element, attribute), 1)[0]
+
+
+def read_vector(reading: Reading, element: Element, attribute: str, default: Vector3 | None = None) -> Vector3:
+    """An attribute of three numbers; without a default it must be there."""
+    text = element.get(attribute)
+    if text is None and default is not None:
+        return default
+    x, y, z = convert(reading, element, attribute, required(reading, element, attribute), 3)
+    return (x, y, z)
+
+
+def convert(reading: Reading, element: Element, attribute: str, text: str, count: int) -> tuple[float, ...]:
+    """Text to `count` numbers, or a refusal that names element and attribute."""
+    try:
+        return parse_numbers(text, count)
+    except ValueError as error:
+        reading.refuse(element, f"{describe(element)}: {attribute} {error}")
+
+
+def content_number(reading: Reading, element: Element, default: float) -> float:
+    """A number written as text (`<mu1>0.9</mu1>`) or as `value=`; `default` where it is empty."""
+    text = element.get("value", element.text or "")
+    return convert(reading, element, "content", text, 1)[0] if text.strip() else default
+
+
+def content_flag(element: Element) -> bool:
+    """A flag written as text or as `value=`: 1, true, yes, on."""
+    return element.get("value", element.text or "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> Quaternion:
+    """(w, x, y, z) of Rz(yaw) Ry(pitch) Rx(roll), angles in rad: rotations about the parent's fixed axes x, y, z."""
+    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
+    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
+    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+    return (
+        cr * cp * cy + sr * sp * sy,
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+    )
+
+
+def read_pose(reading: Reading, element: Element | None) -> Pose:
+    """An <origin>: xyz [m] and rpy [rad] (or quat_xyzw, URDF 1.2); identity where it is missing."""
+    if element is None:
+        return Pose()
+    position = read_vector(reading, element, "xyz", (0.0, 0.0, 0.0))
+    if element.get("quat_xyzw") is not None:
+        return Pose(position, read_quaternion(reading, element))
+    return Pose(position, quaternion_from_rpy(*read_vector(reading, element, "rpy", (0.0, 0.0, 0.0))))
+
+
+def read_quaternion(reading: Reading, element: Element) -> Quaternion:
+    """quat_xyzw, normalised; it excludes rpy."""
+    if element.get("rpy") is not None:
+        reading.refuse(element, f"{describe(element)} has both rpy and quat_xyzw")
+    x, y, z, w = convert(reading, element, "quat_xyzw", element.get("quat_xyzw", ""), 4)
+    norm = math.hypot(x, y, z, w)
+    if norm < 1e-9:
+        reading.refuse(element, f"{describe(element)}: quat_xyzw is zero")
+    return (w / norm, x / norm, y / norm, z / norm)

@@ -1,0 +1,52 @@
+"""Xacro macros to plain URDF, only when the user asks: macros can read files of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from xml.parsers.expat import ExpatError
+
+from artsim.loaders.assets import Assets
+from artsim.loaders.xml import clean
+from artsim.sim.description import Source
+from artsim.sim.errors import ModelError
+
+
+def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> str:
+    """The text after xacro. `path` is where it came from, for includes. Raises ModelError when xacro is absent or fails."""
+    source = Source(file)
+    try:
+        import xacro
+    except ImportError:
+        raise ModelError(f"{source}: --xacro needs the xacro package: install artsim[xacro]") from None
+    log = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(log), package_lookup(xacro, assets):
+            document = xacro.parse(text.encode(), file)
+            xacro.init_stacks(str(path) if path else None)
+            xacro.process_doc(document, mappings={})
+            return str(document.toprettyxml(indent="  "))
+    except (xacro.XacroException, ExpatError, ValueError, KeyError, OSError, RecursionError) as error:
+        raise ModelError(f"{source}: xacro: {clean(str(error)) or type(error).__name__}") from error
+
+
+@contextlib.contextmanager
+def package_lookup(xacro: object, assets: Assets) -> Iterator[None]:
+    """`$(find NAME)` looks where package:// looks; xacro itself knows only ROS 2's index and has no hook for it."""
+    from xacro import substitution_args
+
+    original = substitution_args._eval_find
+
+    def find(name: str) -> str:
+        root = assets.package_root(name)
+        if root is None:
+            raise ValueError(f"package {name!r} not found; give --package {name}=DIR or set ROS_PACKAGE_PATH")
+        return str(root)
+
+    substitution_args._eval_find = find
+    try:
+        yield
+    finally:
+        substitution_args._eval_find = original

@@ -1,0 +1,140 @@
+"""From a file, standard input or a stored text to an Articulation: reads the bytes, picks the reader by the root tag."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from artsim.loaders.assets import Assets
+from artsim.loaders.elements import Reading, tag
+from artsim.loaders.urdf import read_urdf
+from artsim.loaders.xml import Document, check_size, parse
+from artsim.sim.description import Articulation, Source
+from artsim.sim.errors import MissingInputError, ModelError
+
+STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
+
+
+def load_articulation(
+    path: str | Path,
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    packages: Mapping[str, Path] | None = None,
+    mesh_root: str | Path | None = None,
+    meshes: bool = True,
+    max_xml_mb: float = 64.0,
+    strict: bool = False,
+    balance_inertia: bool = False,
+    xacro: bool = False,
+) -> Articulation:
+    """Read a robot file; `-` is standard input.
+
+    `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
+    does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
+    `balance_inertia` replaces inertias that break the triangle inequality. `xacro` expands macros first.
+    Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
+    """
+    name = str(path)
+    data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(path), max_xml_mb)
+    return load_text(
+        data,
+        name="<stdin>" if name == "-" else name,
+        path=None if name == "-" or name.startswith(STREAMS) else Path(path),
+        base=base,
+        packages=packages,
+        mesh_root=mesh_root,
+        meshes=meshes,
+        max_xml_mb=max_xml_mb,
+        strict=strict,
+        balance_inertia=balance_inertia,
+        xacro=xacro,
+    )
+
+
+def load_text(
+    text: bytes | str,
+    *,
+    name: str,
+    path: Path | None = None,
+    base: Literal["fixed", "floating"] = "fixed",
+    packages: Mapping[str, Path] | None = None,
+    mesh_root: str | Path | None = None,
+    meshes: bool = True,
+    max_xml_mb: float = 64.0,
+    strict: bool = False,
+    balance_inertia: bool = False,
+    xacro: bool = False,
+) -> Articulation:
+    """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
+
+    `name` is what messages call it. `path`, where it came from, makes relative mesh names mean something.
+    """
+    assets = Assets(
+        folder=None if path is None else path.parent,
+        packages={key: Path(folder) for key, folder in (packages or {}).items()},
+        mesh_root=None if mesh_root is None else Path(mesh_root),
+    )
+    document = parse(text, file=name, max_mb=max_xml_mb)
+    if xacro:
+        document = expand(document, name, path, assets, max_xml_mb)
+    elif name.endswith(".xacro"):
+        raise ModelError(f"{Source(name)}: a xacro file: run xacro first, or install artsim[xacro] and give --xacro")
+    reading = Reading(
+        name,
+        assets=assets if meshes else None,
+        strict=strict,
+        balance_inertia=balance_inertia,
+        notes=list(document.notes),
+    )
+    articulation = read_document(document, reading)
+    return dataclasses.replace(articulation, text=document.text, base=base)
+
+
+def read_document(document: Document, reading: Reading) -> Articulation:
+    """The reader that the root tag asks for."""
+    name = tag(document.root)
+    if name == "robot":
+        return read_urdf(document.root, reading)
+    if name == "mujoco":
+        reading.refuse(document.root, "MJCF (<mujoco>) comes with a later version of artsim; this one reads URDF")
+    reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
+
+
+def expand(document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float) -> Document:
+    """The document after xacro, which met only text that was already found harmless. Lines are those of the result."""
+    from artsim.loaders.expand import expand_xacro
+
+    text = expand_xacro(document.text, file=name, path=path, assets=assets)
+    expanded = parse(text, file=f"{name} (expanded)", max_mb=max_xml_mb)
+    return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes))
+
+
+def read_file(path: Path, max_mb: float) -> bytes:
+    """The file's bytes; its size is judged before anything is read, and a pipe without a writer is not waited for."""
+    try:
+        status = path.stat()
+        is_stream = str(path).startswith(STREAMS)
+        if stat.S_ISDIR(status.st_mode):
+            raise MissingInputError(f"{path}: is a folder, want a robot file")
+        if not stat.S_ISREG(status.st_mode) and not is_stream:
+            raise ModelError(f"{Source(str(path))}: not a regular file")
+        check_size(status.st_size, file=str(path), max_mb=max_mb)
+        with path.open("rb") as stream:
+            return read_stream(stream, str(path), max_mb)
+    except OSError as error:
+        reason = "no such file" if isinstance(error, FileNotFoundError) else os.strerror(error.errno or 0)
+        raise MissingInputError(f"{path}: {reason}") from None
+    except ValueError:  # a NUL in the name
+        raise MissingInputError(f"{str(path)!r}: no such file") from None
+
+
+def read_stream(stream: BinaryIO, name: str, max_mb: float) -> bytes:
+    """At most the cap and one byte, so that an endless stream ends."""
+    data = stream.read(int(max_mb * 1e6) + 1)
+    check_size(len(data), file=name, max_mb=max_mb)
+    return data

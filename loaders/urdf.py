@@ -1,0 +1,652 @@
+"""URDF to an Articulation: one function per element, nothing computed that the file does not say.
+
+The meaning follows urdfdom (the ROS parser), its refusals of malformed values included; what urdfdom lets through and no
+engine can use (a leader that does not exist, a zero axis, limits upside down) is refused here, at the door.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from artsim.loaders import urdf_gazebo, urdf_mujoco
+from artsim.loaders.assets import AssetMissingError, AssetRefusedError
+from artsim.loaders.elements import (
+    Element,
+    Reading,
+    child,
+    children,
+    content_number,
+    convert,
+    describe,
+    named,
+    read_number,
+    read_pose,
+    read_vector,
+    required,
+    tag,
+)
+from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
+from artsim.loaders.tree import order_tree
+from artsim.sim.description import (
+    Actuator,
+    Articulation,
+    Coupling,
+    Geom,
+    GeomRole,
+    Inertial,
+    Joint,
+    JointKind,
+    Link,
+    Material,
+    Pose,
+    Vector3,
+)
+from artsim.sim.errors import nearest
+
+JOINT_KINDS: dict[str, JointKind] = {
+    "fixed": "fixed",
+    "revolute": "revolute",
+    "continuous": "continuous",
+    "prismatic": "prismatic",
+    "floating": "free",
+    "planar": "planar",
+}
+SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
+IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
+ROBOT_CHILDREN = frozenset(("link", "joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor"))
+LINK_CHILDREN = frozenset(("inertial", "visual", "collision", "contact", "sensor"))
+JOINT_CHILDREN = frozenset(
+    ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration")
+)
+
+
+def read_urdf(root: Element, reading: Reading) -> Articulation:
+    """<robot>: the whole model. Raises ModelError with file and line."""
+    refuse_xacro(reading, root)
+    extension = urdf_mujoco.read_extension(reading, root)
+    reading.balance_inertia = reading.balance_inertia or extension.balance_inertia
+    if reading.assets is not None:
+        reading.assets.mesh_dir, reading.assets.strip_path = extension.mesh_dir, extension.strip_path
+    materials = {
+        name: material for name, material in map(lambda e: read_material(reading, e), children(root, "material"))
+    }
+    links = [read_link(reading, element, materials) for element in children(root, "link")]
+    if not links:
+        reading.refuse(root, "<robot> has no links")
+    joints = [read_joint(reading, element) for element in children(root, "joint")]
+    refuse_duplicates(reading, root, "link")
+    refuse_duplicates(reading, root, "joint")
+    note_unknown(reading, root, ROBOT_CHILDREN)
+    couplings = read_mimics(reading, root, joints)
+    actuators, joints = read_transmissions(reading, root, joints)
+    links, joints = urdf_gazebo.apply(reading, root, links, joints)
+    links = urdf_mujoco.bound_inertials(extension, links)
+    ordered_links, ordered_joints = order_tree(links, joints)
+    return Articulation(
+        name=read_name(reading, root),
+        format="urdf",
+        links=ordered_links,
+        joints=ordered_joints,
+        couplings=tuple(couplings),
+        actuators=tuple(actuators),
+        options=extension.options,
+        notes=tuple(reading.notes),
+        path=reading.file,
+    )
+
+
+def read_name(reading: Reading, root: Element) -> str:
+    """The robot's name; urdfdom insists on it, other readers do not."""
+    if root.get("name") is None:
+        reading.note(root, "<robot> has no name")
+        return "robot"
+    return named(reading, root)
+
+
+def refuse_xacro(reading: Reading, root: Element) -> None:
+    """Macros that were not expanded stand for links and joints that would be missing."""
+    for element in root.iter():
+        name = str(element.tag)
+        if name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0]):
+            reading.refuse(
+                element,
+                f"<xacro:{name.rpartition('}')[2].removeprefix('xacro:')}> is a macro: run xacro first, "
+                "or install artsim[xacro] and give --xacro",
+            )
+
+
+def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
+    """Names of links, and of joints, are unique."""
+    lines: dict[str, int] = {}
+    for element in children(root, kind):
+        name = element.get("name", "")
+        if name in lines:
+            reading.refuse(element, f"{kind} {name!r} is already defined at line {lines[name]}")
+        lines[name] = element.sourceline or 0
+
+
+def note_unknown(reading: Reading, element: Element, known: frozenset[str]) -> None:
+    """Warn, once per tag, of what is not read."""
+    for item in element:
+        name = tag(item)
+        if name not in known:
+            reading.note(item, f"{describe(item)} is not part of URDF and is ignored", once=f"<{tag(element)}><{name}>")
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+def read_link(reading: Reading, element: Element, materials: dict[str, Material]) -> Link:
+    """<link>."""
+    name = named(reading, element)
+    note_unknown(reading, element, LINK_CHILDREN)
+    friction = read_contact(reading, child(reading, element, "contact"))
+    geoms = [
+        read_geom(reading, item, materials, name, role, count, friction if role == "collision" else None)
+        for role in ("visual", "collision")
+        for count, item in enumerate(children(element, role))
+    ]
+    return Link(
+        name=name,
+        inertial=read_inertial(reading, child(reading, element, "inertial")),
+        geoms=tuple(geoms),
+        source=reading.at(element),
+    )
+
+
+def read_inertial(reading: Reading, element: Element | None) -> Inertial | None:
+    """<inertial>: mass [kg], the centre of mass frame, the inertia in that frame [kg m²]."""
+    if element is None:
+        return None
+    mass = read_mass(reading, element)
+    tensor = child(reading, element, "inertia")
+    inertia = (0.0,) * 6 if tensor is None else read_inertia(reading, tensor)
+    if tensor is None:
+        reading.note(element, f"{describe(element)} has no <inertia>: taken as zero", guess=True)
+    return Inertial(mass, read_pose(reading, child(reading, element, "origin")), inertia, reading.at(element))
+
+
+def read_mass(reading: Reading, element: Element) -> float:
+    """<mass value="…">; a massless link is legal."""
+    item = child(reading, element, "mass")
+    if item is None:
+        reading.note(element, f"{describe(element)} has no <mass>: taken as zero", guess=True)
+        return 0.0
+    mass = read_number(reading, item, "value")
+    if mass < 0:
+        reading.refuse(item, f"{describe(item)}: mass {mass:g} kg is negative")
+    if mass > IMPLAUSIBLE_MASS:
+        reading.note(item, f"{describe(item)}: mass {mass:g} kg is implausible")
+    return mass
+
+
+def read_inertia(reading: Reading, element: Element) -> tuple[float, float, float, float, float, float]:
+    """<inertia ixx ixy ixz iyy iyz izz>: refused when no body can have it, with two exceptions that real files need."""
+    xx, xy, xz, yy, yz, zz = (
+        read_number(reading, element, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
+    inertia = (xx, xy, xz, yy, yz, zz)
+    moments = principal_moments(inertia)
+    shown = ", ".join(f"{moment:.4g}" for moment in moments)
+    if is_negative(moments):
+        reading.refuse(element, f"{describe(element)} has principal moments {shown}: none may be negative")
+    if breaks_triangle(moments):
+        if reading.balance_inertia:
+            reading.note(element, f"{describe(element)}: principal moments {shown} replaced by their mean")
+            return balanced(moments)
+        reading.note(
+            element,
+            f"{describe(element)}: principal moments {shown} break the triangle inequality A + B >= C; "
+            "used as they are (--balance-inertia replaces them)",
+            guess=True,
+        )
+    return inertia
+
+
+def read_contact(reading: Reading, element: Element | None) -> tuple[float, float, float] | None:
+    """Bullet's <contact>: friction of the link's collision geoms; its stiffness and damping have no use here."""
+    if element is None:
+        return None
+    values = {"lateral_friction": 1.0, "spinning_friction": 0.0, "rolling_friction": 0.0}
+    for item in element:
+        name = tag(item)
+        if name not in values:
+            reading.note(item, f"{describe(item)} is ignored", once=f"<contact><{name}>")
+            continue
+        values[name] = read_number(reading, item, "value")
+        if values[name] < 0:
+            reading.refuse(item, f"{describe(item)}: {values[name]:g} is negative")
+    return (values["lateral_friction"], values["spinning_friction"], values["rolling_friction"])
+
+
+# --- geometry --------------------------------------------------------------------------------------------------------
+
+
+def read_geom(
+    reading: Reading,
+    element: Element,
+    materials: dict[str, Material],
+    link: str,
+    role: GeomRole,
+    count: int,
+    friction: tuple[float, float, float] | None,
+) -> Geom:
+    """<visual> or <collision>."""
+    geometry = child(reading, element, "geometry")
+    if geometry is None:
+        reading.refuse(element, f"{describe(element)} has no <geometry>")
+    name = element.get("name") or geometry.get("name") or f"{link}_{role}" + (f"_{count}" if count else "")
+    pose = read_pose(reading, child(reading, element, "origin"))
+    material = child(reading, element, "material")
+    plain = Geom(
+        name=name,
+        kind="box",
+        role=role,
+        pose=pose,
+        material=None if material is None else resolve_material(reading, material, materials),
+        friction=friction,
+        source=reading.at(element),
+    )
+    return read_geometry(reading, geometry, plain)
+
+
+def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<geometry>: the first shape in it."""
+    shape: Element | None = None
+    for item in element:
+        if shape is None and tag(item) in SHAPES:
+            shape = item
+        elif tag(item) in SHAPES:
+            reading.note(item, f"{describe(item)}: a second shape; the first counts")
+        else:
+            reading.note(item, f"{describe(item)} is ignored", once=f"<geometry><{tag(item)}>")
+    if shape is None:
+        found = f"<{tag(element[0])}>" if len(element) else "nothing"
+        reading.refuse(element, f"{describe(element)} holds {found}, want one of {', '.join(SHAPE_NAMES)}")
+    return SHAPES[tag(shape)](reading, shape, plain)
+
+
+def read_box(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<box size="x y z"> [m]: full lengths in the file, half here."""
+    size = read_vector(reading, element, "size")
+    check_sizes(reading, element, plain, size)
+    return dataclasses.replace(plain, kind="box", size=tuple(length / 2 for length in size))
+
+
+def read_sphere(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<sphere radius> [m]."""
+    radius = read_number(reading, element, "radius")
+    check_sizes(reading, element, plain, (radius,))
+    return dataclasses.replace(plain, kind="sphere", size=(radius,))
+
+
+def read_cylinder(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<cylinder radius length> [m], along z."""
+    radius, length = read_number(reading, element, "radius"), read_number(reading, element, "length")
+    check_sizes(reading, element, plain, (radius, length))
+    return dataclasses.replace(plain, kind="cylinder", size=(radius, length / 2))
+
+
+def read_capsule(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<capsule radius length> [m], along z; the length is that between the centres of its caps."""
+    return dataclasses.replace(read_cylinder(reading, element, plain), kind="capsule")
+
+
+def read_ellipsoid(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """Drake's <ellipsoid a b c>: semi-axes [m]."""
+    axes = tuple(read_number(reading, element, name) for name in "abc")
+    check_sizes(reading, element, plain, axes)
+    return dataclasses.replace(plain, kind="ellipsoid", size=axes)
+
+
+def read_plane(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """Bullet's <plane normal="x y z">, without end: sizes 0, its z axis turned to the normal."""
+    normal = read_vector(reading, element, "normal", (0.0, 0.0, 1.0))
+    length = math.hypot(*normal)
+    if length < 1e-9:
+        reading.refuse(element, f"{describe(element)}: normal is zero")
+    turn = quaternion_from_z(tuple(n / length for n in normal))
+    pose = Pose(plain.pose.position, multiply(plain.pose.rotation, turn))
+    return dataclasses.replace(plain, kind="plane", size=(0.0, 0.0), pose=pose)
+
+
+def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
+    """<mesh filename scale>: the name is resolved, its content is not read here."""
+    uri = required(reading, element, "filename")
+    scale = read_scale(reading, element)
+    geom = dataclasses.replace(plain, kind="mesh", mesh_uri=uri, scale=scale)
+    if reading.assets is None:
+        return geom
+    try:
+        return dataclasses.replace(geom, mesh=reading.assets.resolve(uri))
+    except AssetRefusedError as error:
+        reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+    except AssetMissingError as error:
+        reading.note(element, f"{describe(element)}: {uri!r}: {error}", once=error.package or f"mesh {uri}")
+    return geom
+
+
+def read_scale(reading: Reading, element: Element) -> Vector3:
+    """scale="x y z", or one number for all three; mirrored meshes have negative ones."""
+    text = element.get("scale")
+    if text is None:
+        return (1.0, 1.0, 1.0)
+    if len(text.split()) == 1:
+        factor = read_number(reading, element, "scale")
+        reading.note(element, f"{describe(element)}: one number as scale; used for x, y and z")
+        scale: Vector3 = (factor, factor, factor)
+    else:
+        scale = read_vector(reading, element, "scale")
+    if 0.0 in scale:
+        reading.refuse(element, f"{describe(element)}: scale {text!r} flattens the mesh")
+    return scale
+
+
+def check_sizes(reading: Reading, element: Element, plain: Geom, sizes: tuple[float, ...]) -> None:
+    """Negative sizes are refused; zero ones too in what can collide, in a visual they are a warning."""
+    worst = min(sizes)
+    if worst < 0 or (worst == 0 and plain.role == "collision"):
+        reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")
+    if worst == 0:
+        reading.note(element, f"{describe(element)}: size 0; nothing to see")
+
+
+SHAPES = {
+    "box": read_box,
+    "sphere": read_sphere,
+    "cylinder": read_cylinder,
+    "capsule": read_capsule,
+    "drake:capsule": read_capsule,
+    "ellipsoid": read_ellipsoid,
+    "drake:ellipsoid": read_ellipsoid,
+    "plane": read_plane,
+    "mesh": read_mesh,
+}
+SHAPE_NAMES = tuple(f"<{name}>" for name in SHAPES if ":" not in name)
+
+
+def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
+    """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
+    x, y, z = normal
+    if z < -1.0 + 1e-12:
+        return (0.0, 1.0, 0.0, 0.0)
+    w = 1.0 + z
+    norm = math.hypot(w, x, y)
+    return (w / norm, -y / norm, x / norm, 0.0)
+
+
+def multiply(
+    a: tuple[float, float, float, float], b: tuple[float, float, float, float]
+) -> tuple[float, float, float, float]:
+    """Hamilton product of two quaternions (w, x, y, z)."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return (
+        aw * bw - ax * bx - ay * by - az * bz,
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+    )
+
+
+def read_material(reading: Reading, element: Element) -> tuple[str, Material]:
+    """<material>: name, colour and texture, for the viewer."""
+    name = element.get("name", "")
+    colour, texture = child(reading, element, "color"), child(reading, element, "texture")
+    rgba = None
+    if colour is not None:
+        r, g, b, a = convert(reading, colour, "rgba", required(reading, colour, "rgba"), 4)
+        rgba = (r, g, b, a)
+    return name, Material(name, rgba, None if texture is None else texture.get("filename"))
+
+
+def resolve_material(reading: Reading, element: Element, materials: dict[str, Material]) -> Material:
+    """The material of a geom: its own, or the robot's one of that name. The first definition serves later uses."""
+    name, material = read_material(reading, element)
+    if material.rgba is None and material.texture is None:
+        return materials.get(name, material)
+    if name:
+        materials.setdefault(name, material)
+    return material
+
+
+# --- joints ----------------------------------------------------------------------------------------------------------
+
+
+def read_joint(reading: Reading, element: Element) -> Joint:
+    """<joint>."""
+    name = named(reading, element)
+    note_unknown(reading, element, JOINT_CHILDREN)
+    kind = read_kind(reading, element)
+    joint = Joint(
+        name=name,
+        kind=kind,
+        parent=read_end(reading, element, "parent"),
+        child=read_end(reading, element, "child"),
+        pose=read_pose(reading, child(reading, element, "origin")),
+        source=reading.at(element),
+    )
+    if kind in ("fixed", "free"):  # urdfdom does not look at their axis either
+        return joint
+    joint = dataclasses.replace(joint, axis=read_axis(reading, child(reading, element, "axis")))
+    joint = read_limit(reading, element, child(reading, element, "limit"), joint)
+    return read_dynamics(reading, child(reading, element, "dynamics"), joint)
+
+
+def read_kind(reading: Reading, element: Element) -> JointKind:
+    """The joint's type."""
+    kind = element.get("type")
+    legal = ", ".join(JOINT_KINDS)
+    if kind is None:
+        reading.refuse(element, f"{describe(element)} has no type; legal: {legal}")
+    if kind not in JOINT_KINDS:
+        reading.refuse(element, f"{describe(element)} has unknown type {kind!r}; legal: {legal}")
+    return JOINT_KINDS[kind]
+
+
+def read_end(reading: Reading, element: Element, role: str) -> str:
+    """<parent link> or <child link>."""
+    item = child(reading, element, role)
+    if item is None:
+        reading.refuse(element, f"{describe(element)} has no <{role}>")
+    return required(reading, item, "link")
+
+
+def read_axis(reading: Reading, element: Element | None) -> Vector3:
+    """<axis xyz>, made a unit vector; (1, 0, 0) where the file has none."""
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    if element.get("xyz") is None:
+        reading.note(element, f"{describe(element)} has no xyz: taken as 1 0 0", guess=True)
+        return (1.0, 0.0, 0.0)
+    x, y, z = read_vector(reading, element, "xyz")
+    length = math.hypot(x, y, z)
+    if length < 1e-12:
+        reading.refuse(element, f"{describe(element)} is zero")
+    if abs(length - 1.0) > 1e-3:  # rounded digits are no news
+        reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
+    return (x / length, y / length, z / length)
+
+
+def read_limit(reading: Reading, joint_element: Element, element: Element | None, joint: Joint) -> Joint:
+    """<limit lower upper effort velocity>: [rad] or [m], [N m] or [N], per second."""
+    if element is None:
+        if joint.kind == "prismatic":
+            reading.refuse(joint_element, f"joint {joint.name!r} is prismatic and has no <limit>")
+        if joint.kind == "revolute":
+            reading.note(joint_element, f"joint {joint.name!r} is revolute and has no <limit>: unlimited", guess=True)
+        return joint
+    lower, upper = read_range(reading, element, joint)
+    return dataclasses.replace(
+        joint,
+        lower=lower,
+        upper=upper,
+        effort=read_bound(reading, element, "effort", required(reading, element, "effort")),
+        velocity=read_bound(reading, element, "velocity", element.get("velocity")),
+    )
+
+
+def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float | None, float | None]:
+    """lower and upper; what is missing is 0, as urdfdom has it. Continuous and planar joints have none."""
+    lower, upper = read_number(reading, element, "lower", 0.0), read_number(reading, element, "upper", 0.0)
+    given = element.get("lower") is not None or element.get("upper") is not None
+    if joint.kind not in ("revolute", "prismatic"):
+        if lower or upper:
+            reading.note(element, f"{describe(element)}: a {joint.kind} joint has no position limits; ignored")
+        return None, None
+    if lower > upper:
+        reading.refuse(element, f"{describe(element)}: lower {lower:g} is greater than upper {upper:g}")
+    if not given:
+        reading.note(
+            element, f"{describe(element)} has neither lower nor upper: both 0, the joint is locked", guess=True
+        )
+    elif lower == upper:
+        reading.note(element, f"{describe(element)}: lower = upper = {lower:g}, the joint is locked")
+    return lower, upper
+
+
+def read_bound(reading: Reading, element: Element, name: str, text: str | None) -> float | None:
+    """effort or velocity; 0 stands for "not known" in 56 public models and means unlimited."""
+    if text is None:
+        reading.note(element, f"{describe(element)} has no {name}: unlimited", guess=True)
+        return None
+    bound = convert(reading, element, name, text, 1)[0]
+    if bound < 0:
+        reading.refuse(element, f"{describe(element)}: {name} {bound:g} is negative")
+    if bound == 0:
+        reading.note(element, f"{describe(element)}: {name} 0 means unlimited")
+        return None
+    return bound
+
+
+def read_dynamics(reading: Reading, element: Element | None, joint: Joint) -> Joint:
+    """<dynamics damping friction> [N m s/rad or N s/m; N m or N]."""
+    if element is None:
+        return joint
+    damping, friction = read_number(reading, element, "damping", 0.0), read_number(reading, element, "friction", 0.0)
+    for name, value in (("damping", damping), ("friction", friction)):
+        if value < 0:
+            reading.refuse(element, f"{describe(element)}: {name} {value:g} is negative")
+    for name in element.attrib:
+        if name not in ("damping", "friction"):
+            reading.note(
+                element,
+                f"{describe(element)}: attribute {name!r} is not part of URDF and is ignored",
+                once=f"dynamics {name!r}",
+            )
+    return dataclasses.replace(joint, damping=damping, friction=friction)
+
+
+# --- mimic -----------------------------------------------------------------------------------------------------------
+
+
+def read_mimics(reading: Reading, root: Element, joints: list[Joint]) -> list[Coupling]:
+    """Every <mimic>; leaders exist and no chain of them comes round."""
+    by_name = {joint.name: joint for joint in joints}
+    couplings: list[Coupling] = []
+    for element in children(root, "joint"):
+        item = child(reading, element, "mimic")
+        if item is not None:
+            couplings += read_mimic(reading, item, by_name[element.get("name", "")], by_name)
+    refuse_mimic_cycles(reading, couplings)
+    return couplings
+
+
+def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict[str, Joint]) -> list[Coupling]:
+    """<mimic joint multiplier offset>: follower = multiplier * leader + offset."""
+    name = required(reading, element, "joint")
+    multiplier = read_number(reading, element, "multiplier", 1.0)
+    offset = read_number(reading, element, "offset", 0.0)
+    what = f"joint {follower.name!r} mimics {name!r}"
+    if follower.kind == "fixed":
+        reading.note(element, f"{what} but is fixed: the mimic is ignored")
+        return []
+    if name not in joints:
+        reading.refuse(element, f"{what}, which does not exist{nearest(name, joints)}")
+    leader = joints[name]
+    if leader is follower:
+        reading.refuse(element, f"{what}, that is itself")
+    if follower.kind not in SINGLE:
+        reading.refuse(element, f"{what} but is {follower.kind}: only joints with one coordinate can mimic")
+    if leader.kind == "fixed":
+        reading.note(element, f"{what}, which is fixed: held at {offset:g}")
+        return [Coupling(follower.name, None, (offset,), source=reading.at(element))]
+    if leader.kind not in SINGLE:
+        reading.refuse(element, f"{what}, which is {leader.kind}: only joints with one coordinate can be mimicked")
+    return [Coupling(follower.name, leader.name, (offset, multiplier), source=reading.at(element))]
+
+
+def refuse_mimic_cycles(reading: Reading, couplings: list[Coupling]) -> None:
+    """Follow each follower to its last leader."""
+    by_follower = {coupling.follower: coupling for coupling in couplings}
+    done: set[str] = set()
+    for start in by_follower:
+        path: dict[str, None] = {}  # an ordered set
+        name: str | None = start
+        while name is not None and name in by_follower and name not in done:
+            if name in path:
+                names = list(path)
+                cycle = [*names[names.index(name) :], name]
+                shown = " -> ".join(map(repr, cycle[:12])) + (" …" if len(cycle) > 12 else "")
+                reading.refuse(by_follower[name].source, f"mimic joints form a cycle: {shown}")
+            path[name] = None
+            name = by_follower[name].leader
+        done |= path.keys()
+
+
+# --- transmissions ---------------------------------------------------------------------------------------------------
+
+
+def read_transmissions(reading: Reading, root: Element, joints: list[Joint]) -> tuple[list[Actuator], list[Joint]]:
+    """Every <transmission>: its actuators, and the joints with the inertia of their rotors."""
+    by_name = {joint.name: joint for joint in joints}
+    actuators: list[Actuator] = []
+    for element in children(root, "transmission"):
+        actuators += read_transmission(reading, element, by_name)
+    return actuators, list(by_name.values())
+
+
+def read_transmission(reading: Reading, element: Element, joints: dict[str, Joint]) -> list[Actuator]:
+    """<transmission>: one actuator for each of its joints, with the reduction."""
+    targets = [item.get("name", "") for item in children(element, "joint")]
+    motors = list(children(element, "actuator"))
+    if not targets or len(motors) not in (1, len(targets)):
+        reading.note(element, f"{describe(element)} has {len(motors)} actuators for {len(targets)} joints: ignored")
+        return []
+    actuators: list[Actuator] = []
+    for position, target in enumerate(targets):
+        if target not in joints:
+            reading.note(
+                element, f"{describe(element)}: joint {target!r} does not exist{nearest(target, joints)}: ignored"
+            )
+            continue
+        motor = motors[min(position, len(motors) - 1)]
+        reduction = read_reduction(reading, element, motor, list(children(element, "joint"))[position])
+        name = motor.get("name") or f"{target}_motor"
+        actuators.append(Actuator(name, target, (reduction,), reading.at(motor)))
+        joints[target] = read_rotor(reading, motor, joints[target], reduction)
+    return actuators
+
+
+def read_reduction(reading: Reading, *places: Element) -> float:
+    """<mechanicalReduction>, in the transmission itself (ROS 1), its actuator or its joint; 1 where there is none."""
+    for place in places:
+        item = child(reading, place, "mechanicalReduction")
+        if item is not None and (item.text or "").strip():
+            return convert(reading, item, "content", item.text or "", 1)[0]
+    return 1.0
+
+
+def read_rotor(reading: Reading, motor: Element, joint: Joint, reduction: float) -> Joint:
+    """The joint's armature [kg m²] is rotor inertia * ratio²: <motorInertia>, or Drake's rotor_inertia and gear_ratio."""
+    inertia = child(reading, motor, "motorInertia")
+    if inertia is None:
+        inertia, ratio = child(reading, motor, "drake:rotor_inertia"), child(reading, motor, "drake:gear_ratio")
+        reduction = 1.0 if ratio is None else content_number(reading, ratio, 1.0)
+    if inertia is None or joint.kind not in SINGLE:
+        return joint
+    value = content_number(reading, inertia, 0.0)
+    if value < 0:
+        reading.refuse(inertia, f"{describe(inertia)}: rotor inertia {value:g} is negative")
+    return dataclasses.replace(joint, armature=value * reduction * reduction)

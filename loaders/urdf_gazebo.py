@@ -1,0 +1,116 @@
+"""The <gazebo> elements of a URDF: what they say about links' contacts and joints' springs is applied to the model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from artsim.loaders.elements import Element, Reading, children, content_flag, content_number, describe, tag
+from artsim.sim.description import Joint, Link
+from artsim.sim.errors import nearest
+
+# Looks, sensors, code, and settings of Gazebo's own solver: no meaning here.
+SILENT = frozenset(
+    ["material", "visual", "sensor", "laserRetro", "canonicalBody", "provideFeedback", "implicitSpringDamper", "cfmDamping", "minDepth", "maxVel", "maxContacts", "fdir1", "disableFixedJointLumping", "preserveFixedJoint", "dampingFactor", "static_friction", "robotNamespace", "pose", "static"]
+)
+# Physics that artsim solves in its own way, or not at all: said once.
+IGNORED = {
+    "kp": "contacts are rigid",
+    "kd": "contacts are rigid",
+    "stopKp": "joint limits are rigid",
+    "stopKd": "joint limits are rigid",
+    "stopCfm": "joint limits are rigid",
+    "stopErp": "joint limits are rigid",
+    "fudgeFactor": "joint limits are rigid",
+    "initial_joint_position": "give a start state to run",
+    "initialJointPosition": "give a start state to run",
+    "gravity": "gravity acts on every link",
+    "turnGravityOff": "gravity acts on every link",
+    "joint": "a joint outside the tree closes a loop, which needs MJCF",
+    "plugin": "Gazebo's plugins are not run",
+}
+
+
+def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint]) -> tuple[list[Link], list[Joint]]:
+    """Every <gazebo reference="…">; without a reference it is about the simulation, not about the robot."""
+    link_by_name = {link.name: link for link in links}
+    joint_by_name = {joint.name: joint for joint in joints}
+    for element in children(root, "gazebo"):
+        name = element.get("reference")
+        if name is None:
+            for item in element:
+                note_ignored(reading, item)
+        elif name in link_by_name or name in joint_by_name:
+            if name in link_by_name:
+                link_by_name[name] = apply_to_link(reading, element, link_by_name[name])
+            if name in joint_by_name:  # 24 public files have a link and a joint of one name
+                joint_by_name[name] = apply_to_joint(reading, element, joint_by_name[name])
+            note_rest(reading, element)
+        else:
+            known = [*link_by_name, *joint_by_name]
+            reading.note(element, f"<gazebo> refers to {name!r}, which does not exist{nearest(name, known)}: ignored")
+    return list(link_by_name.values()), list(joint_by_name.values())
+
+
+def apply_to_link(reading: Reading, element: Element, link: Link) -> Link:
+    """Friction of the link's collision geoms, and whether the robot collides with itself here."""
+    sliding = read_friction(reading, element)
+    if sliding is not None:
+        geoms = (
+            dataclasses.replace(geom, friction=(sliding, 0.0, 0.0)) if geom.role == "collision" else geom
+            for geom in link.geoms
+        )
+        link = dataclasses.replace(link, geoms=tuple(geoms))
+    for name in ("selfCollide", "self_collide"):
+        for item in children(element, name):
+            link = dataclasses.replace(link, self_collide=content_flag(item))
+    return link
+
+
+def read_friction(reading: Reading, element: Element) -> float | None:
+    """<mu1> and <mu2>: the coefficients along two directions; artsim's cone is round and takes the first."""
+    values: dict[str, float] = {}
+    for name in ("mu1", "mu2"):
+        for item in children(element, name):
+            values[name] = content_number(reading, item, 1.0)
+            if values[name] < 0:
+                reading.refuse(item, f"{describe(item)}: friction {values[name]:g} is negative")
+    first = values.get("mu1", values.get("mu2"))
+    if first is not None and values.get("mu2", first) != first:
+        name = element.get("reference")
+        reading.note(
+            element, f"<gazebo> of link {name!r}: mu1 and mu2 differ; mu1 = {first:g} counts in all directions"
+        )
+    return first
+
+
+def apply_to_joint(reading: Reading, element: Element, joint: Joint) -> Joint:
+    """<springStiffness> [N m/rad or N/m] and <springReference> [rad or m]."""
+    for item in children(element, "springStiffness"):
+        stiffness = content_number(reading, item, 0.0)
+        if stiffness < 0:
+            reading.refuse(item, f"{describe(item)}: stiffness {stiffness:g} is negative")
+        joint = dataclasses.replace(joint, stiffness=stiffness)
+    for item in children(element, "springReference"):
+        joint = dataclasses.replace(joint, spring_reference=content_number(reading, item, 0.0))
+    return joint
+
+
+def note_rest(reading: Reading, element: Element) -> None:
+    """Warn of what was not applied."""
+    applied = ("mu1", "mu2", "selfCollide", "self_collide", "springStiffness", "springReference")
+    for item in element:
+        if tag(item) not in applied:
+            note_ignored(reading, item)
+
+
+def note_ignored(reading: Reading, item: Element) -> None:
+    """Warn of physics that is ignored, once per tag; what says nothing about physics is passed over."""
+    name = tag(item)
+    if name in SILENT or ":" in name:
+        return
+    if name in ("gravity", "turnGravityOff") and content_flag(item) == (name == "gravity"):
+        return  # gravity is on, as it is anyway
+    if name == "plugin" and not any(word in item.get("filename", "") for word in ("mimic", "roboticsgroup", "spring")):
+        return  # control and sensor code; only plugins that add forces or constraints are missed
+    reason = IGNORED.get(name, "not known")
+    reading.note(item, f"<gazebo><{name}> is ignored: {reason}", once=f"<gazebo><{name}>")

@@ -1,0 +1,94 @@
+"""The <mujoco> element that MuJoCo reads in a URDF: the options that change the physics or where meshes are."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
+from artsim.sim.description import FileOptions, Inertial, Link
+
+# fusestatic merges links that artsim keeps apart; discardvisual drops what is only seen; angles of a URDF are radians
+NO_MEANING = frozenset(("fusestatic", "discardvisual", "angle", "autolimits", "coordinate", "eulerseq", "usethread"))
+
+
+@dataclass(frozen=True, slots=True)
+class MujocoExtension:
+    """What the <mujoco> element of a URDF says."""
+
+    balance_inertia: bool = False
+    bound_mass: float = 0.0  # [kg] least mass of every moving link
+    bound_inertia: float = 0.0  # [kg m²] least diagonal inertia of every moving link
+    mesh_dir: str = ""
+    strip_path: bool = False
+    options: FileOptions = FileOptions()
+
+
+def read_extension(reading: Reading, root: Element) -> MujocoExtension:
+    """Every <mujoco> of the robot, later ones over earlier ones."""
+    extension = MujocoExtension()
+    for element in children(root, "mujoco"):
+        extension = dataclasses.replace(extension, strip_path=True)  # MuJoCo's default for a URDF
+        for item in element:
+            if tag(item) == "compiler":
+                extension = read_compiler(reading, item, extension)
+            elif tag(item) == "option":
+                extension = dataclasses.replace(extension, options=read_option(reading, item))
+            elif tag(item) not in ("size", "visual", "statistic"):
+                reading.note(item, f"{describe(item)} is ignored", once=f"<mujoco><{tag(item)}>")
+    return extension
+
+
+def read_compiler(reading: Reading, element: Element, extension: MujocoExtension) -> MujocoExtension:
+    """<compiler>."""
+    for name in element.attrib:
+        if name == "balanceinertia":
+            extension = dataclasses.replace(extension, balance_inertia=element.get(name) == "true")
+        elif name == "boundmass":
+            extension = dataclasses.replace(extension, bound_mass=read_number(reading, element, str(name)))
+        elif name == "boundinertia":
+            extension = dataclasses.replace(extension, bound_inertia=read_number(reading, element, str(name)))
+        elif name in ("meshdir", "assetdir"):
+            extension = dataclasses.replace(extension, mesh_dir=element.get(name, ""))
+        elif name == "strippath":
+            extension = dataclasses.replace(extension, strip_path=element.get(name) == "true")
+        elif name not in NO_MEANING:
+            reading.note(element, f"{describe(element)}: {name!r} is ignored", once=f"compiler {name!r}")
+    return extension
+
+
+def read_option(reading: Reading, element: Element) -> FileOptions:
+    """<option timestep gravity integrator>; solver settings are artsim's own."""
+    options = FileOptions()
+    for name in element.attrib:
+        if name == "timestep":
+            step = read_number(reading, element, "timestep")
+            if step <= 0:
+                reading.refuse(element, f"{describe(element)}: timestep {step:g} s, want more than 0")
+            options = dataclasses.replace(options, timestep=step)
+        elif name == "gravity":
+            options = dataclasses.replace(options, gravity=read_vector(reading, element, "gravity"))
+        elif name == "integrator":
+            options = dataclasses.replace(options, integrator=element.get(name))
+        else:
+            reading.note(element, f"{describe(element)}: {name!r} is ignored", once=f"option {name!r}")
+    return options
+
+
+def bound_inertials(extension: MujocoExtension, links: list[Link]) -> list[Link]:
+    """boundmass and boundinertia: least values for every link that has an inertial or needs one."""
+    if extension.bound_mass <= 0 and extension.bound_inertia <= 0:
+        return links
+    return [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
+
+
+def bounded(extension: MujocoExtension, link: Link) -> Inertial:
+    """One link's inertial with mass and diagonal raised to the bounds."""
+    inertial = link.inertial or Inertial(0.0, source=link.source)
+    xx, xy, xz, yy, yz, zz = inertial.inertia
+    low = extension.bound_inertia
+    return dataclasses.replace(
+        inertial,
+        mass=max(inertial.mass, extension.bound_mass),
+        inertia=(max(xx, low), xy, xz, max(yy, low), yz, max(zz, low)),
+    )
