@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from artsim.sim.errors import UsageError
+
+if TYPE_CHECKING:
+    import h5py
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -55,3 +59,11 @@ def _frozen(values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
     copy = np.array(values, order="C")
     copy.setflags(write=False)
     return copy
+
+
+def controls_from_file(file: h5py.File) -> Controls:
+    """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate (reader.py)."""
+    group = file["controls"]
+    rows = int(group["n_valid"][()])
+    values = {name: group[name][:rows] for name in ("start_step", "torque", "target", "target_velocity")}
+    return Controls(**values)

@@ -17,15 +17,18 @@ from h5py import h5a, h5d, h5ds, h5g, h5p, h5s, h5t
 Array = npt.NDArray[Any]
 
 _TEXT = h5py.string_dtype("utf-8")
-_TEXT_TYPE = h5t.py_create(_TEXT, logical=True)
+_TEXT_TYPE = h5t.py_create(_TEXT, logical=True)  # in the file
+_TEXT_MEMORY = h5t.py_create(_TEXT)  # Python objects; writing with the file's type stores their raw bytes
 _SCALAR = h5s.create(h5s.SCALAR)
 _TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "i8", "i4", "i1")}
+_NO_TIMES = h5p.create(h5p.DATASET_CREATE)
+_NO_TIMES.set_obj_track_times(False)
 
 
 def set_text(where: Any, name: str, value: str) -> None:
     """Write a variable-length UTF-8 attribute on a low-level object id."""
     attribute = h5a.create(where, name.encode(), _TEXT_TYPE, _SCALAR)
-    attribute.write(np.array(value, dtype=_TEXT), _TEXT_TYPE)
+    attribute.write(np.array(value, dtype=_TEXT), _TEXT_MEMORY)
 
 
 def set_number(where: Any, name: str, value: float) -> None:
@@ -54,10 +57,10 @@ class Group:
         text = values.dtype == object
         kind = _TEXT_TYPE if text else _TYPES[values.dtype.str[1:]]
         space = h5s.create_simple(values.shape) if values.ndim else _SCALAR
-        dataset = h5d.create(self.id, name.encode(), kind, space)
+        dataset = h5d.create(self.id, name.encode(), kind, space, _NO_TIMES)
         if values.size:
             whole = np.array(values, dtype=_TEXT) if text else np.ascontiguousarray(values)
-            dataset.write(h5s.ALL, h5s.ALL, whole, kind)
+            dataset.write(h5s.ALL, h5s.ALL, whole, _TEXT_MEMORY if text else kind)
         self._finish(dataset, name, dims, attributes)
         return dataset
 
@@ -73,6 +76,7 @@ class Group:
     ) -> Any:
         """An empty dataset that grows along its first dimension; `row` is the shape of one row."""
         plist = h5p.create(h5p.DATASET_CREATE)
+        plist.set_obj_track_times(False)
         plist.set_chunk((rows_per_chunk, *(max(1, n) for n in row)))
         if gzip:
             plist.set_shuffle()

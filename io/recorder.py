@@ -14,6 +14,7 @@ for that: print the StorageError's line, flush, and call `os._exit(error.exit_co
 from __future__ import annotations
 
 import atexit
+import contextlib
 import datetime
 import os
 import stat
@@ -40,7 +41,6 @@ Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 1 << 20
 _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
-_LABELS_WITHOUT_ROBOT = {name: labels for name, labels in schema.FIXED_LABELS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +209,7 @@ class Recorder:
     ) -> None:
         self.path = Path(path)
         self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
+        self._steps_total = steps_total
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = _known(variables)
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
@@ -345,9 +346,14 @@ class Recorder:
         hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
 
     def _lay_out_trajectory(self, group: Group) -> None:
-        extra = ("independent_dof",)
-        names = ("time", *self._variables)
-        self._scales(group, "trajectory", names, self.block_rows, extra)
+        from artsim.io import hdf5
+
+        facts: dict[str, str | int | float] = {"dt": float(self._dt), "every": int(self._every)}
+        if self._steps_total is not None:
+            facts["steps_total"] = int(self._steps_total)
+        hdf5.set_attributes(group.id, facts)
+        every_label = ("coord", "dof", "independent_dof", "link")  # also when no recorded variable needs it
+        self._scales(group, "trajectory", ("time", *self._variables), self.block_rows, every_label)
         for name in self._variables:
             self._grow(group, f"trajectory/{name}", self._shapes[name], self.block_rows)
         self._fixed(group, "trajectory/n_valid", np.int64(0))
@@ -376,7 +382,6 @@ class Recorder:
         hdf5.set_attributes(group.id, facts)
         for dim, values in (("link", model.links), ("joint", model.joints)):
             group.fixed(dim, _texts(values), [dim], {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning})
-        # a dimension without labels: netCDF knows it by this name attribute
         if model.meshes:
             group.fixed("mesh", np.arange(len(model.meshes)), ["mesh"], {"units": "1", "long_name": "mesh number"})
             for field in ("uri", "path", "link"):
@@ -388,15 +393,16 @@ class Recorder:
             attribute = {"type": "joint_types", "parent": "joint_parents", "child": "joint_children"}[field]
             self._fixed(group, f"model/joint_{field}", _texts(getattr(model, attribute)))
         for field in ("lower", "upper", "effort", "velocity"):
-            values = np.array(getattr(model, f"joint_{field}"), dtype=np.float64)
-            self._fixed(group, f"model/joint_{field}", values)
+            limits = np.array(getattr(model, f"joint_{field}"), dtype=np.float64)
+            self._fixed(group, f"model/joint_{field}", limits)
 
     def _scales(self, group: Group, where: str, names: Sequence[str], rows: int, extra: Sequence[str] = ()) -> None:
         """The dimension scales that the variables `names` of a group need, and the units along them."""
-        needed = dict.fromkeys(dim for name in names for dim in schema.TABLE[f"{where}/{name}"].dims)
+        dims = [dim for name in names for dim in schema.TABLE[f"{where}/{name}"].dims]
+        needed = dict.fromkeys((*dims, *extra))
         if "time" in needed:
             self._grow(group, f"{where}/time", (), rows)
-        for dim in (*(dim for dim in needed if dim != "time"), *extra):
+        for dim in (dim for dim in needed if dim != "time"):
             attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
             group.fixed(dim, _texts(_labels_of(dim, self._labels)), [dim], attributes)
         for name, values in schema.entry_units(self._labels).items():
@@ -496,10 +502,8 @@ class Recorder:
         import fcntl
 
         self._lock_handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
+        with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(self._lock_handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            pass  # a file system without locks
 
     def _unlock(self) -> None:
         os.close(self._lock_handle)

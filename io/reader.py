@@ -1,0 +1,579 @@
+"""The gate: every .h5 file a command reads comes through here, and is refused unless it is plainly harmless.
+
+An HDF5 file may point at other files (external links, external raw storage, virtual datasets: h5py hands over
+/etc/passwd to whoever sends such a file), declare 10^12 numbers in a kilobyte, link in circles, or ask for code
+(filter plugins). `open_checked` walks the whole tree without following or reading anything and lets only hard links,
+numbers and texts, known filters and sizes that the file can really hold pass. `open_recording` reads a run file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io import schema
+from artsim.io.controls import Controls, controls_from_file
+from artsim.io.schema import Labels
+from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+
+if TYPE_CHECKING:
+    import h5py
+    import xarray
+
+Array = npt.NDArray[Any]
+
+MAX_OBJECTS = 20_000
+MAX_DEPTH = 16
+MAX_CHUNK_BYTES = 1 << 28
+MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
+_SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
+_DEFLATE_RATIO = 1032  # the most zlib can pack
+_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_BLOCK_BYTES = 1 << 22
+
+
+class Difference(NamedTuple):
+    """The first place where two recordings differ: dataset path, step (None where there is no time), entry's name."""
+
+    dataset: str
+    step: int | None
+    name: str
+
+
+# ---- the gate
+
+
+def open_checked(path: str | os.PathLike[str]) -> h5py.File:
+    """Open an HDF5 file for reading when it is harmless; also one that is being written, or whose writer was killed.
+
+    Raises MissingInputError (66: not there, not readable), ModelError (65: not HDF5, damaged, or refused, with the
+    offending object's path), BusyError (75: another process has just created it).
+    """
+    where = Path(path)
+    _check_is_hdf5(where)
+    with _damage(where):
+        file = _open(where)
+        try:
+            _Walk(where, file).run()
+        except BaseException:
+            file.close()
+            raise
+    return file
+
+
+def _check_is_hdf5(path: Path) -> None:
+    """Refuse what is not a regular HDF5 file, saying what it looks like."""
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "directory" if stat.S_ISDIR(mode) else "device or pipe"
+            raise ModelError(f"{path}: is a {kind}, not an HDF5 file")
+        with path.open("rb") as stream:
+            head = stream.read(512)
+    except FileNotFoundError:
+        raise MissingInputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise MissingInputError(f"{path}: cannot read: {_first_line(error)}") from None
+    if not head.startswith(_SIGNATURE):
+        raise ModelError(f"{path}: is not an HDF5 file; it looks like {_looks_like(head)}")
+
+
+def _looks_like(head: bytes) -> str:
+    if not head:
+        return "an empty file"
+    if head.startswith(b"MATLAB"):
+        return "a MATLAB file"
+    if head.startswith(b"PK\x03\x04"):
+        return "a zip or .npz archive"
+    if head.startswith(b"\x93NUMPY"):
+        return "a .npy array"
+    if head.startswith(b"CDF"):
+        return "a netCDF 3 file"
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return "XML, perhaps a robot's file"
+    text = all(byte >= 32 or byte in b"\t\r\n" for byte in head)
+    return "a text file" if text else "some other binary file"
+
+
+def _open(path: Path) -> h5py.File:
+    import h5py
+
+    try:
+        return h5py.File(path, "r")
+    except BlockingIOError:
+        raise BusyError(f"{path}: is being created by another process; try again") from None
+    except OSError as first:
+        try:  # being written, or left by a writer that was killed
+            return h5py.File(path, "r", swmr=True)
+        except OSError:
+            raise first from None
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Whatever HDF5 or h5py raise on a damaged file becomes one ModelError."""
+    try:
+        yield
+    except ArtsimError:
+        raise
+    except MemoryError:
+        raise ModelError(f"{path}: damaged: asks for more memory than there is") from None
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError, AttributeError) as error:
+        raise ModelError(f"{path}: damaged: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno and error.strerror and "\n" not in error.strerror:
+        return os.strerror(error.errno)
+    return (str(error) or type(error).__name__).split("\n", 1)[0]
+
+
+class _Walk:
+    """One pass over every object of a file: nothing is followed, no data are read."""
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        self._path, self._root = path, file.id
+        self._file_bytes = path.stat().st_size
+        self._seen: set[int] = set()
+
+    def run(self) -> None:
+        from h5py import h5g, h5o
+
+        groups: list[tuple[Any, str, int]] = [(h5g.open(self._root, b"/"), "", 0)]
+        self._visit(groups[0][0], "/")
+        while groups:
+            group, name, depth = groups.pop()
+            if depth >= MAX_DEPTH or len(self._seen) + group.get_num_objs() > MAX_OBJECTS:
+                raise self._refused(name, "has too many groups or datasets")
+            for key in group:
+                child = f"{name}/{key.decode('utf-8', 'backslashreplace')}"
+                self._check_link(group, key, child)
+                item = h5o.open(group, key)
+                first = self._visit(item, child)
+                if isinstance(item, h5g.GroupID):
+                    if not first:
+                        raise self._refused(child, "is linked in a circle or twice")
+                    groups.append((item, child, depth + 1))
+                elif first:
+                    self._check_dataset(item, child)
+
+    def _refused(self, name: str, why: str) -> ModelError:
+        return ModelError(f"{self._path}: refused: {name or '/'!s} {why}")
+
+    def _visit(self, item: Any, name: str) -> bool:
+        """Note the object; False when it was met before under another name."""
+        from h5py import h5o
+
+        address = h5o.get_info(item).addr
+        if address in self._seen:
+            return False
+        self._seen.add(address)
+        return True
+
+    def _check_link(self, group: Any, key: bytes, name: str) -> None:
+        from h5py import h5l
+
+        kind = group.links.get_info(key).type
+        if kind != h5l.TYPE_HARD:
+            what = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
+            raise self._refused(name, f"is {what.get(kind, 'a link of an unknown kind')}")
+
+    def _check_dataset(self, item: Any, name: str) -> None:
+        from h5py import h5d
+
+        if not isinstance(item, h5d.DatasetID):
+            raise self._refused(name, "is a named datatype")
+        plist = item.get_create_plist()
+        if plist.get_layout() == h5d.VIRTUAL:
+            raise self._refused(name, "is a virtual dataset: its data are in other files")
+        if plist.get_external_count():
+            raise self._refused(name, "has its data in another file")
+        self._check_filters(plist, name)
+        width = self._check_type(item.get_type(), name)
+        self._check_size(item, plist, width, name)
+
+    def _check_filters(self, plist: Any, name: str) -> None:
+        for index in range(plist.get_nfilters()):
+            code, _, _, label = plist.get_filter(index)
+            if code not in _FILTERS:
+                words = label.decode("utf-8", "replace") or "no name"
+                raise self._refused(name, f"needs the filter {code} ({words}), which artsim does not use (hdf5plugin)")
+
+    def _check_type(self, kind: Any, name: str) -> int:
+        """Bytes of one entry. Numbers, enumerations (booleans) and texts pass."""
+        from h5py import h5t
+
+        family, size = kind.get_class(), int(kind.get_size())
+        if family in (h5t.INTEGER, h5t.FLOAT, h5t.ENUM) and size <= 16:
+            return size
+        if family == h5t.STRING and size <= MAX_TEXT_BYTES:
+            return size
+        raise self._refused(name, "holds neither numbers nor texts")
+
+    def _check_size(self, item: Any, plist: Any, width: int, name: str) -> None:
+        """The declared size must be stored in the file: 10^12 doubles in a kilobyte are refused."""
+        from h5py import h5d
+
+        count, ratio = 1, 1
+        for n in item.get_space().shape or ():
+            count *= int(n)
+        stored = min(int(item.get_storage_size()), self._file_bytes)
+        if plist.get_layout() == h5d.CHUNKED:
+            chunk = width
+            for n in plist.get_chunk():
+                chunk *= int(n)
+            if chunk > MAX_CHUNK_BYTES:
+                raise self._refused(name, f"has chunks of {chunk} bytes; at most {MAX_CHUNK_BYTES} are read")
+            if plist.get_nfilters():
+                ratio = _DEFLATE_RATIO
+        if count * width > _SMALL + stored * ratio:
+            raise self._refused(name, f"declares {count} entries, but {stored} bytes are stored")
+
+
+# ---- a run file
+
+
+def open_recording(path: str | os.PathLike[str]) -> Recording:
+    """Open a run file: complete, being written, or left by a killed writer.
+
+    Raises as `open_checked`; ModelError also when the file is HDF5 but no artsim run, saying what it is.
+    """
+    file = open_checked(path)
+    try:
+        with _damage(Path(path)):
+            return Recording(Path(path), file)
+    except BaseException:
+        file.close()
+        raise
+
+
+class Recording:
+    """A run, addressed by name: `recording["qpos"]` is (n_valid, nq). Close it, or use it as a context manager.
+
+    Only the `n_valid` rows that were written in full are ever given out.
+    """
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        """Use open_recording: `file` must have passed the gate."""
+        self.path = path
+        self._file = file
+        _check_schema(path, file)
+        group = file["trajectory"]
+        self.attrs: dict[str, Any] = _attributes(file)
+        self.provenance: dict[str, Any] = _attributes(file["provenance"])
+        self.status = int(group["status"][()])
+        self.n_valid = int(group["n_valid"][()])
+        facts = _attributes(group)
+        self.dt, self.every = float(facts["dt"]), int(facts["every"])
+        self.steps_total: int | None = facts.get("steps_total")
+        self.labels = Labels(**{name: self._texts(f"trajectory/{name}") for name in Labels.__dataclass_fields__})
+        self.variables = tuple(name for name in schema.RECORDED if name in group)
+        self._check_shapes()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    # the rows
+
+    def __getitem__(self, name: str) -> Array:
+        """Every valid row of a recorded variable, or `time` (n_valid,) [s]."""
+        return self.read(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name == "time" or name in self.variables
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Rows start … stop of a variable, cut to the valid ones. Raises UsageError for one not recorded."""
+        if name not in self:
+            raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
+        stop = self.n_valid if stop is None else min(stop, self.n_valid)
+        with _damage(self.path):
+            values: Array = self._file["trajectory"][name][start : max(start, stop)]
+        return values
+
+    def names_of(self, dim: str) -> tuple[str, ...]:
+        """The labels of a dimension of /trajectory."""
+        if dim in schema.FIXED_LABELS:
+            return schema.FIXED_LABELS[dim]
+        labels: tuple[str, ...] = getattr(self.labels, "dof" if dim == "dof2" else dim)
+        return labels
+
+    # the rest of the file
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration of the run. Raises ModelError when it is not a JSON object."""
+        try:
+            config = json.loads(self.provenance.get("config", "{}"))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ModelError(f"{self.path}: /provenance config is no JSON: {_first_line(error)}") from None
+        if not isinstance(config, dict):
+            raise ModelError(f"{self.path}: /provenance config is no JSON object")
+        return config
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Name, format, path and sha256 of the robot's file."""
+        with _damage(self.path):
+            return _attributes(self._file["model"])
+
+    @property
+    def model_text(self) -> str:
+        """The robot's file, expanded, as it was simulated. It is input like any other: parse it with the same limits."""
+        return self._texts("model/source")[0]
+
+    @property
+    def controls(self) -> Controls:
+        """The inputs as they acted, bit for bit."""
+        with _damage(self.path):
+            return controls_from_file(self._file)
+
+    @property
+    def final(self) -> dict[str, Array]:
+        """The state after the last step: qpos, qvel, step, time. NaN when the run did not end properly."""
+        with _damage(self.path):
+            group = self._file["final"]
+            names = [path.removeprefix("final/") for path in schema.TABLE if path.startswith("final/")]
+            return {name: np.asarray(group[name][()]) for name in names if not name.endswith("_units")}
+
+    @property
+    def state(self) -> str:
+        """complete, stopped, interrupted, running (its writer is alive) or incomplete (its writer was killed)."""
+        if self.status == schema.RUNNING:
+            return "running" if _locked(self.path) else "incomplete"
+        words = {schema.COMPLETE: "complete", schema.NON_FINITE: "stopped", schema.INTERRUPTED: "interrupted"}
+        return words.get(self.status, f"unknown ({self.status})")
+
+    def summary(self) -> dict[str, Any]:
+        """What `artsim info FILE` tells, as plain data for JSON too."""
+        group = self._file["trajectory"]
+        variables = {
+            name: {
+                "dims": list(schema.TABLE[f"trajectory/{name}"].dims),
+                "shape": [self.n_valid, *group[name].shape[1:]],
+                **self._meaning(name),
+            }
+            for name in self.variables
+        }
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            **self.attrs,
+            "state": self.state,
+            "model": self.model,
+            "rows": self.n_valid,
+            "steps_total": self.steps_total,
+            "dt": self.dt,
+            "every": self.every,
+            "duration": self.n_valid * self.every * self.dt,
+            "links": list(self.labels.link),
+            "coords": list(self.labels.coord),
+            "dofs": list(self.labels.dof),
+            "independent_dofs": list(self.labels.independent_dof),
+            "variables": variables,
+            "provenance": self.provenance,
+        }
+
+    def to_xarray(self, variables: tuple[str, ...] | None = None) -> xarray.Dataset:
+        """The valid rows as a labelled dataset in memory; needs the package xarray."""
+        import xarray
+
+        group = self._file["trajectory"]
+        names = self.variables if variables is None else variables
+        data = {}
+        for name in names:
+            data[name] = (schema.TABLE[f"trajectory/{name}"].dims, self[name], self._meaning(name))
+        dims = dict.fromkeys(dim for entry in data.values() for dim in entry[0])
+        coords: dict[str, Any] = {dim: list(self.names_of(dim)) for dim in dims if dim != "time"}
+        coords["time"] = ("time", self["time"], {"units": "s"})
+        for name, values in schema.entry_units(self.labels).items():
+            if schema.LABELS_OF_ENTRIES[name][0] in dims:
+                coords[name] = (schema.LABELS_OF_ENTRIES[name], list(values))
+        return xarray.Dataset(data, coords, self.attrs)
+
+    # inside
+
+    def _meaning(self, name: str) -> dict[str, str]:
+        variable = schema.TABLE[f"trajectory/{name}"]
+        return {"units": schema.unit_of(variable, schema.entry_units(self.labels)), "long_name": variable.meaning}
+
+    def _texts(self, path: str) -> tuple[str, ...]:
+        """A text dataset. A few entries at a time: a crafted file may point 10^6 entries at one long text."""
+        with _damage(self.path):
+            dataset = self._file[path]
+            left = 4 * self.path.stat().st_size
+            texts: list[str] = []
+            for start in range(0, dataset.size, 16):
+                block = [dataset[()]] if dataset.shape == () else dataset[start : start + 16]
+                texts += [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in block]
+                left -= sum(len(text) for text in texts[start:])
+                if left < 0:
+                    raise ModelError(f"{self.path}: refused: /{path} unpacks to more text than the file holds")
+            return tuple(texts)
+
+    def _check_shapes(self) -> None:
+        """Every known variable must have the type and shape the labels demand, and n_valid rows."""
+        group = self._file["trajectory"]
+        for name in ("time", *self.variables):
+            variable = schema.TABLE[f"trajectory/{name}"]
+            want = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
+            dataset = group[name]
+            if dataset.ndim >= 1 and dataset.shape[0] < self.n_valid:
+                dataset.refresh()  # a writer may have grown it since the file was opened
+            wrong_rows = dataset.ndim == 0 or not 0 <= self.n_valid <= dataset.shape[0]
+            if wrong_rows or dataset.shape[1:] != want or dataset.dtype != np.dtype(variable.dtype):
+                shape = (self.n_valid, *want)
+                raise ModelError(
+                    f"{self.path}: /trajectory/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {shape}"
+                )
+
+
+def _check_schema(path: Path, file: h5py.File) -> None:
+    """Refuse what is not a run of this major version of the format, saying what it is."""
+    import h5py
+
+    version = _attributes(file).get("artsim_schema")
+    if version is None:
+        raise ModelError(f"{path}: is an HDF5 file, but not artsim's{_kind_of(file)}")
+    if str(version).split(".")[0] != schema.SCHEMA_VERSION.split(".")[0]:
+        raise ModelError(f"{path}: is written in artsim schema {version}; this artsim reads {schema.SCHEMA_VERSION}")
+    for name in ("trajectory", "controls", "final", "model", "provenance"):
+        if not isinstance(file.get(name), h5py.Group):
+            raise ModelError(f"{path}: is an artsim file, but not of a run: it has no group /{name}")
+
+
+def _kind_of(file: h5py.File) -> str:
+    """`; it looks like …` for files a robotics user may mix up."""
+    keys, attributes = set(file), set(file.attrs)
+    if "data" in keys and "mask" in keys or any("env_args" in file[key].attrs for key in keys & {"data"}):
+        return "; it looks like a robomimic dataset"
+    if any(key.startswith("episode_") for key in keys) or "minari_version" in attributes:
+        return "; it looks like a Minari dataset"
+    if {"keras_version", "layer_names"} & attributes or "model_weights" in keys:
+        return "; it looks like a Keras model"
+    if "_NCProperties" in attributes:
+        return "; it looks like a netCDF file"
+    return f"; it holds {', '.join(sorted(keys)[:6]) or 'nothing'}"
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    """The scalar texts and numbers among an object's attributes; what else is there is not read."""
+    from h5py import h5a, h5t
+
+    values = {}
+    for name in item.attrs:
+        attribute = h5a.open(item.id, name.encode())
+        if attribute.shape == () and attribute.get_type().get_class() in (h5t.STRING, h5t.INTEGER, h5t.FLOAT):
+            values[name] = _plain(item.attrs[name])
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """str, int or float of what h5py gives."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _locked(path: Path) -> bool:
+    from artsim.io.recorder import refuse_busy
+
+    try:
+        refuse_busy(path)
+    except BusyError:
+        return True
+    return False
+
+
+# ---- comparing two runs
+
+
+def first_difference(a: Recording, b: Recording) -> Difference | None:
+    """The first difference between two runs, byte by byte (NaN equals the same NaN): None when there is none.
+
+    Compared: labels, recorded variables, their rows in step order, the inputs, the final state. Blocks of 4 MB.
+    """
+    if a.labels != b.labels:
+        return Difference("labels", None, _differing_label(a.labels, b.labels))
+    if a.variables != b.variables:
+        return Difference("variables", None, ", ".join(sorted(set(a.variables) ^ set(b.variables))))
+    found = _first_row(a, b)
+    if found is not None:
+        return found
+    if a.n_valid != b.n_valid:
+        return Difference("n_valid", min(a.n_valid, b.n_valid) * a.every, f"{a.n_valid} rows, {b.n_valid} rows")
+    return _other_difference(a, b)
+
+
+def _differing_label(a: Labels, b: Labels) -> str:
+    return next(name for name in Labels.__dataclass_fields__ if getattr(a, name) != getattr(b, name))
+
+
+def _first_row(a: Recording, b: Recording) -> Difference | None:
+    rows = min(a.n_valid, b.n_valid)
+    for start in range(0, rows, (step := _rows_per_block(a))):
+        found = [_in_block(a, b, name, start, min(start + step, rows)) for name in ("time", *a.variables)]
+        differences = [difference for difference in found if difference is not None]
+        if differences:
+            return min(differences, key=lambda difference: difference.step or 0)
+    return None
+
+
+def _rows_per_block(a: Recording) -> int:
+    widths = [8 * int(np.prod([len(a.names_of(dim)) for dim in _row_dims(name)])) for name in a.variables]
+    return max(1, _BLOCK_BYTES // max([8, *widths]))
+
+
+def _row_dims(name: str) -> tuple[str, ...]:
+    return schema.TABLE[f"trajectory/{name}"].dims[1:]
+
+
+def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int) -> Difference | None:
+    left, right = a.read(name, start, stop), b.read(name, start, stop)
+    where = _first_byte(left, right)
+    if where is None:
+        return None
+    labels = [a.names_of(dim)[index] for dim, index in zip(_row_dims(name), where[1:], strict=True)]
+    return Difference(name, (start + where[0]) * a.every, ", ".join(labels))
+
+
+def _first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
+    """Index of the first entry whose bytes differ. Shapes are equal."""
+    if left.tobytes() == right.tobytes():
+        return None
+    bits = f"u{left.itemsize}"
+    flat = int(np.flatnonzero(left.reshape(-1).view(bits) != right.reshape(-1).view(bits))[0])
+    return tuple(int(index) for index in np.unravel_index(flat, left.shape))
+
+
+def _other_difference(a: Recording, b: Recording) -> Difference | None:
+    controls_a, controls_b = a.controls, b.controls
+    for name in ("start_step", *schema.CONTROL_VALUES):
+        left, right = getattr(controls_a, name), getattr(controls_b, name)
+        if left.tobytes() != right.tobytes() or left.shape != right.shape:
+            return Difference(f"controls/{name}", None, "")
+    final_a, final_b = a.final, b.final
+    final: Mapping[str, tuple[str, ...]] = {"qpos": a.labels.coord, "qvel": a.labels.dof}
+    for name in final_a:
+        if final_a[name].tobytes() != final_b[name].tobytes():
+            where = _first_byte(final_a[name], final_b[name])
+            return Difference(f"final/{name}", None, final[name][where[0]] if where and name in final else "")
+    return None
