@@ -59,16 +59,20 @@ def open_checked(path: str | os.PathLike[str]) -> h5py.File:
     Raises MissingInputError (66: not there, not readable), ModelError (65: not HDF5, damaged, or refused, with the
     offending object's path), BusyError (75: another process has just created it).
     """
-    where = Path(path)
-    _check_is_hdf5(where)
-    with _damage(where):
-        file = _open(where)
+    return _open_checked(Path(path))[0]
+
+
+def _open_checked(path: Path) -> tuple[h5py.File, bool]:
+    """The open file, and whether a living process is writing it."""
+    _check_is_hdf5(path)
+    with reading(path):
+        file, written = _open(path)
         try:
-            _Walk(where, file).run()
+            _Walk(path, file).run()
         except BaseException:
             file.close()
             raise
-    return file
+    return file, written
 
 
 def _check_is_hdf5(path: Path) -> None:
@@ -105,22 +109,23 @@ def _looks_like(head: bytes) -> str:
     return "a text file" if text else "some other binary file"
 
 
-def _open(path: Path) -> h5py.File:
+def _open(path: Path) -> tuple[h5py.File, bool]:
     import h5py
 
     try:
-        return h5py.File(path, "r")
+        return h5py.File(path, "r"), False
     except BlockingIOError:
         raise BusyError(f"{path}: is being created by another process; try again") from None
-    except OSError as first:
-        try:  # being written, or left by a writer that was killed
-            return h5py.File(path, "r", swmr=True)
+    except OSError as first:  # marked as being written: is the writer alive, or was it killed?
+        written = _locked(path)  # asked before we hold a lock on it ourselves
+        try:
+            return h5py.File(path, "r", swmr=True), written
         except OSError:
             raise first from None
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Whatever HDF5 or h5py raise on a damaged file becomes one ModelError."""
     try:
         yield
@@ -240,6 +245,22 @@ class _Walk:
             raise self._refused(name, f"declares {count} entries, but {stored} bytes are stored")
 
 
+def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
+    """A text dataset. A few entries at a time: a crafted file may point 10^6 entries at one long text."""
+    with reading(path):
+        if dataset.dtype.kind not in "SO":
+            raise ModelError(f"{path}: {dataset.name} holds {dataset.dtype}, want texts")
+        left = 4 * path.stat().st_size
+        texts: list[str] = []
+        for start in range(0, dataset.size, 16):
+            block = [dataset[()]] if dataset.shape == () else dataset[start : start + 16]
+            texts += [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in block]
+            left -= sum(len(text) for text in texts[start:])
+            if left < 0:
+                raise ModelError(f"{path}: refused: {dataset.name} unpacks to more text than the file holds")
+        return tuple(texts)
+
+
 # ---- a run file
 
 
@@ -248,10 +269,10 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
 
     Raises as `open_checked`; ModelError also when the file is HDF5 but no artsim run, saying what it is.
     """
-    file = open_checked(path)
+    file, written = _open_checked(Path(path))
     try:
-        with _damage(Path(path)):
-            return Recording(Path(path), file)
+        with reading(Path(path)):
+            return Recording(Path(path), file, written)
     except BaseException:
         file.close()
         raise
@@ -263,9 +284,10 @@ class Recording:
     Only the `n_valid` rows that were written in full are ever given out.
     """
 
-    def __init__(self, path: Path, file: h5py.File) -> None:
-        """Use open_recording: `file` must have passed the gate."""
+    def __init__(self, path: Path, file: h5py.File, written: bool) -> None:
+        """Use open_recording: `file` must have passed the gate; `written`: a living process is writing it."""
         self.path = path
+        self._written = written
         self._file = file
         _check_schema(path, file)
         group = file["trajectory"]
@@ -276,7 +298,7 @@ class Recording:
         facts = _attributes(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
-        self.labels = Labels(**{name: self._texts(f"trajectory/{name}") for name in Labels.__dataclass_fields__})
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels.__dataclass_fields__})
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._check_shapes()
 
@@ -305,7 +327,7 @@ class Recording:
         if name not in self:
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         stop = self.n_valid if stop is None else min(stop, self.n_valid)
-        with _damage(self.path):
+        with reading(self.path):
             values: Array = self._file["trajectory"][name][start : max(start, stop)]
         return values
 
@@ -332,33 +354,33 @@ class Recording:
     @property
     def model(self) -> dict[str, Any]:
         """Name, format, path and sha256 of the robot's file."""
-        with _damage(self.path):
+        with reading(self.path):
             return _attributes(self._file["model"])
 
     @property
     def model_text(self) -> str:
-        """The robot's file, expanded, as it was simulated. It is input like any other: parse it with the same limits."""
-        return self._texts("model/source")[0]
+        """The robot's file, expanded, as it was simulated. Input like any other: parse it with the same limits."""
+        return read_texts(self.path, self._file["model/source"])[0]
 
     @property
     def controls(self) -> Controls:
         """The inputs as they acted, bit for bit."""
-        with _damage(self.path):
+        with reading(self.path):
             return controls_from_file(self._file)
 
     @property
     def final(self) -> dict[str, Array]:
         """The state after the last step: qpos, qvel, step, time. NaN when the run did not end properly."""
-        with _damage(self.path):
+        with reading(self.path):
             group = self._file["final"]
             names = [path.removeprefix("final/") for path in schema.TABLE if path.startswith("final/")]
             return {name: np.asarray(group[name][()]) for name in names if not name.endswith("_units")}
 
     @property
     def state(self) -> str:
-        """complete, stopped, interrupted, running (its writer is alive) or incomplete (its writer was killed)."""
+        """complete, stopped, interrupted, running (its writer lived at the opening) or incomplete (it was killed)."""
         if self.status == schema.RUNNING:
-            return "running" if _locked(self.path) else "incomplete"
+            return "running" if self._written else "incomplete"
         words = {schema.COMPLETE: "complete", schema.NON_FINITE: "stopped", schema.INTERRUPTED: "interrupted"}
         return words.get(self.status, f"unknown ({self.status})")
 
@@ -396,7 +418,6 @@ class Recording:
         """The valid rows as a labelled dataset in memory; needs the package xarray."""
         import xarray
 
-        group = self._file["trajectory"]
         names = self.variables if variables is None else variables
         data = {}
         for name in names:
@@ -414,20 +435,6 @@ class Recording:
     def _meaning(self, name: str) -> dict[str, str]:
         variable = schema.TABLE[f"trajectory/{name}"]
         return {"units": schema.unit_of(variable, schema.entry_units(self.labels)), "long_name": variable.meaning}
-
-    def _texts(self, path: str) -> tuple[str, ...]:
-        """A text dataset. A few entries at a time: a crafted file may point 10^6 entries at one long text."""
-        with _damage(self.path):
-            dataset = self._file[path]
-            left = 4 * self.path.stat().st_size
-            texts: list[str] = []
-            for start in range(0, dataset.size, 16):
-                block = [dataset[()]] if dataset.shape == () else dataset[start : start + 16]
-                texts += [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in block]
-                left -= sum(len(text) for text in texts[start:])
-                if left < 0:
-                    raise ModelError(f"{self.path}: refused: /{path} unpacks to more text than the file holds")
-            return tuple(texts)
 
     def _check_shapes(self) -> None:
         """Every known variable must have the type and shape the labels demand, and n_valid rows."""
@@ -463,7 +470,7 @@ def _check_schema(path: Path, file: h5py.File) -> None:
 def _kind_of(file: h5py.File) -> str:
     """`; it looks like …` for files a robotics user may mix up."""
     keys, attributes = set(file), set(file.attrs)
-    if "data" in keys and "mask" in keys or any("env_args" in file[key].attrs for key in keys & {"data"}):
+    if {"data", "mask"} <= keys or ("data" in keys and "env_args" in file["data"].attrs):
         return "; it looks like a robomimic dataset"
     if any(key.startswith("episode_") for key in keys) or "minari_version" in attributes:
         return "; it looks like a Minari dataset"

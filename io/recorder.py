@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import datetime
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
@@ -143,10 +144,10 @@ def _check_folder(target: Path) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """The operating system's words where there are any, else the first line of the message."""
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno)
-    return str(error).split("\n", 1)[0]
+    """The operating system's words where there are any (HDF5 hides them in its text), else the message's first line."""
+    hidden = re.search(r"errno = (\d+)", str(error))
+    number = int(hidden[1]) if hidden else getattr(error, "errno", None)
+    return os.strerror(number) if number else str(error).split("\n", 1)[0]
 
 
 def refuse_busy(path: Path) -> None:
@@ -476,10 +477,10 @@ class Recorder:
         chunk = self.block_rows
         chunks = -(-(self._rows + rows) // chunk) - -(-self._rows // chunk)
         need = chunks * chunk * self._row_bytes + more + _MARGIN_BYTES
-        free = _room(self.path)
+        free, what = _room(self.path)
         if free >= need:
             return
-        error = self._storage_error(f"no space left ({free} bytes free)")
+        error = self._storage_error(f"{what} {free} bytes")
         if self._rows or self._datasets:
             self.close(schema.INTERRUPTED)
         raise error
@@ -567,15 +568,17 @@ def _texts(values: Sequence[str]) -> Array:
     return array
 
 
-def _room(path: Path) -> int:
-    """Bytes that can still be written there: free space, and what the process's file size limit leaves."""
+def _room(path: Path) -> tuple[int, str]:
+    """Bytes that can still be written to the file, and what bounds them: the disk or the process's file size limit."""
     import resource
 
     try:
         disk = os.statvfs(path if path.exists() else path.parent)
         size = path.stat().st_size if path.exists() else 0
     except OSError:
-        return sys.maxsize  # not to be known: the write itself will tell
+        return sys.maxsize, ""  # not to be known: the write itself will tell
+    free = disk.f_bavail * disk.f_frsize
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    left = sys.maxsize if limit == resource.RLIM_INFINITY else limit - size
-    return min(disk.f_bavail * disk.f_frsize, left)
+    if limit != resource.RLIM_INFINITY and limit - size < free:
+        return limit - size, "the file size limit (ulimit -f) leaves"
+    return free, "no space left on the disk: it has"
