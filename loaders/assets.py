@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -25,11 +26,11 @@ class AssetRefusedError(Exception):
 
 
 class AssetMissingError(Exception):
-    """Nothing is there. The text says what was tried; `package` names a package that was not found."""
+    """Nothing is there: the text says what was tried, `why` says it alike for all meshes of a folder."""
 
-    def __init__(self, message: str, package: str = "") -> None:
+    def __init__(self, message: str, why: str = "") -> None:
         super().__init__(message)
-        self.package = package
+        self.why = why or message
 
 
 @dataclass(slots=True)
@@ -63,14 +64,15 @@ class Assets:
             raise refused
         if not tried:
             raise AssetMissingError("the model is not in a file; give --mesh-root or --package NAME=DIR")
-        raise AssetMissingError(f"not found; tried {', '.join(map(repr, map(str, tried)))}")
+        folders = dict.fromkeys(path.parent for path in tried)
+        raise AssetMissingError(f"tried {listed(tried)}", f"tried in {listed(folders)}")
 
     def candidates(self, name: str) -> Iterator[tuple[Path, Path | None]]:
         """Paths a name may mean, best first, each with the package root it must stay in (None: any allowed root)."""
         scheme = SCHEME.match(name)
         kind = scheme[1].lower() if scheme else ""
         if kind in ("package", "model"):
-            yield from self.package_candidates(name[len(kind) + 3 :], kind)
+            yield from self.package_candidates(name[len(kind) + 3 :])
         elif kind == "file":
             path = unquote(name[len("file://") :])
             yield from ((path_, None) for path_ in self.plain_candidates(path))
@@ -79,8 +81,16 @@ class Assets:
         else:
             yield from ((path_, None) for path_ in self.plain_candidates(name))
 
-    def package_candidates(self, rest: str, kind: str) -> Iterator[tuple[Path, Path | None]]:
-        """package://NAME/PATH below the package's root; PATH must not leave it."""
+    def package_candidates(self, rest: str) -> Iterator[tuple[Path, Path | None]]:
+        """package://NAME/PATH below the package's root; PATH must not leave it.
+
+        15 public files write package:///PATH: either relative to the model, or with the name after a slash too many.
+        """
+        if rest.startswith("/"):
+            rest = rest.lstrip("/")
+            yield from ((path, None) for path in self.plain_candidates(rest))
+            if "/" not in rest:
+                return
         package, _, inner = rest.partition("/")
         if package in ("", ".", "..") or escapes(inner):
             raise AssetRefusedError("it leaves its package, outside the allowed roots")
@@ -93,7 +103,7 @@ class Assets:
         yield from ((path, None) for path in self.mujoco_candidates(inner))
         if root is None:
             raise AssetMissingError(
-                f"package {package!r} not found; give --package {package}=DIR or set ROS_PACKAGE_PATH", package
+                f"no package {package!r}; give --package {shlex.quote(package)}=DIR or set ROS_PACKAGE_PATH"
             )
 
     def plain_candidates(self, name: str) -> Iterator[Path]:
@@ -185,7 +195,7 @@ def walk_up(folder: Path) -> Iterator[Path]:
 
 
 def model_root(folder: Path) -> Path:
-    """The package root of a model in `folder`: the nearest package.xml, else one folder up (`urdf/` beside `meshes/`)."""
+    """The package root of a model in `folder`: the nearest package.xml, else one folder up (urdf/ beside meshes/)."""
     absolute = Path(os.path.abspath(folder))  # noqa: PTH100 (links are kept on purpose)
     for above in walk_up(absolute):
         if is_package(above):
@@ -218,6 +228,11 @@ def search_path(variable: str) -> list[Path]:
 def glob_literal(name: str) -> str:
     """A name for glob that matches only itself."""
     return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def listed(paths: Iterable[Path]) -> str:
+    """Paths for a message."""
+    return ", ".join(repr(str(path)) for path in paths)
 
 
 def escapes(path: str) -> bool:

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from lxml import etree
 
@@ -32,10 +32,11 @@ class Reading:
     balance_inertia: bool = False
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
+    missing: dict[str, list[tuple[Element, str, str]]] = field(default_factory=dict)  # meshes not found, by why
 
     def at(self, element: Element) -> Source:
         """Where the element stands."""
-        return Source(self.file, element.sourceline or 0)
+        return Source(self.file, cast(int, element.sourceline or 0))  # lxml-stubs gives it no type
 
     def note(self, element: Element, message: str, *, guess: bool = False, once: str = "") -> None:
         """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
@@ -45,6 +46,15 @@ class Reading:
             return
         self.said.add(once)
         self.notes.append(Note(self.at(element), message))
+
+    def note_missing_meshes(self) -> None:
+        """One warning for all meshes that are missing for the same reason: a robot has hundreds of them."""
+        for why, meshes in self.missing.items():
+            element, uri, alone = meshes[0]
+            others = len(dict.fromkeys(uri for _, uri, _ in meshes)) - 1
+            what = f"{uri!r} and {others} more not found: {why}" if others else f"{uri!r} not found: {alone}"
+            self.note(element, f"{describe(element)}: {what}")
+        self.missing.clear()
 
     def refuse(self, element: Element | Source, message: str) -> NoReturn:
         """Raise the one line that a user reads."""

@@ -15,7 +15,7 @@ from artsim.sim.errors import ModelError
 
 
 def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> str:
-    """The text after xacro. `path` is where it came from, for includes. Raises ModelError when xacro is absent or fails."""
+    """The text after xacro; `path` is where it came from, for includes. Raises ModelError where xacro does not help."""
     source = Source(file)
     try:
         import xacro

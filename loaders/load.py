@@ -1,4 +1,4 @@
-"""From a file, standard input or a stored text to an Articulation: reads the bytes, picks the reader by the root tag."""
+"""From a file, standard input or a stored text to an Articulation: the bytes, then the reader that the root wants."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def read_document(document: Document, reading: Reading) -> Articulation:
     name = tag(document.root)
     if name == "robot":
         return read_urdf(document.root, reading)
-    if name == "mujoco":
-        reading.refuse(document.root, "MJCF (<mujoco>) comes with a later version of artsim; this one reads URDF")
-    reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
+    wrong = f"root is <{name[:40]}>, want <robot> or <mujoco>"
+    later = "MJCF (<mujoco>) comes with a later version of artsim; this one reads URDF"
+    return reading.refuse(document.root, later if name == "mujoco" else wrong)
 
 
 def expand(document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float) -> Document:

@@ -55,8 +55,8 @@ def parent_joints(joints: Sequence[Joint]) -> dict[str, Joint]:
         first = joint_to.setdefault(joint.child, joint)
         if first is not joint:
             raise ModelError(
-                f"{joint.source}: link {joint.child!r} has two parent joints, {first.name!r} (line {first.source.line}) "
-                f"and {joint.name!r}: a closed loop, which URDF cannot say; use an MJCF equality"
+                f"{joint.source}: link {joint.child!r} has two parent joints, {first.name!r} (line "
+                f"{first.source.line}) and {joint.name!r}: a closed loop, which URDF cannot say; use an MJCF equality"
             )
     return joint_to
 

@@ -1,7 +1,7 @@
 """URDF to an Articulation: one function per element, nothing computed that the file does not say.
 
-The meaning follows urdfdom (the ROS parser), its refusals of malformed values included; what urdfdom lets through and no
-engine can use (a leader that does not exist, a zero axis, limits upside down) is refused here, at the door.
+The meaning follows urdfdom (the ROS parser), its refusals of malformed values included; what urdfdom lets through
+and no engine can use (a leader that does not exist, a zero axis, limits upside down) is refused here, at the door.
 """
 
 from __future__ import annotations
@@ -68,9 +68,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     reading.balance_inertia = reading.balance_inertia or extension.balance_inertia
     if reading.assets is not None:
         reading.assets.mesh_dir, reading.assets.strip_path = extension.mesh_dir, extension.strip_path
-    materials = {
-        name: material for name, material in map(lambda e: read_material(reading, e), children(root, "material"))
-    }
+    materials = dict(read_material(reading, element) for element in children(root, "material"))
     links = [read_link(reading, element, materials) for element in children(root, "link")]
     if not links:
         reading.refuse(root, "<robot> has no links")
@@ -83,6 +81,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.bound_inertials(extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
+    reading.note_missing_meshes()
     return Articulation(
         name=read_name(reading, root),
         format="urdf",
@@ -105,15 +104,16 @@ def read_name(reading: Reading, root: Element) -> str:
 
 
 def refuse_xacro(reading: Reading, root: Element) -> None:
-    """Macros that were not expanded stand for links and joints that would be missing."""
+    """Macros that were not expanded stand for links and joints that would be missing; below <visual> only for looks."""
     for element in root.iter():
         name = str(element.tag)
-        if name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0]):
-            reading.refuse(
-                element,
-                f"<xacro:{name.rpartition('}')[2].removeprefix('xacro:')}> is a macro: run xacro first, "
-                "or install artsim[xacro] and give --xacro",
-            )
+        if not (name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])):
+            continue
+        macro = f"<xacro:{name.rpartition('}')[2].removeprefix('xacro:')[:40]}>"
+        if any(tag(above) == "visual" for above in element.iterancestors()):
+            reading.note(element, f"{macro} is a macro that was not expanded; ignored below <visual>")
+        else:
+            reading.refuse(element, f"{macro} is a macro: run xacro first, or install artsim[xacro] and give --xacro")
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
@@ -123,7 +123,7 @@ def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
         name = element.get("name", "")
         if name in lines:
             reading.refuse(element, f"{kind} {name!r} is already defined at line {lines[name]}")
-        lines[name] = element.sourceline or 0
+        lines[name] = reading.at(element).line
 
 
 def note_unknown(reading: Reading, element: Element, known: frozenset[str]) -> None:
@@ -323,7 +323,7 @@ def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
     except AssetRefusedError as error:
         reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
     except AssetMissingError as error:
-        reading.note(element, f"{describe(element)}: {uri!r}: {error}", once=error.package or f"mesh {uri}")
+        reading.missing.setdefault(error.why, []).append((element, uri, str(error)))
     return geom
 
 
@@ -332,10 +332,15 @@ def read_scale(reading: Reading, element: Element) -> Vector3:
     text = element.get("scale")
     if text is None:
         return (1.0, 1.0, 1.0)
-    if len(text.split()) == 1:
+    words = text.split()
+    if len(words) == 1:
         factor = read_number(reading, element, "scale")
         reading.note(element, f"{describe(element)}: one number as scale; used for x, y and z")
         scale: Vector3 = (factor, factor, factor)
+    elif len(words) > 3:
+        reading.note(element, f"{describe(element)}: scale {text!r} holds {len(words)} numbers; the first three count")
+        x, y, z = convert(reading, element, "scale", " ".join(words[:3]), 3)
+        scale = (x, y, z)
     else:
         scale = read_vector(reading, element, "scale")
     if 0.0 in scale:
@@ -528,7 +533,7 @@ def read_dynamics(reading: Reading, element: Element | None, joint: Joint) -> Jo
     for name, value in (("damping", damping), ("friction", friction)):
         if value < 0:
             reading.refuse(element, f"{describe(element)}: {name} {value:g} is negative")
-    for name in element.attrib:
+    for name in map(str, element.attrib):
         if name not in ("damping", "friction"):
             reading.note(
                 element,
@@ -639,7 +644,7 @@ def read_reduction(reading: Reading, *places: Element) -> float:
 
 
 def read_rotor(reading: Reading, motor: Element, joint: Joint, reduction: float) -> Joint:
-    """The joint's armature [kg m²] is rotor inertia * ratio²: <motorInertia>, or Drake's rotor_inertia and gear_ratio."""
+    """The joint's armature [kg m²], rotor inertia * ratio²: <motorInertia>, or Drake's rotor_inertia and gear_ratio."""
     inertia = child(reading, motor, "motorInertia")
     if inertia is None:
         inertia, ratio = child(reading, motor, "drake:rotor_inertia"), child(reading, motor, "drake:gear_ratio")

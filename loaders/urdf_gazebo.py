@@ -10,7 +10,11 @@ from artsim.sim.errors import nearest
 
 # Looks, sensors, code, and settings of Gazebo's own solver: no meaning here.
 SILENT = frozenset(
-    ["material", "visual", "sensor", "laserRetro", "canonicalBody", "provideFeedback", "implicitSpringDamper", "cfmDamping", "minDepth", "maxVel", "maxContacts", "fdir1", "disableFixedJointLumping", "preserveFixedJoint", "dampingFactor", "static_friction", "robotNamespace", "pose", "static"]
+    (
+        *("material", "visual", "sensor", "laserRetro", "canonicalBody", "provideFeedback", "implicitSpringDamper"),
+        *("cfmDamping", "minDepth", "maxVel", "maxContacts", "fdir1", "disableFixedJointLumping", "robotNamespace"),
+        *("preserveFixedJoint", "dampingFactor"),
+    )
 )
 # Physics that artsim solves in its own way, or not at all: said once.
 IGNORED = {
@@ -76,9 +80,9 @@ def read_friction(reading: Reading, element: Element) -> float | None:
                 reading.refuse(item, f"{describe(item)}: friction {values[name]:g} is negative")
     first = values.get("mu1", values.get("mu2"))
     if first is not None and values.get("mu2", first) != first:
-        name = element.get("reference")
+        link = element.get("reference")
         reading.note(
-            element, f"<gazebo> of link {name!r}: mu1 and mu2 differ; mu1 = {first:g} counts in all directions"
+            element, f"<gazebo> of link {link!r}: mu1 and mu2 differ; mu1 = {first:g} counts in all directions"
         )
     return first
 

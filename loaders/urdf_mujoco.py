@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
 from artsim.sim.description import FileOptions, Inertial, Link
@@ -21,7 +21,7 @@ class MujocoExtension:
     bound_inertia: float = 0.0  # [kg m²] least diagonal inertia of every moving link
     mesh_dir: str = ""
     strip_path: bool = False
-    options: FileOptions = FileOptions()
+    options: FileOptions = field(default_factory=FileOptions)
 
 
 def read_extension(reading: Reading, root: Element) -> MujocoExtension:
@@ -41,13 +41,13 @@ def read_extension(reading: Reading, root: Element) -> MujocoExtension:
 
 def read_compiler(reading: Reading, element: Element, extension: MujocoExtension) -> MujocoExtension:
     """<compiler>."""
-    for name in element.attrib:
+    for name in map(str, element.attrib):
         if name == "balanceinertia":
             extension = dataclasses.replace(extension, balance_inertia=element.get(name) == "true")
         elif name == "boundmass":
-            extension = dataclasses.replace(extension, bound_mass=read_number(reading, element, str(name)))
+            extension = dataclasses.replace(extension, bound_mass=read_number(reading, element, name))
         elif name == "boundinertia":
-            extension = dataclasses.replace(extension, bound_inertia=read_number(reading, element, str(name)))
+            extension = dataclasses.replace(extension, bound_inertia=read_number(reading, element, name))
         elif name in ("meshdir", "assetdir"):
             extension = dataclasses.replace(extension, mesh_dir=element.get(name, ""))
         elif name == "strippath":
@@ -60,7 +60,7 @@ def read_compiler(reading: Reading, element: Element, extension: MujocoExtension
 def read_option(reading: Reading, element: Element) -> FileOptions:
     """<option timestep gravity integrator>; solver settings are artsim's own."""
     options = FileOptions()
-    for name in element.attrib:
+    for name in map(str, element.attrib):
         if name == "timestep":
             step = read_number(reading, element, "timestep")
             if step <= 0:

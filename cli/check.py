@@ -1,0 +1,233 @@
+"""`artsim check`: read a robot file, say what it holds and what is odd about it, compute nothing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+
+import click
+
+from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.terminal import printable
+from artsim.loaders.load import load_articulation
+from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
+
+DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
+MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
+MAX_COLUMN = 48  # characters
+
+
+@click.command(short_help="Validate a robot file and print its tree.")
+@click.argument("model")
+@model_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+def check(model: str, as_json: bool, load_options: LoadOptions) -> None:
+    """Validate MODEL (a file, or - for standard input) and print its tree.
+
+    Warnings go to stderr. A file that is refused gives one line with file, line and name, and exit code 65.
+    """
+    articulation = load_articulation(model, **load_options)
+    notes = [*articulation.notes, *dynamics_notes(articulation)]
+    if as_json:
+        click.echo(json.dumps(as_object(articulation, notes), allow_nan=False))
+        return
+    for line in describe_tree(articulation):
+        click.echo(line)
+    click.echo()
+    for line in describe_totals(articulation):
+        click.echo(line)
+    for note in notes:
+        click.echo(f"warning: {printable(str(note))}", err=True)
+
+
+def dynamics_notes(articulation: Articulation) -> list[Note]:
+    """Links that move without inertia: `run` refuses them, for kinematics they are fine.
+
+    One warning for each joint that moves nothing with mass or inertia, seen from the file alone.
+    """
+    inert: dict[str, bool] = {link.name: has_no_inertia(link) for link in articulation.links}
+    notes: list[Note] = []
+    for joint in reversed(articulation.joints):  # children before parents
+        if inert[joint.child] and joint.kind != "fixed":
+            message = (
+                f"link {joint.child!r} moves without mass: neither it nor what hangs on it has any; run refuses it"
+            )
+            notes.append(Note(joint.source, message))
+        if not inert[joint.child]:
+            inert[joint.parent] = False
+    return notes[::-1]
+
+
+def has_no_inertia(link: Link) -> bool:
+    """Whether the link adds nothing to any mass matrix."""
+    return link.inertial is None or (link.inertial.mass == 0 and not any(link.inertial.inertia))
+
+
+# --- the tree --------------------------------------------------------------------------------------------------------
+
+
+def describe_tree(articulation: Articulation) -> list[str]:
+    """The tree as a table: link, the joint above it, its type, range, bounds, mass."""
+    couplings = {coupling.follower: coupling for coupling in articulation.couplings}
+    joint_to = {joint.child: joint for joint in articulation.joints}
+    guides = branch_guides(articulation)
+    rows: list[tuple[str, ...]] = [("LINK", "JOINT", "TYPE", "RANGE", "EFFORT", "VELOCITY", "MASS")]
+    for link in articulation.links:
+        joint = joint_to.get(link.name)
+        mass = "" if link.inertial is None else f"{link.inertial.mass:.6g} kg"
+        rows.append((guides[link.name] + printable(link.name), *describe_joint(joint, couplings), mass))
+    return align(rows)
+
+
+def branch_guides(articulation: Articulation) -> Mapping[str, str]:
+    """The lines drawn in front of each link's name."""
+    children: dict[str, list[str]] = {}
+    for joint in articulation.joints:
+        children.setdefault(joint.parent, []).append(joint.child)
+    root = articulation.links[0].name
+    guides = {root: ""}
+    below = {root: ""}  # what stands in front of a link's children
+    for link in articulation.links:  # parents come before children
+        names = children.get(link.name, [])
+        for name in names:
+            last = name == names[-1]
+            guides[name] = below[link.name] + ("└ " if last else "├ ")
+            deeper = below[link.name] + ("  " if last else "│ ")
+            below[name] = deeper if len(deeper) <= 2 * MAX_INDENT else below[link.name]
+    return guides
+
+
+def describe_joint(joint: Joint | None, couplings: Mapping[str, Coupling]) -> tuple[str, str, str, str, str]:
+    """Name, type, range or coupling, effort, velocity of the joint above a link."""
+    if joint is None:
+        return ("", "", "", "", "")
+    unit = "m" if joint.kind == "prismatic" else "rad"
+    force = "N" if joint.kind == "prismatic" else "N m"
+    coupling = couplings.get(joint.name)
+    return (
+        printable(joint.name),
+        joint.kind,
+        describe_range(joint, unit) if coupling is None else describe_coupling(coupling),
+        "" if joint.effort is None else f"{joint.effort:.6g} {force}",
+        "" if joint.velocity is None else f"{joint.velocity:.6g} {unit}/s",
+    )
+
+
+def describe_range(joint: Joint, unit: str) -> str:
+    """The position limits."""
+    if joint.kind not in ("revolute", "prismatic"):
+        return ""
+    if joint.lower is None and joint.upper is None:
+        return "unlimited"
+    if joint.lower == joint.upper:
+        return f"locked at {joint.lower:.6g} {unit}"
+    low = "-inf" if joint.lower is None else f"{joint.lower:.6g}"
+    high = "inf" if joint.upper is None else f"{joint.upper:.6g}"
+    return f"{low} … {high} {unit}"
+
+
+def describe_coupling(coupling: Coupling) -> str:
+    """`= 2 finger + 0.1`."""
+    offset, *factors = coupling.coefficients
+    terms = [f"{offset:.6g}"] if offset or not any(factors) else []
+    for power, factor in enumerate(factors, start=1):
+        if factor:
+            name = printable(coupling.leader or "")
+            terms.append(f"{factor:.6g} {name}" + (f"^{power}" if power > 1 else ""))
+    return "= " + " + ".join(reversed(terms))
+
+
+def align(rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns as wide as their longest entry; a name that is much longer pushes its own row only."""
+    widths = [min(max(map(len, column)), MAX_COLUMN) for column in zip(*rows, strict=True)]
+    kept = [index for index, width in enumerate(widths) if any(row[index] for row in rows[1:])]
+    return ["  ".join(row[index].ljust(widths[index]) for index in kept).rstrip() for row in rows]
+
+
+# --- totals ----------------------------------------------------------------------------------------------------------
+
+
+def describe_totals(articulation: Articulation) -> list[str]:
+    """What there is of everything, in two lines."""
+    numbers = counts(articulation)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in joint_kinds(articulation).items())
+    lines = [
+        f"{articulation.format.upper()} robot {printable(repr(articulation.name))}, {articulation.base} base: "
+        f"{numbers['links']} links, {numbers['joints']} joints{f' ({kinds})' if kinds else ''}",
+        f"{numbers['dofs']} dofs, {numbers['independent_dofs']} independent; mass {total_mass(articulation):.6g} kg",
+    ]
+    others = [f"{numbers[key]} {key}" for key in ("couplings", "actuators", "visuals", "collisions") if numbers[key]]
+    return [*lines, ", ".join(others)] if others else lines
+
+
+def counts(articulation: Articulation) -> dict[str, int]:
+    """How many of everything."""
+    dofs = sum(DOFS[joint.kind] for joint in articulation.joints) + (6 if articulation.base == "floating" else 0)
+    roles = Counter(geom.role for link in articulation.links for geom in link.geoms)
+    hard = sum(coupling.frequency is None for coupling in articulation.couplings)
+    return {
+        "links": len(articulation.links),
+        "joints": len(articulation.joints),
+        "dofs": dofs,
+        "independent_dofs": dofs - hard,
+        "couplings": len(articulation.couplings),
+        "actuators": len(articulation.actuators),
+        "visuals": roles["visual"],
+        "collisions": roles["collision"],
+        "meshes_missing": sum(
+            geom.kind == "mesh" and geom.mesh is None for link in articulation.links for geom in link.geoms
+        ),
+    }
+
+
+def joint_kinds(articulation: Articulation) -> Counter[str]:
+    """How many joints of each type."""
+    return Counter(joint.kind for joint in articulation.joints)
+
+
+def total_mass(articulation: Articulation) -> float:
+    """The mass of all links [kg]."""
+    return sum(link.inertial.mass for link in articulation.links if link.inertial is not None)
+
+
+def as_object(articulation: Articulation, notes: list[Note]) -> dict[str, object]:
+    """Everything for --json. The tree is a flat list, parents first: nested JSON of a long chain cannot be read."""
+    couplings = {coupling.follower: coupling for coupling in articulation.couplings}
+    joint_to = {joint.child: joint for joint in articulation.joints}
+    return {
+        "file": articulation.path,
+        "name": articulation.name,
+        "format": articulation.format,
+        "base": articulation.base,
+        "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
+        "mass": total_mass(articulation),
+        "tree": [link_object(link, joint_to.get(link.name), couplings) for link in articulation.links],
+        "warnings": [{"file": note.source.file, "line": note.source.line, "message": note.message} for note in notes],
+    }
+
+
+def link_object(link: Link, joint: Joint | None, couplings: Mapping[str, Coupling]) -> dict[str, object]:
+    """A link and the joint above it."""
+    return {
+        "link": link.name,
+        "line": link.source.line,
+        "mass": None if link.inertial is None else link.inertial.mass,
+        "parent": None if joint is None else joint.parent,
+        "joint": None if joint is None else joint_object(joint, couplings.get(joint.name)),
+    }
+
+
+def joint_object(joint: Joint, coupling: Coupling | None) -> dict[str, object]:
+    """A joint and its coupling; rad, m, N m, N."""
+    return {
+        "name": joint.name,
+        "type": joint.kind,
+        "line": joint.source.line,
+        "axis": joint.axis,
+        "lower": joint.lower,
+        "upper": joint.upper,
+        "effort": joint.effort,
+        "velocity": joint.velocity,
+        "mimic": None if coupling is None else {"leader": coupling.leader, "coefficients": coupling.coefficients},
+    }

@@ -1,0 +1,123 @@
+"""The `artsim` command: finds the command asked for, imports only that one, and turns errors into a line and a code."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import click
+
+from artsim import __version__
+from artsim.cli.terminal import printable
+from artsim.sim.errors import ArtsimError, StorageError
+
+# The one line of help stands here, so that `artsim --help` imports no command.
+COMMANDS = {
+    "run": "Simulate a robot and write the result to an HDF5 file.",
+    "batch": "Compute rigid-body quantities for many configurations.",
+    "replay": "Run a stored simulation again and compare.",
+    "check": "Validate a robot file and print its tree.",
+    "info": "Say what a robot file or an output file holds.",
+    "warmup": "Compile and cache the engine's kernels.",
+}
+
+
+class ArtsimGroup(click.Group):
+    """Commands are modules artsim.cli.<name> with a click command of that name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands whose module exists."""
+        return [name for name in COMMANDS if importlib.util.find_spec(f"artsim.cli.{name}")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command that was asked for."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = getattr(importlib.import_module(f"artsim.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands in the help, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse; printing the help can fail like any other output."""
+        with exit_codes(debug=False):
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; output that cannot be written is noticed here and not while Python shuts down."""
+        with exit_codes(debug=ctx.params["debug"]):
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+
+
+@contextlib.contextmanager
+def exit_codes(*, debug: bool) -> Iterator[None]:
+    """Every way to fail, as one line on stderr and the exit code that belongs to it."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        drop_output()
+        raise SystemExit(141) from None
+    except ArtsimError as error:
+        stop(str(error), error.exit_code, debug=debug)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            drop_output()
+            stop(f"cannot write: {error.strerror}", StorageError.exit_code, debug=debug)
+        stop_internal(error, debug=debug)
+    except Exception as error:
+        stop_internal(error, debug=debug)
+
+
+def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:
+    """Print the line and leave; with --debug the traceback goes on."""
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    click.echo(printable(message), err=True)
+    raise SystemExit(exit_code) from None
+
+
+def stop_internal(error: Exception, *, debug: bool) -> NoReturn:
+    """A fault of artsim's own."""
+    stop(f"internal error: {type(error).__name__}: {error} (--debug shows where)", ArtsimError.exit_code, debug=debug)
+
+
+def drop_output() -> None:
+    """Nobody reads stdout any more: let what is buffered go nowhere, or Python complains when it shuts down."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=ArtsimGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="artsim")
+@click.option("--debug", is_flag=True, envvar="ARTSIM_DEBUG", help="Show tracebacks.")
+def cli(debug: bool) -> None:
+    """Simulate articulated robots: URDF in, labelled HDF5 out."""
+
+
+def main() -> None:
+    """The entry point. --debug may stand anywhere on the line."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    arguments = sys.argv[1:]
+    if "--debug" in arguments:
+        arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    cli.main(arguments, prog_name="artsim")

@@ -1,0 +1,125 @@
+"""Options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar
+
+import click
+
+R = TypeVar("R")
+
+
+class LoadOptions(TypedDict):
+    """What `load_articulation` takes besides the path: `load_articulation(model, **load_options)`."""
+
+    base: Literal["fixed", "floating"]
+    packages: Mapping[str, Path]
+    mesh_root: Path | None
+    meshes: bool
+    max_xml_mb: float
+    strict: bool
+    balance_inertia: bool
+    xacro: bool
+
+
+def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
+    """NAME=DIR, several times; the folders must exist."""
+    packages: dict[str, Path] = {}
+    for value in values:
+        name, equals, folder = value.partition("=")
+        if not (name and equals and folder):
+            raise click.BadParameter(f"{value!r} is not NAME=DIR")
+        if not Path(folder).is_dir():
+            raise click.BadParameter(f"{folder!r} is not a folder")
+        packages[name] = Path(folder)
+    return packages
+
+
+def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """A finite number above 0."""
+    if not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g} is not a finite number above 0")
+    return value
+
+
+LOAD_OPTIONS = (
+    click.option(
+        "--base",
+        type=click.Choice(["fixed", "floating"]),
+        default="fixed",
+        show_default=True,
+        envvar="ARTSIM_BASE",
+        help="Whether the root link is fixed to the world or free.",
+    ),
+    click.option(
+        "--package",
+        "packages",
+        callback=read_packages,
+        multiple=True,
+        metavar="NAME=DIR",
+        help="Where package://NAME/ is; may be repeated.",
+    ),
+    click.option(
+        "--mesh-root",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        envvar="ARTSIM_MESH_ROOT",
+        help="A further folder that meshes may be read from.",
+    ),
+    click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for meshes."),
+    click.option(
+        "--max-xml-mb",
+        type=float,
+        callback=positive,
+        default=64.0,
+        show_default=True,
+        metavar="MB",
+        envvar="ARTSIM_MAX_XML_MB",
+        help="Refuse model files above this size [MB].",
+    ),
+    click.option("--strict", is_flag=True, envvar="ARTSIM_STRICT", help="Refuse a model where artsim would guess."),
+    click.option(
+        "--balance-inertia",
+        is_flag=True,
+        envvar="ARTSIM_BALANCE_INERTIA",
+        help="Replace inertias that no body can have by a ball's.",
+    ),
+    click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
+)
+
+
+def model_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of loading a model; the command gets them as one argument, `load_options: LoadOptions`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        base: Literal["fixed", "floating"],
+        packages: dict[str, Path],
+        mesh_root: Path | None,
+        no_meshes: bool,
+        max_xml_mb: float,
+        strict: bool,
+        balance_inertia: bool,
+        xacro: bool,
+        **kwargs: Any,
+    ) -> R:
+        load_options = LoadOptions(
+            base=base,
+            packages=packages,
+            mesh_root=mesh_root,
+            meshes=not no_meshes,
+            max_xml_mb=max_xml_mb,
+            strict=strict,
+            balance_inertia=balance_inertia,
+            xacro=xacro,
+        )
+        return command(*args, load_options=load_options, **kwargs)
+
+    decorated: Callable[..., R] = wrapped
+    for option in reversed(LOAD_OPTIONS):
+        decorated = option(decorated)
+    return decorated
