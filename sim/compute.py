@@ -1,0 +1,258 @@
+"""The kernel behind `robot.compute`: rigid-body quantities of a table of configurations, one by one or 8 at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.coupling import expand, reduce_matrix, reduce_vector
+from artsim.sim.dynamics import (
+    articulated_dynamics,
+    column_momentum,
+    composites,
+    factorise,
+    inverse_dynamics,
+    mass_matrix,
+    solve,
+)
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, jacobian, kinematics, like, link_frame, world_inertia
+from artsim.sim.lanes import lane_count, lane_get, lane_of, lane_set
+from artsim.sim.quaternions import quaternion_of
+
+
+@njit
+def compute(m: Any, s: Any, w: Any, x: Any, b: Any) -> None:
+    """All wanted quantities of all configurations. x: lane scratch; b: inputs and outputs. Rows a multiple of lanes."""
+    lanes = lane_count(s.qpos)
+    for first in range(0, b.qpos.shape[0], lanes):
+        _gather(b.qpos, first, s.qpos)
+        _gather(b.qvel, first, s.qvel)
+        reduced = b.options[1] == 1
+        if reduced:
+            expand(m, s.qpos, s.qvel, w)
+        kinematics(m, s.qpos, w)
+        _poses(m, w, b, first)
+        _jacobians(m, w, x, b, first, reduced)
+        inertial = (
+            b.com.shape[0]
+            + b.centroidal_momentum_matrix.shape[0]
+            + b.momentum.shape[0]
+            + b.mass_matrix.shape[0]
+            + b.gravity.shape[0]
+            + b.bias.shape[0]
+            + b.inverse_dynamics.shape[0]
+            + b.forward_dynamics.shape[0]
+        )
+        if inertial > 0:
+            world_inertia(m, w)
+            _centroidal(m, s, w, x, b, first)
+            _joint_space(m, s, w, x, b, first, reduced)
+
+
+@inlined
+def _gather(rows: Any, first: Any, out: Any) -> None:
+    for lane in range(lane_count(out)):
+        for i in range(out.shape[0]):
+            lane_set(out, i, lane, rows[first + lane, i])
+
+
+@inlined
+def _scatter(values: Any, first: Any, rows: Any) -> None:
+    for lane in range(lane_count(values)):
+        for i in range(rows.shape[1]):
+            rows[first + lane, i] = lane_get(values, i, lane)
+
+
+@njit
+def _poses(m: Any, w: Any, b: Any, first: Any) -> None:
+    if b.link_position.shape[0] == 0 and b.link_quaternion.shape[0] == 0:
+        return
+    for link in range(m.link_body.shape[0]):
+        i = m.link_body[link]
+        R, r = link_frame(m, w, link)
+        for lane in range(lane_count(w.position)):
+            row = first + lane
+            if b.link_position.shape[0] > 0:
+                for k in range(3):
+                    b.link_position[row, link, k] = lane_of(w.position[i, k] + r[k], lane)
+            if b.link_quaternion.shape[0] > 0:
+                rotation = (
+                    lane_of(R[0], lane),
+                    lane_of(R[1], lane),
+                    lane_of(R[2], lane),
+                    lane_of(R[3], lane),
+                    lane_of(R[4], lane),
+                    lane_of(R[5], lane),
+                    lane_of(R[6], lane),
+                    lane_of(R[7], lane),
+                    lane_of(R[8], lane),
+                )
+                q = quaternion_of(rotation)
+                for k in range(4):
+                    b.link_quaternion[row, link, k] = q[k]
+
+
+@njit
+def _jacobians(m: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None:
+    if b.jacobian.shape[0] == 0:
+        return
+    J = x.columns
+    zero = like(0.0, w)
+    for link in range(m.link_body.shape[0]):
+        i = m.link_body[link]
+        R, r = link_frame(m, w, link)
+        r0, r1, r2 = r
+        if b.options[0] == 1:
+            c = m.link_com[link]
+            r0 = r0 + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+            r1 = r1 + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+            r2 = r2 + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        for row in range(6):
+            for k in range(J.shape[1]):
+                J[row, k] = zero
+        jacobian(m, w, i, w.arm[i, 0] + r0, w.arm[i, 1] + r1, w.arm[i, 2] + r2, J)
+        for row in range(6):
+            _reduce_row(m, w, J[row], x.reduced, reduced)
+            for lane in range(lane_count(J)):
+                for k in range(b.jacobian.shape[3]):
+                    if reduced:
+                        b.jacobian[first + lane, link, row, k] = lane_get(x.reduced, k, lane)
+                    else:
+                        b.jacobian[first + lane, link, row, k] = lane_get(J[row], k, lane)
+
+
+@inlined
+def _reduce_row(m: Any, w: Any, full: Any, out: Any, reduced: Any) -> None:
+    if reduced:
+        reduce_vector(m, full, w, out)
+
+
+@njit
+def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
+    """Centre of mass of every link, the momentum matrix about it, and the momentum."""
+    if b.com.shape[0] + b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] == 0:
+        return
+    c = x.com
+    mass = m.body_mass[0]
+    for k in range(3):
+        c[k] = like(m.body_moment[0, k], w)
+    for i in range(1, m.body_parent.shape[0]):
+        mass += m.body_mass[i]
+        for k in range(3):
+            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * w.position[i, k]
+    for k in range(3):
+        c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
+    if b.com.shape[0] > 0:
+        _scatter(c, first, b.com)
+    if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] == 0:
+        return
+    composites(m, w)
+    A = x.columns
+    h = x.momentum
+    for row in range(6):
+        h[row] = like(0.0, w)
+    for k in range(m.dof_body.shape[0]):
+        i = m.dof_body[k]
+        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
+        t0, t1, t2 = cross(
+            w.position[i, 0] - c[0], w.position[i, 1] - c[1], w.position[i, 2] - c[2], f0, f1, f2
+        )
+        A[0, k] = f0
+        A[1, k] = f1
+        A[2, k] = f2
+        A[3, k] = n0 + t0
+        A[4, k] = n1 + t1
+        A[5, k] = n2 + t2
+        for row in range(6):
+            h[row] = h[row] + A[row, k] * s.qvel[k]
+    if b.momentum.shape[0] > 0:
+        _scatter(h, first, b.momentum)
+    if b.centroidal_momentum_matrix.shape[0] > 0:
+        for row in range(6):
+            for lane in range(lane_count(A)):
+                for k in range(A.shape[1]):
+                    b.centroidal_momentum_matrix[first + lane, row, k] = lane_get(A[row], k, lane)
+
+
+@njit
+def _joint_space(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None:
+    zero = like(0.0, w)
+    nv = m.dof_body.shape[0]
+    for k in range(nv):
+        x.zero[k] = zero
+        x.diagonal[k] = zero
+        if not reduced:
+            w.gain[k] = like(1.0, w)
+            w.drift[k] = zero
+    if b.gravity.shape[0] > 0:
+        inverse_dynamics(m, x.zero, x.zero, w, w.bias)
+        _out(m, w, x, b.gravity, first, reduced)
+    if b.bias.shape[0] > 0:
+        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
+        _out(m, w, x, b.bias, first, reduced)
+    if b.inverse_dynamics.shape[0] > 0:
+        _gather(b.qacc, first, x.input)
+        if reduced:
+            for k in range(nv):
+                a = m.dof_independent[k]
+                x.diagonal[k] = x.input[m.independent_dof[a]] if a >= 0 else zero
+            for k in range(nv):
+                x.input[k] = w.gain[k] * x.diagonal[k] + w.drift[k]
+                x.diagonal[k] = zero
+        inverse_dynamics(m, s.qvel, x.input, w, w.bias)
+        for k in range(nv):
+            w.bias[k] = w.bias[k] + m.armature[k] * x.input[k]
+        _out(m, w, x, b.inverse_dynamics, first, reduced)
+    if b.mass_matrix.shape[0] > 0 or (reduced and b.forward_dynamics.shape[0] > 0):
+        composites(m, w)
+        mass_matrix(m, w)
+    if b.mass_matrix.shape[0] > 0:
+        if reduced:
+            reduce_matrix(m, w, x.diagonal)
+            _scatter_symmetric(w.factor, m.independent_parent, first, b.mass_matrix)
+        else:
+            _scatter_symmetric(w.mass_matrix, m.dof_parent, first, b.mass_matrix)
+    if b.forward_dynamics.shape[0] > 0:
+        _gather(b.tau, first, x.input)
+        if reduced:
+            inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
+            for k in range(nv):
+                w.bias[k] = x.input[k] - w.bias[k]
+            reduce_vector(m, w.bias, w, x.reduced)
+            reduce_matrix(m, w, x.diagonal)
+            factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+            solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x.reduced)
+            _scatter(x.reduced, first, b.forward_dynamics)
+        else:
+            for k in range(nv):
+                x.diagonal[k] = zero + m.armature[k]
+            articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
+            _scatter(w.bias, first, b.forward_dynamics)
+
+
+@inlined
+def _out(m: Any, w: Any, x: Any, out: Any, first: Any, reduced: Any) -> None:
+    if reduced:
+        reduce_vector(m, w.bias, w, x.reduced)
+        _scatter(x.reduced, first, out)
+    else:
+        _scatter(w.bias, first, out)
+
+
+@njit
+def _scatter_symmetric(M: Any, parent: Any, first: Any, out: Any) -> None:
+    """A full symmetric matrix per lane from the ancestors' entries of the lower triangle; the rest is zero."""
+    n = M.shape[0]
+    for lane in range(lane_count(M)):
+        row = first + lane
+        for i in range(n):
+            for j in range(n):
+                out[row, i, j] = 0.0
+        for i in range(n):
+            j = i
+            while j >= 0:
+                value = lane_get(M, i * n + j, lane)
+                out[row, i, j] = value
+                out[row, j, i] = value
+                j = parent[j]
+

@@ -1,0 +1,491 @@
+"""Inverse dynamics, mass matrix, its factorisation, forward dynamics: RNEA, CRBA, LᵀDL, ABA, in world axes.
+
+Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; classical instead of spatial accelerations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import accelerations, axis_of, cross, like, symmetric_times
+
+
+@njit
+def inverse_dynamics(m: Any, v: Any, a: Any, w: Any, tau: Any) -> None:
+    """tau (nv,) = M(q) a + C(q, v) v + g, without armature. RNEA, Featherstone 2008, table 5.1. O(nb).
+
+    Needs `kinematics` and `world_inertia`. Leaves in w the accelerations and, per body, force and torque through
+    its joint.
+    """
+    accelerations(m, v, a, w)
+    f = w.force
+    n = w.torque
+    for i in range(1, m.body_parent.shape[0]):
+        mass = m.body_mass[i]
+        h0 = w.moment[i, 0]
+        h1 = w.moment[i, 1]
+        h2 = w.moment[i, 2]
+        o0 = w.angular_velocity[i, 0]
+        o1 = w.angular_velocity[i, 1]
+        o2 = w.angular_velocity[i, 2]
+        x0 = w.angular_acceleration[i, 0]
+        x1 = w.angular_acceleration[i, 1]
+        x2 = w.angular_acceleration[i, 2]
+        b0 = w.acceleration[i, 0]
+        b1 = w.acceleration[i, 1]
+        b2 = w.acceleration[i, 2]
+        c0, c1, c2 = cross(o0, o1, o2, h0, h1, h2)
+        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
+        e0, e1, e2 = cross(x0, x1, x2, h0, h1, h2)
+        f[i, 0] = mass * b0 + e0 + c0
+        f[i, 1] = mass * b1 + e1 + c1
+        f[i, 2] = mass * b2 + e2 + c2
+        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+        g0, g1, g2 = cross(o0, o1, o2, L0, L1, L2)
+        k0, k1, k2 = symmetric_times(w.inertia, i, x0, x1, x2)
+        t0, t1, t2 = cross(h0, h1, h2, b0, b1, b2)
+        n[i, 0] = k0 + g0 + t0
+        n[i, 1] = k1 + g1 + t1
+        n[i, 2] = k2 + g2 + t2
+    _gather_forces(m, w, tau)
+
+
+@njit
+def _gather_forces(m: Any, w: Any, tau: Any) -> None:
+    """Joint forces of the wrenches in w, adding each body's wrench to its parent's on the way."""
+    f = w.force
+    n = w.torque
+    for i in range(m.body_parent.shape[0] - 1, 0, -1):
+        f0 = f[i, 0]
+        f1 = f[i, 1]
+        f2 = f[i, 2]
+        n0 = n[i, 0]
+        n1 = n[i, 1]
+        n2 = n[i, 2]
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                tau[k] = a0 * f0 + a1 * f1 + a2 * f2
+            else:
+                tau[k] = a0 * n0 + a1 * n1 + a2 * n2
+        above = m.body_parent[i]
+        if above > 0:
+            c0, c1, c2 = cross(w.offset[i, 0], w.offset[i, 1], w.offset[i, 2], f0, f1, f2)
+            f[above, 0] += f0
+            f[above, 1] += f1
+            f[above, 2] += f2
+            n[above, 0] += n0 + c0
+            n[above, 1] += n1 + c1
+            n[above, 2] += n2 + c2
+
+
+@njit
+def composites(m: Any, w: Any) -> None:
+    """Mass, first moment and inertia of each body with all below it, about its origin. O(nb)."""
+    nb = m.body_parent.shape[0]
+    Y = w.composite_inertia
+    h = w.composite_moment
+    for i in range(nb):
+        w.composite_mass[i] = like(m.body_mass[i], w)
+        for k in range(3):
+            h[i, k] = w.moment[i, k]
+        for k in range(6):
+            Y[i, k] = w.inertia[i, k]
+    for i in range(nb - 1, 0, -1):
+        above = m.body_parent[i]
+        if above > 0:
+            mass = w.composite_mass[i]
+            p0 = w.offset[i, 0]
+            p1 = w.offset[i, 1]
+            p2 = w.offset[i, 2]
+            h0 = h[i, 0]
+            h1 = h[i, 1]
+            h2 = h[i, 2]
+            # parallel axes: I + 2 sym(p·h 1 - p hᵀ) + m (p·p 1 - p pᵀ), with s = h + m p / 2
+            s0 = h0 + 0.5 * mass * p0
+            s1 = h1 + 0.5 * mass * p1
+            s2 = h2 + 0.5 * mass * p2
+            d = 2.0 * (p0 * s0 + p1 * s1 + p2 * s2)
+            Y[above, 0] += Y[i, 0] + d - 2.0 * p0 * s0
+            Y[above, 1] += Y[i, 1] - p0 * s1 - p1 * s0
+            Y[above, 2] += Y[i, 2] - p0 * s2 - p2 * s0
+            Y[above, 3] += Y[i, 3] + d - 2.0 * p1 * s1
+            Y[above, 4] += Y[i, 4] - p1 * s2 - p2 * s1
+            Y[above, 5] += Y[i, 5] + d - 2.0 * p2 * s2
+            h[above, 0] += h0 + mass * p0
+            h[above, 1] += h1 + mass * p1
+            h[above, 2] += h2 + mass * p2
+            w.composite_mass[above] += mass
+
+
+@inlined
+def column_momentum(m: Any, w: Any, k: Any) -> Any:
+    """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the reference point."""
+    i = m.dof_body[k]
+    a0, a1, a2 = axis_of(m, w, k)
+    h = w.composite_moment
+    if m.dof_linear[k]:
+        mass = w.composite_mass[i]
+        f0 = mass * a0
+        f1 = mass * a1
+        f2 = mass * a2
+        n0, n1, n2 = cross(h[i, 0], h[i, 1], h[i, 2], a0, a1, a2)
+    else:
+        f0, f1, f2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
+        n0, n1, n2 = symmetric_times(w.composite_inertia, i, a0, a1, a2)
+    return f0, f1, f2, n0, n1, n2
+
+
+@njit
+def mass_matrix(m: Any, w: Any) -> None:
+    """M into w.mass_matrix: lower triangle, entries of ancestors only, armature included. CRBA, O(n d).
+
+    Featherstone 2008, sec. 6.2, with the columns seen at the tree's reference point: an entry is six products.
+    """
+    S = w.motion
+    M = w.mass_matrix
+    for k in range(m.dof_body.shape[0]):
+        i = m.dof_body[k]
+        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
+        a0, a1, a2 = axis_of(m, w, k)
+        # within the joint about the body's own origin, where small inertias keep their digits
+        first = m.body_dof[i]
+        for j in range(first, k):
+            b0, b1, b2 = axis_of(m, w, j)
+            if m.dof_linear[j]:
+                M[k, j] = b0 * f0 + b1 * f1 + b2 * f2
+            else:
+                M[k, j] = b0 * n0 + b1 * n1 + b2 * n2
+        own = a0 * f0 + a1 * f1 + a2 * f2 if m.dof_linear[k] else a0 * n0 + a1 * n1 + a2 * n2
+        M[k, k] = own + m.armature[k]
+        c0, c1, c2 = cross(w.arm[i, 0], w.arm[i, 1], w.arm[i, 2], f0, f1, f2)
+        n0 = n0 + c0
+        n1 = n1 + c1
+        n2 = n2 + c2
+        j = m.dof_parent[first]
+        while j >= 0:
+            start = m.dof_run[j]
+            for c in range(start, j + 1):
+                M[k, c] = S[0, c] * f0 + S[1, c] * f1 + S[2, c] * f2 + S[3, c] * n0 + S[4, c] * n1 + S[5, c] * n2
+            j = m.dof_parent[start]
+
+
+@njit
+def factorise(H: Any, inverse_pivot: Any, parent: Any, run: Any) -> None:
+    """H = LᵀDL in place: lower triangle in, L below the diagonal and D on it out. O(n d²).
+
+    Featherstone 2008, table 6.3; rows are walked in unbroken runs of ancestors, whose entries lie side by side.
+    """
+    for k in range(H.shape[0] - 1, -1, -1):
+        inverse = 1.0 / H[k, k]
+        inverse_pivot[k] = inverse
+        i = parent[k]
+        while i >= 0:
+            a = H[k, i] * inverse
+            j = i
+            while j >= 0:
+                start = run[j]
+                for c in range(start, j + 1):
+                    H[i, c] = H[i, c] - a * H[k, c]
+                j = parent[start]
+            H[k, i] = a
+            i = parent[i]
+
+
+@njit
+def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
+    """x = H⁻¹ x for the factorised H. Featherstone 2008, table 6.5. O(n d)."""
+    n = x.shape[0]
+    for i in range(n - 1, -1, -1):
+        y = x[i]
+        j = parent[i]
+        while j >= 0:
+            start = run[j]
+            for c in range(start, j + 1):
+                x[c] = x[c] - L[i, c] * y
+            j = parent[start]
+    for i in range(n):
+        y = x[i] * inverse_pivot[i]
+        j = parent[i]
+        while j >= 0:
+            start = run[j]
+            for c in range(start, j + 1):
+                y = y - L[i, c] * x[c]
+            j = parent[start]
+        x[i] = y
+
+
+@njit
+def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any) -> None:
+    """a (nv,) = (M + diag)⁻¹ (tau - C v - g), `diagonal` (nv,) holding armature and implicit terms. ABA, O(nb).
+
+    Featherstone 2008, table 7.1. A joint's dofs are eliminated one by one, as if massless bodies lay between them.
+    Needs `kinematics` and `world_inertia`; articulated inertias are [f; n] = [A B; Bᵀ C] [a; α] about each origin.
+    """
+    nb = m.body_parent.shape[0]
+    zero = like(0.0, w)
+    # accelerations at zero joint acceleration relative to the parent's zero: bias accelerations go in force/torque
+    for k in range(a.shape[0]):
+        a[k] = zero
+    _bias_wrenches(m, v, w)
+    Y = w.articulated
+    for i in range(1, nb):
+        mass = m.body_mass[i]
+        h0 = w.moment[i, 0]
+        h1 = w.moment[i, 1]
+        h2 = w.moment[i, 2]
+        Y[i, 0] = zero + mass
+        Y[i, 1] = zero
+        Y[i, 2] = zero
+        Y[i, 3] = zero + mass
+        Y[i, 4] = zero
+        Y[i, 5] = zero + mass
+        # B maps α to force: α × h = -[h]× α
+        Y[i, 6] = zero
+        Y[i, 7] = h2
+        Y[i, 8] = -h1
+        Y[i, 9] = -h2
+        Y[i, 10] = zero
+        Y[i, 11] = h0
+        Y[i, 12] = h1
+        Y[i, 13] = -h0
+        Y[i, 14] = zero
+        for c in range(6):
+            Y[i, 15 + c] = w.inertia[i, c]
+    for i in range(nb - 1, 0, -1):
+        for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
+            _eliminate(m, w, i, k, tau[k], diagonal[k])
+        if m.body_parent[i] > 0:
+            _add_to_parent(m, w, i)
+    _accelerate(m, w, a)
+
+
+@njit
+def _bias_wrenches(m: Any, v: Any, w: Any) -> None:
+    """Per body: velocity-product acceleration (left in w.acceleration, w.angular_acceleration, relative to the
+    parent's) and the gyroscopic wrench (in w.force, w.torque)."""
+    o = w.angular_velocity
+    for i in range(1, m.body_parent.shape[0]):
+        above = m.body_parent[i]
+        o0 = o[above, 0]
+        o1 = o[above, 1]
+        o2 = o[above, 2]
+        c0, c1, c2 = cross(o0, o1, o2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
+        b0, b1, b2 = cross(o0, o1, o2, c0, c1, c2)
+        r0 = o0 - o0
+        r1 = r0
+        r2 = r0
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+                t = 2.0 * v[k]
+                b0 = b0 + s0 * t
+                b1 = b1 + s1 * t
+                b2 = b2 + s2 * t
+            else:
+                r0 = r0 + a0 * v[k]
+                r1 = r1 + a1 * v[k]
+                r2 = r2 + a2 * v[k]
+        s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
+        w.acceleration[i, 0] = b0
+        w.acceleration[i, 1] = b1
+        w.acceleration[i, 2] = b2
+        w.angular_acceleration[i, 0] = s0
+        w.angular_acceleration[i, 1] = s1
+        w.angular_acceleration[i, 2] = s2
+        o0 = o0 + r0
+        o1 = o1 + r1
+        o2 = o2 + r2
+        o[i, 0] = o0
+        o[i, 1] = o1
+        o[i, 2] = o2
+        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+        f0, f1, f2 = cross(o0, o1, o2, c0, c1, c2)
+        w.force[i, 0] = f0
+        w.force[i, 1] = f1
+        w.force[i, 2] = f2
+        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+        n0, n1, n2 = cross(o0, o1, o2, L0, L1, L2)
+        w.torque[i, 0] = n0
+        w.torque[i, 1] = n1
+        w.torque[i, 2] = n2
+
+
+@inlined
+def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
+    """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
+    Y = w.articulated
+    U = w.projected
+    a0, a1, a2 = axis_of(m, w, k)
+    if m.dof_linear[k]:
+        U[k, 0] = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
+        U[k, 1] = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
+        U[k, 2] = Y[i, 2] * a0 + Y[i, 4] * a1 + Y[i, 5] * a2
+        U[k, 3] = Y[i, 6] * a0 + Y[i, 9] * a1 + Y[i, 12] * a2
+        U[k, 4] = Y[i, 7] * a0 + Y[i, 10] * a1 + Y[i, 13] * a2
+        U[k, 5] = Y[i, 8] * a0 + Y[i, 11] * a1 + Y[i, 14] * a2
+        D = U[k, 0] * a0 + U[k, 1] * a1 + U[k, 2] * a2
+        u = tau - (w.force[i, 0] * a0 + w.force[i, 1] * a1 + w.force[i, 2] * a2)
+    else:
+        U[k, 0] = Y[i, 6] * a0 + Y[i, 7] * a1 + Y[i, 8] * a2
+        U[k, 1] = Y[i, 9] * a0 + Y[i, 10] * a1 + Y[i, 11] * a2
+        U[k, 2] = Y[i, 12] * a0 + Y[i, 13] * a1 + Y[i, 14] * a2
+        U[k, 3] = Y[i, 15] * a0 + Y[i, 16] * a1 + Y[i, 17] * a2
+        U[k, 4] = Y[i, 16] * a0 + Y[i, 18] * a1 + Y[i, 19] * a2
+        U[k, 5] = Y[i, 17] * a0 + Y[i, 19] * a1 + Y[i, 20] * a2
+        D = U[k, 3] * a0 + U[k, 4] * a1 + U[k, 5] * a2
+        u = tau - (w.torque[i, 0] * a0 + w.torque[i, 1] * a1 + w.torque[i, 2] * a2)
+    inverse = 1.0 / (D + diagonal)
+    w.pivot[k] = inverse
+    w.surplus[k] = u
+    s = u * inverse
+    for r in range(3):
+        w.force[i, r] += U[k, r] * s
+        w.torque[i, r] += U[k, 3 + r] * s
+    x0 = U[k, 0] * inverse
+    x1 = U[k, 1] * inverse
+    x2 = U[k, 2] * inverse
+    Y[i, 0] -= x0 * U[k, 0]
+    Y[i, 1] -= x0 * U[k, 1]
+    Y[i, 2] -= x0 * U[k, 2]
+    Y[i, 3] -= x1 * U[k, 1]
+    Y[i, 4] -= x1 * U[k, 2]
+    Y[i, 5] -= x2 * U[k, 2]
+    for r in range(3):
+        Y[i, 6 + r] -= x0 * U[k, 3 + r]
+        Y[i, 9 + r] -= x1 * U[k, 3 + r]
+        Y[i, 12 + r] -= x2 * U[k, 3 + r]
+    y0 = U[k, 3] * inverse
+    y1 = U[k, 4] * inverse
+    y2 = U[k, 5] * inverse
+    Y[i, 15] -= y0 * U[k, 3]
+    Y[i, 16] -= y0 * U[k, 4]
+    Y[i, 17] -= y0 * U[k, 5]
+    Y[i, 18] -= y1 * U[k, 4]
+    Y[i, 19] -= y1 * U[k, 5]
+    Y[i, 20] -= y2 * U[k, 5]
+
+
+@inlined
+def _add_to_parent(m: Any, w: Any, i: Any) -> None:
+    """Articulated inertia and bias wrench of body i, moved by its offset d, onto its parent.
+
+    With D = [d]×: B' = B - A D, C' = C - Bᵀ D + D B', and the wrench p + I c of the bias acceleration c.
+    """
+    Y = w.articulated
+    above = m.body_parent[i]
+    d0 = w.offset[i, 0]
+    d1 = w.offset[i, 1]
+    d2 = w.offset[i, 2]
+    b0 = w.acceleration[i, 0]
+    b1 = w.acceleration[i, 1]
+    b2 = w.acceleration[i, 2]
+    x0 = w.angular_acceleration[i, 0]
+    x1 = w.angular_acceleration[i, 1]
+    x2 = w.angular_acceleration[i, 2]
+    A0 = Y[i, 0]
+    A1 = Y[i, 1]
+    A2 = Y[i, 2]
+    A3 = Y[i, 3]
+    A4 = Y[i, 4]
+    A5 = Y[i, 5]
+    B0 = Y[i, 6]
+    B1 = Y[i, 7]
+    B2 = Y[i, 8]
+    B3 = Y[i, 9]
+    B4 = Y[i, 10]
+    B5 = Y[i, 11]
+    B6 = Y[i, 12]
+    B7 = Y[i, 13]
+    B8 = Y[i, 14]
+    f0 = w.force[i, 0] + A0 * b0 + A1 * b1 + A2 * b2 + B0 * x0 + B1 * x1 + B2 * x2
+    f1 = w.force[i, 1] + A1 * b0 + A3 * b1 + A4 * b2 + B3 * x0 + B4 * x1 + B5 * x2
+    f2 = w.force[i, 2] + A2 * b0 + A4 * b1 + A5 * b2 + B6 * x0 + B7 * x1 + B8 * x2
+    t0, t1, t2 = cross(d0, d1, d2, f0, f1, f2)
+    k0 = Y[i, 15] * x0 + Y[i, 16] * x1 + Y[i, 17] * x2
+    k1 = Y[i, 16] * x0 + Y[i, 18] * x1 + Y[i, 19] * x2
+    k2 = Y[i, 17] * x0 + Y[i, 19] * x1 + Y[i, 20] * x2
+    w.force[above, 0] += f0
+    w.force[above, 1] += f1
+    w.force[above, 2] += f2
+    w.torque[above, 0] += w.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
+    w.torque[above, 1] += w.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
+    w.torque[above, 2] += w.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
+    # rows of B' = B - A D: row r of A D is -(d × row) … (A D)_r = A_r × d
+    u0, u1, u2 = cross(A0, A1, A2, d0, d1, d2)
+    E0 = B0 - u0
+    E1 = B1 - u1
+    E2 = B2 - u2
+    u0, u1, u2 = cross(A1, A3, A4, d0, d1, d2)
+    E3 = B3 - u0
+    E4 = B4 - u1
+    E5 = B5 - u2
+    u0, u1, u2 = cross(A2, A4, A5, d0, d1, d2)
+    E6 = B6 - u0
+    E7 = B7 - u1
+    E8 = B8 - u2
+    # Bᵀ D: row r is (column r of B) × d; D B': column c is d × (column c of B')
+    p0, p1, p2 = cross(B0, B3, B6, d0, d1, d2)
+    _, r1, r2 = cross(B1, B4, B7, d0, d1, d2)
+    _, _, s2 = cross(B2, B5, B8, d0, d1, d2)
+    g0, _, _ = cross(d0, d1, d2, E0, E3, E6)
+    h0, h1, _ = cross(d0, d1, d2, E1, E4, E7)
+    k0, k1, k2 = cross(d0, d1, d2, E2, E5, E8)
+    Y[above, 0] += A0
+    Y[above, 1] += A1
+    Y[above, 2] += A2
+    Y[above, 3] += A3
+    Y[above, 4] += A4
+    Y[above, 5] += A5
+    Y[above, 6] += E0
+    Y[above, 7] += E1
+    Y[above, 8] += E2
+    Y[above, 9] += E3
+    Y[above, 10] += E4
+    Y[above, 11] += E5
+    Y[above, 12] += E6
+    Y[above, 13] += E7
+    Y[above, 14] += E8
+    Y[above, 15] += Y[i, 15] - p0 + g0
+    Y[above, 16] += Y[i, 16] - p1 + h0
+    Y[above, 17] += Y[i, 17] - p2 + k0
+    Y[above, 18] += Y[i, 18] - r1 + h1
+    Y[above, 19] += Y[i, 19] - r2 + k1
+    Y[above, 20] += Y[i, 20] - s2 + k2
+
+
+@njit
+def _accelerate(m: Any, w: Any, a: Any) -> None:
+    """Outward: accelerations of bodies and dofs from the eliminated system."""
+    for i in range(1, m.body_parent.shape[0]):
+        above = m.body_parent[i]
+        x0 = w.angular_acceleration[above, 0]
+        x1 = w.angular_acceleration[above, 1]
+        x2 = w.angular_acceleration[above, 2]
+        c0, c1, c2 = cross(x0, x1, x2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
+        b0 = w.acceleration[above, 0] + c0 + w.acceleration[i, 0]
+        b1 = w.acceleration[above, 1] + c1 + w.acceleration[i, 1]
+        b2 = w.acceleration[above, 2] + c2 + w.acceleration[i, 2]
+        x0 = x0 + w.angular_acceleration[i, 0]
+        x1 = x1 + w.angular_acceleration[i, 1]
+        x2 = x2 + w.angular_acceleration[i, 2]
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            U = w.projected[k]
+            a[k] = (w.surplus[k] - (U[0] * b0 + U[1] * b1 + U[2] * b2 + U[3] * x0 + U[4] * x1 + U[5] * x2)) * w.pivot[k]
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                b0 = b0 + a0 * a[k]
+                b1 = b1 + a1 * a[k]
+                b2 = b2 + a2 * a[k]
+            else:
+                x0 = x0 + a0 * a[k]
+                x1 = x1 + a1 * a[k]
+                x2 = x2 + a2 * a[k]
+        w.acceleration[i, 0] = b0
+        w.acceleration[i, 1] = b1
+        w.acceleration[i, 2] = b2
+        w.angular_acceleration[i, 0] = x0
+        w.angular_acceleration[i, 1] = x1
+        w.angular_acceleration[i, 2] = x2

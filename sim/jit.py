@@ -1,0 +1,293 @@
+"""Compiled entries: numba compiles, it does not run.
+
+The few outer entries (simulate a block of steps, compute a block of configurations) are compiled by numba as C
+functions over one table of addresses (records.py); their machine code is kept as an object file beside a JSON of its
+symbol, CPU and digest, and later loaded by llvmlite alone. A process whose objects are warm never imports numba.
+ctypes releases the GIL during a call, so plain Python threads run blocks side by side.
+
+The cache folder is named after a hash of every kernel source and of numba's and llvmlite's versions: numba's own
+cache is keyed by a function's own file and silently runs stale code after an edit to a helper elsewhere.
+Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
+
+`NUMBA_DISABLE_JIT=1` runs an entry as Python (scalar width only), `NUMBA_BOUNDSCHECK=1` through numba's dispatcher.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from artsim.sim.records import Kind, kinds, table
+
+_KERNEL_FOLDERS = ("sim", "collision")
+_C_LIBRARY = ("memset", "memcpy", "memmove")  # what LLVM makes of loops
+_UNREACHABLE = ("numba_gil_ensure", "numba_gil_release", "numba_do_raise", "numba_unpickle", "NRT_Free")
+
+# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
+# between the widths, and all of what fast-math may do here
+_OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def disabled() -> bool:
+    """True when kernels run as plain Python."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def _checked() -> bool:
+    return os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+
+
+def njit(function: F) -> F:
+    """The engine's one `njit`."""
+    if disabled():
+        return function
+    import numba
+
+    compiled: F = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """`njit` for small helpers: always inlined, since a record is handed to a call as hundreds of numbers."""
+    if disabled():
+        return function
+    import numba
+
+    compiled: F = numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    return compiled
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An outer kernel: where it lives and which records it takes, in order."""
+
+    name: str
+    module: str
+    records: tuple[type[Any], ...]
+
+
+def bind(entry: Entry, width: int, *records: NamedTuple) -> Callable[[], None]:
+    """A call without arguments that runs `entry` over exactly these arrays, again and again.
+
+    Raises:
+        ValueError: the pack width was asked for while kernels run as Python.
+    """
+    if disabled():
+        if width != 1:
+            raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
+        kernel = getattr(import_module(entry.module), entry.name)
+        return lambda: kernel(*records)
+    addresses = table(records, width)
+    if _checked():
+        dispatcher = _dispatcher(entry, width)
+        keep = records
+        return lambda: dispatcher(addresses) if keep else None
+    function = _load_or_compile(entry, width)
+    pointer = addresses.ctypes.data
+
+    def call(keep: Any = (records, addresses)) -> None:  # the arrays live as long as the call does
+        function(pointer)
+
+    return call
+
+
+# ------------------------------------------------------------------ the cache of objects
+
+
+@cache
+def _stamp() -> str:
+    digest = sha256(f"{metadata.version('numba')} {metadata.version('llvmlite')} {sys.version_info[:2]}".encode())
+    package = Path(__file__).parents[1]
+    for folder in _KERNEL_FOLDERS:
+        for source in sorted((package / folder).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder of compiled objects, made 0700; None when no folder can be written (then nothing is kept)."""
+    import platformdirs
+
+    folder = Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / _stamp()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError
+    except OSError:
+        print(f"artsim: cannot keep compiled kernels in {folder}; compiling each time", file=sys.stderr)
+        return None
+    return folder
+
+
+def _host() -> tuple[str, str]:
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _read_object(path: Path) -> tuple[str, bytes] | None:
+    """Symbol and machine code of a kept object; None when it is missing, damaged or for another CPU."""
+    try:
+        about = json.loads(path.with_suffix(".json").read_text())
+        code = path.with_suffix(".o").read_bytes()
+        if sha256(code).hexdigest() != about["sha256"] or [*_host()] != [about["cpu"], about["features"]]:
+            return None
+        return str(about["symbol"]), code
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_object(path: Path, symbol: str, code: bytes) -> None:
+    cpu, features = _host()
+    about = {"symbol": symbol, "sha256": sha256(code).hexdigest(), "cpu": cpu, "features": features}
+    try:
+        for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
+            part = path.with_suffix(f"{suffix}.{os.getpid()}")
+            part.write_bytes(content)
+            part.replace(path.with_suffix(suffix))  # atomic: processes may compile side by side
+    except OSError as error:
+        print(f"artsim: cannot keep a compiled kernel: {error}", file=sys.stderr)
+
+
+_loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
+
+
+def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
+    key = (entry.name, width)
+    if key not in _loaded:
+        folder = cache_folder()
+        path = folder / f"{entry.name}-{width}" if folder else None
+        kept = _read_object(path) if path else None
+        if kept is None:
+            print(f"artsim: compiling kernel {entry.name!r} (first use on this machine)", file=sys.stderr)
+            kept = _compile(entry, width)
+            if path:
+                _write_object(path, *kept)
+        _loaded[key] = _link(*kept)
+    return _loaded[key][0]
+
+
+def _link(symbol: str, code: bytes) -> tuple[Callable[[int], None], Any]:
+    """Machine code to a ctypes function of the table's address; the second item keeps it in memory."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    # kernels neither raise nor allocate: these symbols are named by the object, and never reached
+    trap = ctypes.CFUNCTYPE(None)(lambda: os.abort())
+    for name in _UNREACHABLE:
+        llvm.add_symbol(name, ctypes.cast(trap, ctypes.c_void_p).value)
+    library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
+    for name in _C_LIBRARY:  # not found by the engine itself where the process does not export them
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address(symbol))
+    return function, (engine, trap)
+
+
+# ------------------------------------------------------------------ compiling (imports numba)
+
+
+def _compile(entry: Entry, width: int) -> tuple[str, bytes]:
+    from numba import cfunc, types
+
+    function = _wrapper(entry, width)
+    compiled = cfunc(
+        types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS
+    )(function)
+    return compiled._wrapper_name, compiled._library.serialize_using_object_code()[2][0]
+
+
+@cache
+def _dispatcher(entry: Entry, width: int) -> Callable[[Any], None]:
+    import numba
+
+    return cast(Callable[[Any], None], numba.njit(**_OPTIONS)(_wrapper(entry, width)))  # noqa: TID251
+
+
+def _wrapper(entry: Entry, width: int) -> Any:
+    """`kernel(record, …)` as a function of the table; written out per number of records, numba has no `*`."""
+    scope: dict[str, Any] = {"kernel": getattr(import_module(entry.module), entry.name)}
+    calls, offset = [], 0
+    for i, record in enumerate(entry.records):
+        scope[f"read_{i}"] = _record_reader(record, width, offset)
+        calls.append(f"read_{i}(table)")
+        offset += sum(1 + kind.ndim for kind in kinds(record).values())
+    exec(f"def wrapper(table): kernel({', '.join(calls)})", scope)
+    return scope["wrapper"]
+
+
+def _record_reader(record: type[Any], width: int, offset: int) -> Any:
+    """An intrinsic that makes `record` of borrowed arrays from the table, starting at `offset`."""
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    from artsim.sim.lanes import pack
+
+    fields = tuple(kinds(record).values())
+
+    def array_type(kind: Kind) -> Any:
+        scalar = types.int64 if kind.dtype is np.int64 else types.float64
+        element = pack if kind.lanes and width > 1 else scalar
+        return types.Array(element, kind.ndim, "C", readonly=kind.constant)
+
+    array_types = [array_type(kind) for kind in fields]
+    record_type = types.NamedTuple(array_types, record)
+    whole = ir.IntType(64)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def read(typing_context: Any, source: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            start = args[0]  # a pointer in a C entry, an array through the dispatcher
+            if isinstance(signature.args[0], types.Array):
+                start = make_array(signature.args[0])(context, builder, start).data
+            position = offset
+            arrays = []
+
+            def load() -> Any:
+                nonlocal position
+                value = builder.load(builder.gep(start, [ir.Constant(whole, position)]))
+                position += 1
+                return value
+
+            for kind, numba_type in zip(fields, array_types, strict=True):
+                array = make_array(numba_type)(context, builder)
+                itemsize = 8 * width if kind.lanes and width > 1 else 8
+                address = load()
+                shape = [load() for _ in range(kind.ndim)]
+                strides = [ir.Constant(whole, itemsize)]
+                for extent in reversed(shape[1:]):
+                    strides.insert(0, builder.mul(strides[0], extent))
+                populate_array(
+                    array,
+                    data=builder.inttoptr(address, array.data.type),
+                    shape=shape,
+                    strides=strides,
+                    itemsize=ir.Constant(whole, itemsize),
+                    meminfo=None,
+                )
+                arrays.append(array._getvalue())
+            return context.make_tuple(builder, record_type, arrays)
+
+        return record_type(source), codegen
+
+    return read

@@ -1,0 +1,339 @@
+"""Where every body is and how it moves: forward kinematics, motion columns, velocities, Jacobians, mass properties.
+
+World axes throughout, each body about its own origin. So a transform between bodies is a translation only, and M,
+Jacobians and momenta are dot products of the columns computed here once. Cost O(nb) but for the Jacobians.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+from artsim.sim.lanes import real, sincos
+from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
+
+
+@inlined
+def cross(a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any) -> Any:
+    """a × b."""
+    return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+
+
+@inlined
+def turn(R: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+    """R[i] (x, y, z)."""
+    return (
+        R[i, 0, 0] * x + R[i, 0, 1] * y + R[i, 0, 2] * z,
+        R[i, 1, 0] * x + R[i, 1, 1] * y + R[i, 1, 2] * z,
+        R[i, 2, 0] * x + R[i, 2, 1] * y + R[i, 2, 2] * z,
+    )
+
+
+@inlined
+def symmetric_times(I: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
+    """I[i] (x, y, z) for I[i] = (xx, xy, xz, yy, yz, zz)."""
+    return (
+        I[i, 0] * x + I[i, 1] * y + I[i, 2] * z,
+        I[i, 1] * x + I[i, 3] * y + I[i, 4] * z,
+        I[i, 2] * x + I[i, 4] * y + I[i, 5] * z,
+    )
+
+
+@inlined
+def _set_column(S: Any, k: Any, l0: Any, l1: Any, l2: Any, w0: Any, w1: Any, w2: Any) -> None:
+    S[0, k] = l0
+    S[1, k] = l1
+    S[2, k] = l2
+    S[3, k] = w0
+    S[4, k] = w1
+    S[5, k] = w2
+
+
+@inlined
+def _angular_column(w: Any, k: Any, i: Any, a0: Any, a1: Any, a2: Any) -> None:
+    """Rotation about (a0, a1, a2) through body i's origin, seen at the tree's reference point."""
+    l0, l1, l2 = cross(w.arm[i, 0], w.arm[i, 1], w.arm[i, 2], a0, a1, a2)
+    _set_column(w.motion, k, l0, l1, l2, a0, a1, a2)
+
+
+@inlined
+def _linear_column(w: Any, k: Any, a0: Any, a1: Any, a2: Any) -> None:
+    zero = a0 - a0
+    _set_column(w.motion, k, a0, a1, a2, zero, zero, zero)
+
+
+@inlined
+def _turned_by_quaternion(w: Any, i: Any, E: Any, qw: Any, qx: Any, qy: Any, qz: Any) -> None:
+    """rotation[i] = E R(q), q of unit length."""
+    xx = qx * qx
+    yy = qy * qy
+    zz = qz * qz
+    r00 = 1.0 - 2.0 * (yy + zz)
+    r01 = 2.0 * (qx * qy - qw * qz)
+    r02 = 2.0 * (qx * qz + qw * qy)
+    r10 = 2.0 * (qx * qy + qw * qz)
+    r11 = 1.0 - 2.0 * (xx + zz)
+    r12 = 2.0 * (qy * qz - qw * qx)
+    r20 = 2.0 * (qx * qz - qw * qy)
+    r21 = 2.0 * (qy * qz + qw * qx)
+    r22 = 1.0 - 2.0 * (xx + yy)
+    R = w.rotation
+    R[i, 0, 0] = E[0] * r00 + E[1] * r10 + E[2] * r20
+    R[i, 0, 1] = E[0] * r01 + E[1] * r11 + E[2] * r21
+    R[i, 0, 2] = E[0] * r02 + E[1] * r12 + E[2] * r22
+    R[i, 1, 0] = E[3] * r00 + E[4] * r10 + E[5] * r20
+    R[i, 1, 1] = E[3] * r01 + E[4] * r11 + E[5] * r21
+    R[i, 1, 2] = E[3] * r02 + E[4] * r12 + E[5] * r22
+    R[i, 2, 0] = E[6] * r00 + E[7] * r10 + E[8] * r20
+    R[i, 2, 1] = E[6] * r01 + E[7] * r11 + E[8] * r21
+    R[i, 2, 2] = E[6] * r02 + E[7] * r12 + E[8] * r22
+
+
+@inlined
+def _turned_about_z(w: Any, i: Any, E: Any, s: Any, c: Any) -> None:
+    """rotation[i] = E Rz, s and c being sine and cosine of the angle."""
+    R = w.rotation
+    R[i, 0, 0] = E[0] * c + E[1] * s
+    R[i, 1, 0] = E[3] * c + E[4] * s
+    R[i, 2, 0] = E[6] * c + E[7] * s
+    R[i, 0, 1] = E[1] * c - E[0] * s
+    R[i, 1, 1] = E[4] * c - E[3] * s
+    R[i, 2, 1] = E[7] * c - E[6] * s
+    R[i, 0, 2] = E[2]
+    R[i, 1, 2] = E[5]
+    R[i, 2, 2] = E[8]
+
+
+@inlined
+def _place(w: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) -> None:
+    w.offset[i, 0] = d0
+    w.offset[i, 1] = d1
+    w.offset[i, 2] = d2
+    for k in range(3):
+        w.position[i, k] = w.position[above, k] + w.offset[i, k]
+        # a free root is its tree's reference point
+        w.arm[i, k] = d0 - d0 if root else w.arm[above, k] + w.offset[i, k]
+
+
+@njit
+def kinematics(m: Any, q: Any, w: Any) -> None:
+    """Rotations, positions and motion columns of all bodies at q (nq,). Featherstone 2008, ch. 4."""
+    R = w.rotation
+    T = m.tree_rotation
+    for i in range(1, m.body_parent.shape[0]):
+        above = m.body_parent[i]
+        kind = m.joint_type[i]
+        k = m.body_dof[i]
+        n = m.body_coord[i]
+        p = m.tree_position[i]
+        A = above
+        # E: the joint frame in the world
+        E = (
+            R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
+            R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
+            R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
+            R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
+            R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
+            R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
+            R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
+            R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
+            R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
+        )
+        d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
+        if kind == REVOLUTE:
+            s, c = sincos(q[n])
+            _turned_about_z(w, i, E, s, c)
+            _place(w, i, above, d0, d1, d2, False)
+            _angular_column(w, k, i, E[2], E[5], E[8])
+        elif kind == PRISMATIC:
+            s = q[n]
+            for row in range(3):
+                for column in range(3):
+                    R[i, row, column] = E[3 * row + column]
+            _place(w, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
+            _linear_column(w, k, E[2], E[5], E[8])
+        elif kind == PLANAR:
+            x = q[n]
+            y = q[n + 1]
+            s, c = sincos(q[n + 2])
+            _turned_about_z(w, i, E, s, c)
+            _place(w, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
+            _linear_column(w, k, E[0], E[3], E[6])
+            _linear_column(w, k + 1, E[1], E[4], E[7])
+            _angular_column(w, k + 2, i, E[2], E[5], E[8])
+        else:
+            first = n
+            turning = k
+            if kind == FREE:
+                x = q[n]
+                y = q[n + 1]
+                z = q[n + 2]
+                d0 = d0 + x * E[0] + y * E[1] + z * E[2]
+                d1 = d1 + x * E[3] + y * E[4] + z * E[5]
+                d2 = d2 + x * E[6] + y * E[7] + z * E[8]
+                first = n + 3
+                turning = k + 3
+                for axis in range(3):
+                    _linear_column(w, k + axis, E[axis], E[3 + axis], E[6 + axis])
+            _turned_by_quaternion(w, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
+            _place(w, i, above, d0, d1, d2, kind == FREE and above == 0)
+            for axis in range(3):
+                _angular_column(w, turning + axis, i, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
+
+
+@njit
+def world_inertia(m: Any, w: Any) -> None:
+    """First moments and inertias of all bodies in world axes, about their origins: R I Rᵀ, 45 multiplications each."""
+    R = w.rotation
+    for i in range(1, m.body_parent.shape[0]):
+        h = m.body_moment[i]
+        h0, h1, h2 = turn(R, i, h[0], h[1], h[2])
+        w.moment[i, 0] = h0
+        w.moment[i, 1] = h1
+        w.moment[i, 2] = h2
+        I = m.body_inertia[i]
+        a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
+        b0, b1, b2 = turn(R, i, I[1], I[3], I[4])
+        c0, c1, c2 = turn(R, i, I[2], I[4], I[5])
+        w.inertia[i, 0] = a0 * R[i, 0, 0] + b0 * R[i, 0, 1] + c0 * R[i, 0, 2]
+        w.inertia[i, 1] = a0 * R[i, 1, 0] + b0 * R[i, 1, 1] + c0 * R[i, 1, 2]
+        w.inertia[i, 2] = a0 * R[i, 2, 0] + b0 * R[i, 2, 1] + c0 * R[i, 2, 2]
+        w.inertia[i, 3] = a1 * R[i, 1, 0] + b1 * R[i, 1, 1] + c1 * R[i, 1, 2]
+        w.inertia[i, 4] = a1 * R[i, 2, 0] + b1 * R[i, 2, 1] + c1 * R[i, 2, 2]
+        w.inertia[i, 5] = a2 * R[i, 2, 0] + b2 * R[i, 2, 1] + c2 * R[i, 2, 2]
+
+
+@inlined
+def axis_of(m: Any, w: Any, k: Any) -> Any:
+    """The axis of dof k in the world: direction of translation or of rotation."""
+    row = 0 if m.dof_linear[k] else 3
+    return w.motion[row, k], w.motion[row + 1, k], w.motion[row + 2, k]
+
+
+@njit
+def velocities(m: Any, v: Any, w: Any) -> None:
+    """Velocity of every body's origin and its angular velocity at v (nv,)."""
+    u = w.velocity
+    o = w.angular_velocity
+    for i in range(1, m.body_parent.shape[0]):
+        above = m.body_parent[i]
+        o0 = o[above, 0]
+        o1 = o[above, 1]
+        o2 = o[above, 2]
+        u0, u1, u2 = cross(o0, o1, o2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
+        u0 = u0 + u[above, 0]
+        u1 = u1 + u[above, 1]
+        u2 = u2 + u[above, 2]
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                u0 = u0 + a0 * v[k]
+                u1 = u1 + a1 * v[k]
+                u2 = u2 + a2 * v[k]
+            else:
+                o0 = o0 + a0 * v[k]
+                o1 = o1 + a1 * v[k]
+                o2 = o2 + a2 * v[k]
+        u[i, 0] = u0
+        u[i, 1] = u1
+        u[i, 2] = u2
+        o[i, 0] = o0
+        o[i, 1] = o1
+        o[i, 2] = o2
+
+
+@njit
+def accelerations(m: Any, v: Any, a: Any, w: Any) -> None:
+    """Acceleration (of the origin, less gravity) and angular acceleration of every body at v and a (nv,).
+
+    Classical accelerations, not spatial ones: d²p/dt² = a_parent + α × d + ω × (ω × d) + axis terms with 2 ω × ḋ.
+    Needs kinematics; computes the angular velocities on the way.
+    """
+    o = w.angular_velocity
+    al = w.angular_acceleration
+    ac = w.acceleration
+    for i in range(1, m.body_parent.shape[0]):
+        above = m.body_parent[i]
+        o0 = o[above, 0]
+        o1 = o[above, 1]
+        o2 = o[above, 2]
+        x0 = al[above, 0]
+        x1 = al[above, 1]
+        x2 = al[above, 2]
+        d0 = w.offset[i, 0]
+        d1 = w.offset[i, 1]
+        d2 = w.offset[i, 2]
+        c0, c1, c2 = cross(o0, o1, o2, d0, d1, d2)
+        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
+        b0, b1, b2 = cross(x0, x1, x2, d0, d1, d2)
+        b0 = ac[above, 0] + b0 + c0
+        b1 = ac[above, 1] + b1 + c1
+        b2 = ac[above, 2] + b2 + c2
+        # rates in the joint: their directions turn with the parent (linear) or, summed over the joint, with ω_parent ×
+        r0 = o0 - o0
+        r1 = r0
+        r2 = r0
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+                t = 2.0 * v[k]
+                b0 = b0 + a0 * a[k] + s0 * t
+                b1 = b1 + a1 * a[k] + s1 * t
+                b2 = b2 + a2 * a[k] + s2 * t
+            else:
+                r0 = r0 + a0 * v[k]
+                r1 = r1 + a1 * v[k]
+                r2 = r2 + a2 * v[k]
+                x0 = x0 + a0 * a[k]
+                x1 = x1 + a1 * a[k]
+                x2 = x2 + a2 * a[k]
+        s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
+        al[i, 0] = x0 + s0
+        al[i, 1] = x1 + s1
+        al[i, 2] = x2 + s2
+        o[i, 0] = o0 + r0
+        o[i, 1] = o1 + r1
+        o[i, 2] = o2 + r2
+        ac[i, 0] = b0
+        ac[i, 1] = b1
+        ac[i, 2] = b2
+
+
+@njit
+def jacobian(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> None:
+    """Jacobian (6, nv) of the point of `body` at (r0, r1, r2) from the tree's reference point: linear, angular.
+
+    Columns of the body's chain only; the rest of `out` is left as it is. O(d).
+    """
+    S = w.motion
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+        out[0, k] = l0 + S[0, k]
+        out[1, k] = l1 + S[1, k]
+        out[2, k] = l2 + S[2, k]
+        out[3, k] = S[3, k]
+        out[4, k] = S[4, k]
+        out[5, k] = S[5, k]
+        k = m.dof_parent[k]
+
+
+@inlined
+def link_frame(m: Any, w: Any, link: Any) -> Any:
+    """Rotation (9 numbers, by rows) of a link frame in the world, and its origin from its body's origin."""
+    i = m.link_body[link]
+    R = w.rotation
+    L = m.link_rotation[link]
+    p = m.link_position[link]
+    x0, x1, x2 = turn(R, i, p[0], p[1], p[2])
+    a0, a1, a2 = turn(R, i, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(R, i, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(R, i, L[0, 2], L[1, 2], L[2, 2])
+    return (a0, b0, c0, a1, b1, c1, a2, b2, c2), (x0, x1, x2)
+
+
+@inlined
+def like(x: float, w: Any) -> Any:
+    """The float x as a T of the workspace."""
+    return real(x, w.rotation[0, 0, 0])

@@ -1,0 +1,69 @@
+"""Quaternions (w, x, y, z) in kernels: from a matrix, and their exact integration on the group."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.jit import inlined
+from artsim.sim.lanes import sincos
+
+
+@inlined
+def quaternion_of(R: Any) -> Any:
+    """Unit quaternion, w ≥ 0, of a rotation matrix given as 9 floats by rows (Shepperd 1978)."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = R
+    trace = r00 + r11 + r22
+    if trace >= max(r00, max(r11, r22)):
+        w = 1.0 + trace
+        x = r21 - r12
+        y = r02 - r20
+        z = r10 - r01
+    elif r00 >= r11 and r00 >= r22:
+        w = r21 - r12
+        x = 1.0 + r00 - r11 - r22
+        y = r01 + r10
+        z = r02 + r20
+    elif r11 >= r22:
+        w = r02 - r20
+        x = r01 + r10
+        y = 1.0 - r00 + r11 - r22
+        z = r12 + r21
+    else:
+        w = r10 - r01
+        x = r02 + r20
+        y = r12 + r21
+        z = 1.0 - r00 - r11 + r22
+    scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    if w < 0.0:
+        scale = -scale
+    return w * scale, x * scale, y * scale, z * scale
+
+
+@inlined
+def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
+    """q[n:n+4] ← q ⊗ exp(r): the rotation vector r (rad) is in the turned frame's axes. Kept at unit length."""
+    square = r0 * r0 + r1 * r1 + r2 * r2
+    angle = math.sqrt(square)
+    if angle > 1e-4:
+        s, c = sincos(0.5 * angle)
+        s /= angle
+    else:  # series of both to the fourth power: exact to rounding below 1e-4 rad
+        c = 1.0 - square / 8.0 + square * square / 384.0
+        s = 0.5 - square / 48.0
+    r0 *= s
+    r1 *= s
+    r2 *= s
+    w = q[n]
+    x = q[n + 1]
+    y = q[n + 2]
+    z = q[n + 3]
+    a = w * c - x * r0 - y * r1 - z * r2
+    b = w * r0 + x * c + y * r2 - z * r1
+    d = w * r1 - x * r2 + y * c + z * r0
+    e = w * r2 + x * r1 - y * r0 + z * c
+    scale = 1.0 / math.sqrt(a * a + b * b + d * d + e * e)
+    q[n] = a * scale
+    q[n + 1] = b * scale
+    q[n + 2] = d * scale
+    q[n + 3] = e * scale

@@ -1,0 +1,82 @@
+"""Records: NamedTuples of arrays that kernels receive, and the table of addresses that carries them into machine code.
+
+A record's annotations say what each array is; from them alone come the numba types (jit.py), the allocation and the
+check of what is passed in. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*` hold
+float64 whatever the width, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
+stored with the lanes as last axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What one field of a record is."""
+
+    dtype: type[np.generic]
+    ndim: int
+    constant: bool = False
+    lanes: bool = False
+
+
+Array: TypeAlias = NDArray[Any]
+ConstInts1: TypeAlias = Annotated[Array, Kind(np.int64, 1, constant=True)]
+ConstReals1: TypeAlias = Annotated[Array, Kind(np.float64, 1, constant=True)]
+ConstReals2: TypeAlias = Annotated[Array, Kind(np.float64, 2, constant=True)]
+ConstReals3: TypeAlias = Annotated[Array, Kind(np.float64, 3, constant=True)]
+Ints1: TypeAlias = Annotated[Array, Kind(np.int64, 1)]
+Reals1: TypeAlias = Annotated[Array, Kind(np.float64, 1)]
+Reals2: TypeAlias = Annotated[Array, Kind(np.float64, 2)]
+Reals3: TypeAlias = Annotated[Array, Kind(np.float64, 3)]
+Reals4: TypeAlias = Annotated[Array, Kind(np.float64, 4)]
+Lanes1: TypeAlias = Annotated[Array, Kind(np.float64, 1, lanes=True)]
+Lanes2: TypeAlias = Annotated[Array, Kind(np.float64, 2, lanes=True)]
+Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
+
+
+@cache
+def kinds(record: type[NamedTuple]) -> dict[str, Kind]:
+    """The kinds of a record class's fields, in order."""
+    return {name: hint.__metadata__[0] for name, hint in get_type_hints(record, include_extras=True).items()}
+
+
+def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
+    """A zeroed array of a field's kind; lane arrays get the lane axis and start at a 64-byte boundary."""
+    if not kind.lanes or width == 1:
+        return np.zeros(shape, kind.dtype)
+    size = int(np.prod(shape)) * width
+    buffer = np.zeros(size + 8)
+    start = (-buffer.ctypes.data // 8) % 8
+    return buffer[start : start + size].reshape(*shape, width)
+
+
+def allocate(record: type[Any], shapes: dict[str, tuple[int, ...]], width: int = 1) -> Any:
+    """A record of zeroed arrays of the given shapes (lane axis not included)."""
+    return record(**{name: zeros(shapes[name], kind, width) for name, kind in kinds(record).items()})
+
+
+def table(records: Sequence[NamedTuple], width: int) -> NDArray[np.int64]:
+    """Addresses and shapes of all arrays of all records, in order: what a compiled entry is called with.
+
+    Raises:
+        TypeError: an array does not match its annotation (a programming error, never a user's).
+    """
+    entries: list[int] = []
+    for record in records:
+        for (name, kind), array in zip(kinds(type(record)).items(), record, strict=True):
+            extra = 1 if kind.lanes and width > 1 else 0
+            if array.dtype != kind.dtype or array.ndim != kind.ndim + extra or not array.flags.c_contiguous:
+                raise TypeError(f"{type(record).__name__}.{name}: {array.dtype}{array.shape} is not {kind}")
+            entries.append(array.__array_interface__["data"][0])
+            entries.extend(array.shape[: kind.ndim])
+    return np.array(entries, np.int64)
