@@ -180,7 +180,8 @@ def _controls(path: Path, table: _Table, nv: int, dt: float, held: Mapping[str, 
     steps = table.time / dt
     if steps[-1] >= 2**53:
         raise ModelError(f"{path}: time {table.time[-1]} s is beyond every run")
-    start = np.ceil(steps - 1e-9).astype(np.int64)
+    slack = 1e-9 + 1e-15 * steps  # time / dt is off by its rounding, which passes 1e-9 after some 10^6 steps
+    start = np.ceil(steps - slack).astype(np.int64)
     last = np.append(np.diff(start) > 0, True)
     values = {name: np.tile(row, (start.size, 1)) for name, row in held.items()}
     for name, (indices, numbers) in table.columns.items():
@@ -258,6 +259,8 @@ def _csv_columns(path: Path, line: int, header: list[str], names: tuple[str, ...
 def _csv_numbers(path: Path, lines: list[str], skip: int, header: list[str]) -> FloatArray:
     """The rows (n, columns). numpy's reader is 20 times as fast; row by row where it refuses, to say where and why."""
     try:
+        if not any(line.strip() for line in lines[skip:]):
+            return np.empty((0, len(header)))
         body = io.StringIO("\n".join(lines[skip:]))
         numbers = np.loadtxt(body, delimiter=",", comments=None, ndmin=2, dtype=np.float64)
         if numbers.shape[0] and numbers.shape[1] == len(header) and np.isfinite(numbers).all():
@@ -347,8 +350,9 @@ def _run_inputs(path: Path, names: tuple[str, ...]) -> _Table:
             other = ", ".join(sorted(set(recording.labels.dof) ^ set(names))[:4]) or "their order"
             raise UsageError(f"{path}: its inputs are for another robot; differing joints: {other}")
         inputs = recording.controls
+        time = inputs.start_step.astype(np.float64) * recording.dt
         every_dof = list(range(len(names)))
-        return _Table(inputs.start_step * recording.dt, {name: (every_dof, getattr(inputs, name)) for name in _VALUES})
+        return _Table(time, {name: (every_dof, getattr(inputs, name)) for name in _VALUES})
 
 
 def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: tuple[str, ...]) -> _Table:

@@ -224,6 +224,11 @@ class Recorder:
     # what a caller asks
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """What every block must hold, in the file's order."""
+        return self._variables
+
+    @property
     def rows(self) -> int:
         """Rows written so far."""
         return self._rows
