@@ -1,0 +1,51 @@
+"""A coupling kept as a row: q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
+
+Seed 000, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.jit import njit
+from artsim.sim.run import COUPLING_ROW
+
+
+@njit
+def coupling_slope(m: Any, c: Any, x: Any) -> Any:
+    """Value and first two derivatives of coupling row c's polynomial at x."""
+    p = m.row_polynomial[c]
+    value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+    slope = p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4])))
+    bend = 2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4]))
+    return value, slope, bend
+
+
+@njit
+def spring_of(frequency: Any, damping_ratio: Any, r: Any) -> Any:
+    """Stiffness and damping of the seeds' soft constraint: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency (eq. 24, 25)."""
+    mu = 2.0 * math.pi * frequency
+    return mu * mu / r, 2.0 * damping_ratio * mu / r
+
+
+@njit
+def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None:
+    """C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
+    h = i.time_step[0]
+    follower = m.row_follower[c]
+    leader = m.row_leader[c]
+    x = s.qpos[m.dof_coord[leader]] if leader >= 0 else 0.0
+    value, slope, _ = coupling_slope(m, c, x)
+    error = s.qpos[m.dof_coord[follower]] - value
+    n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
+    if leader >= 0:
+        add_entry(m, w, r, n, leader, -slope)
+    r.coupling[n] = c
+    r.bias[n] = error / h
+    if m.row_frequency[c] > 0.0:
+        # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
+        stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
+        r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
+        r.bias[n] = stiffness * error / (h * stiffness + damping)

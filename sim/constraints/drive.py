@@ -1,0 +1,27 @@
+"""A drive as a row: the spring and damper of M̂'s drives, with the impulse bounded by the drive's limit.
+
+J v + (K (q - target) - D target_velocity) / (h K + D) + λ / (h (h K + D)) = 0: seed 000, eq. 21 to 23.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.actuation import coordinate, drive_force
+from artsim.sim.constraints.row import add_row
+from artsim.sim.jit import njit
+from artsim.sim.run import DRIVE_ROW
+
+
+@njit
+def drive_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
+    """The row of dof k's drive, if it has one that is not part of M̂."""
+    h = i.time_step[0]
+    total = h * f.stiffness[k] + f.damping[k]
+    if r.implicit[k] or total <= 0.0:
+        return
+    n = add_row(m, w, r, DRIVE_ROW, k, 1.0)
+    r.bias[n] = h * w.drift[k] - drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k), 0.0) / total
+    r.cfm[n] = 1.0 / (h * total)
+    r.lower[n] = max(-h * i.drive_limit[k], -1e308)
+    r.upper[n] = min(h * i.drive_limit[k], 1e308)

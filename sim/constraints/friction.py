@@ -1,0 +1,26 @@
+"""Coulomb friction in a joint: hold the dof at rest as far as the friction impulse reaches.
+
+Constant (URDF friction) and the PhysX form, coefficient times the load in the joint (guide, Articulation Joint
+Friction): the magnitude of the force (linear dofs) or torque (angular dofs) that the joint transmitted a step ago.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.row import add_row
+from artsim.sim.jit import njit
+from artsim.sim.run import FRICTION_ROW
+
+
+@njit
+def friction_row(m: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
+    """The friction row of dof k, if it has friction."""
+    force = m.friction[k] + m.friction_coefficient[k] * f.load[k]
+    if force <= 0.0:
+        return
+    n = add_row(m, w, r, FRICTION_ROW, k, 1.0)
+    h = i.time_step[0]
+    r.bias[n] = h * w.drift[k]
+    r.lower[n] = -h * force
+    r.upper[n] = h * force

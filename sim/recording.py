@@ -1,0 +1,279 @@
+"""Filling a row of the recorded block: forces by source, the wrench through every link's joint, and what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.dynamics import column_momentum, composites, inverse_dynamics, mass_matrix
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import accelerations, axis_of, cross, jacobian, link_frame, symmetric_times, velocities
+from artsim.sim.quaternions import quaternion_of
+
+
+@njit
+def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+    """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
+    row = f.counters[1]
+    f.counters[1] = row + 1
+    _copy(s.qpos, row, b.qpos)
+    _copy(s.qvel, row, b.qvel)
+    _copy(f.qacc, row, b.qacc)
+    _copy(f.applied, row, b.tau_applied)
+    _copy(f.drive, row, b.tau_drive)
+    _copy(f.passive, row, b.tau_passive)
+    _copy(f.limit, row, b.tau_limit)
+    if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
+        _poses(m, w, row, b)
+    coupled = m.coupling_follower.shape[0] > 0
+    if b.incoming_wrench.shape[0] > 0 or (coupled and b.tau_coupling.shape[0] > 0):
+        _wrenches(m, s.qvel, w, f)
+        if coupled:
+            _coupling_remainder(m, w, f)
+    _copy(f.coupling, row, b.tau_coupling)
+    for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
+        for k in range(3):
+            b.incoming_wrench[row, link, k] = f.link_force[link, k]
+            b.incoming_wrench[row, link, 3 + k] = f.link_torque[link, k]
+    _on_request(m, s, w, r, f, row, b)
+
+
+@inlined
+def _copy(values: Any, row: Any, out: Any) -> None:
+    for k in range(min(out.shape[0], 1) * values.shape[0]):
+        out[row, k] = values[k]
+
+
+@njit
+def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
+    for link in range(m.link_body.shape[0]):
+        R, x = link_frame(m, w, link)
+        q = quaternion_of(R)
+        for k in range(min(b.link_position.shape[0], 1) * 3):
+            b.link_position[row, link, k] = w.position[m.link_body[link], k] + x[k]
+        for k in range(min(b.link_quaternion.shape[0], 1) * 4):
+            b.link_quaternion[row, link, k] = q[k]
+
+
+@njit
+def _wrenches(m: Any, v: Any, w: Any, f: Any) -> None:
+    """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
+
+    Link by link and not body by body, since a link merged into another still has a joint that carries it.
+    """
+    accelerations(m, v, f.qacc, w)
+    n = m.link_body.shape[0]
+    for link in range(n):
+        i = m.link_body[link]
+        R, x = link_frame(m, w, link)
+        o0 = w.angular_velocity[i, 0]
+        o1 = w.angular_velocity[i, 1]
+        o2 = w.angular_velocity[i, 2]
+        a0 = w.angular_acceleration[i, 0]
+        a1 = w.angular_acceleration[i, 1]
+        a2 = w.angular_acceleration[i, 2]
+        c = m.link_com[link]
+        c0 = R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+        c1 = R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+        c2 = R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        d0 = x[0] + c0
+        d1 = x[1] + c1
+        d2 = x[2] + c2
+        e0, e1, e2 = cross(o0, o1, o2, d0, d1, d2)
+        e0, e1, e2 = cross(o0, o1, o2, e0, e1, e2)
+        g0, g1, g2 = cross(a0, a1, a2, d0, d1, d2)
+        mass = m.link_mass[link]
+        f0 = mass * (w.acceleration[i, 0] + g0 + e0)
+        f1 = mass * (w.acceleration[i, 1] + g1 + e1)
+        f2 = mass * (w.acceleration[i, 2] + g2 + e2)
+        # I α + ω × I ω in link axes, then turned
+        p0, p1, p2 = _back(R, o0, o1, o2)
+        q0, q1, q2 = _back(R, a0, a1, a2)
+        L0, L1, L2 = symmetric_times(m.link_inertia, link, p0, p1, p2)
+        k0, k1, k2 = symmetric_times(m.link_inertia, link, q0, q1, q2)
+        h0, h1, h2 = cross(p0, p1, p2, L0, L1, L2)
+        k0 += h0
+        k1 += h1
+        k2 += h2
+        t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
+        f.link_force[link, 0] = f0
+        f.link_force[link, 1] = f1
+        f.link_force[link, 2] = f2
+        f.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
+        f.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
+        f.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
+    for link in range(n - 1, -1, -1):
+        above = m.link_parent[link]
+        if above >= 0:
+            _, x = link_frame(m, w, link)
+            _, y = link_frame(m, w, above)
+            i = m.link_body[link]
+            j = m.link_body[above]
+            F = f.link_force[link]
+            # between the two origins; bodies differ by the child's own offset
+            d0 = x[0] - y[0] + (w.offset[i, 0] if i != j else 0.0)
+            d1 = x[1] - y[1] + (w.offset[i, 1] if i != j else 0.0)
+            d2 = x[2] - y[2] + (w.offset[i, 2] if i != j else 0.0)
+            t0, t1, t2 = cross(d0, d1, d2, F[0], F[1], F[2])
+            for k in range(3):
+                f.link_force[above, k] += F[k]
+                f.link_torque[above, k] += f.link_torque[link, k]
+            f.link_torque[above, 0] += t0
+            f.link_torque[above, 1] += t1
+            f.link_torque[above, 2] += t2
+
+
+@inlined
+def _back(R: Any, x: Any, y: Any, z: Any) -> Any:
+    """Rᵀ (x, y, z)."""
+    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+
+
+@njit
+def _coupling_remainder(m: Any, w: Any, f: Any) -> None:
+    """f.coupling = M qacc + bias - all other forces: what exact couplings carry."""
+    for link in range(m.link_body.shape[0]):
+        i = m.link_body[link]
+        above = m.link_parent[link]
+        if i == 0 or (above >= 0 and m.link_body[above] == i):
+            continue
+        F = f.link_force[link]
+        N = f.link_torque[link]
+        for k in range(m.body_dof[i], m.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(m, w, k)
+            if m.dof_linear[k]:
+                total = a0 * F[0] + a1 * F[1] + a2 * F[2]
+            else:
+                total = a0 * N[0] + a1 * N[1] + a2 * N[2]
+            known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k]
+            f.coupling[k] = total + m.armature[k] * f.qacc[k] - known
+
+
+@njit
+def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> None:
+    nv = m.dof_body.shape[0]
+    if b.solver_iterations.shape[0] > 0:
+        b.solver_iterations[row] = r.report[0]
+    if b.solver_residual.shape[0] > 0:
+        b.solver_residual[row] = r.report[1]
+    if b.jacobian.shape[0] > 0:
+        _jacobians(m, w, f, row, b)
+    if b.energy.shape[0] > 0:
+        kinetic, potential = energies(m, s.qpos, s.qvel, w)
+        b.energy[row, 0] = kinetic
+        b.energy[row, 1] = potential
+    if b.com.shape[0] + b.momentum.shape[0] > 0:
+        _momentum(m, s, w, f, row, b)
+    if b.mass_matrix.shape[0] > 0:
+        composites(m, w)
+        mass_matrix(m, w)
+        for k in range(nv):
+            for j in range(nv):
+                b.mass_matrix[row, k, j] = 0.0
+        for k in range(nv):
+            j = k
+            while j >= 0:
+                b.mass_matrix[row, k, j] = w.mass_matrix[k, j]
+                b.mass_matrix[row, j, k] = w.mass_matrix[k, j]
+                j = m.dof_parent[j]
+    for k in range(nv):
+        f.tangent[k] = 0.0
+    if b.gravity.shape[0] > 0:
+        inverse_dynamics(m, f.tangent, f.tangent, w, w.bias)
+        _copy(w.bias, row, b.gravity)
+    if b.bias.shape[0] > 0:
+        inverse_dynamics(m, s.qvel, f.tangent, w, w.bias)
+        _copy(w.bias, row, b.bias)
+
+
+@njit
+def _jacobians(m: Any, w: Any, f: Any, row: Any, b: Any) -> None:
+    """Jacobians of all links at their centres of mass."""
+    J = f.columns
+    for link in range(m.link_body.shape[0]):
+        i = m.link_body[link]
+        R, x = link_frame(m, w, link)
+        c = m.link_com[link]
+        for k in range(J.shape[1]):
+            for line in range(6):
+                J[line, k] = 0.0
+        jacobian(
+            m,
+            w,
+            i,
+            w.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+            w.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+            w.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+            J,
+        )
+        for line in range(6):
+            for k in range(J.shape[1]):
+                b.jacobian[row, link, line, k] = J[line, k]
+
+
+@njit
+def energies(m: Any, q: Any, v: Any, w: Any) -> Any:
+    """Kinetic energy ½ vᵀ M v (rotors' included) and potential energy (gravity and springs) [J]. Needs kinematics."""
+    velocities(m, v, w)
+    kinetic = 0.0
+    g = m.gravity
+    h = m.body_moment[0]
+    potential = -(g[0] * h[0] + g[1] * h[1] + g[2] * h[2])
+    for i in range(1, m.body_parent.shape[0]):
+        mass = m.body_mass[i]
+        u0 = w.velocity[i, 0]
+        u1 = w.velocity[i, 1]
+        u2 = w.velocity[i, 2]
+        o0 = w.angular_velocity[i, 0]
+        o1 = w.angular_velocity[i, 1]
+        o2 = w.angular_velocity[i, 2]
+        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+        kinetic += 0.5 * mass * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
+        kinetic += 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+        for k in range(3):
+            potential -= g[k] * (mass * w.position[i, k] + w.moment[i, k])
+    for k in range(v.shape[0]):
+        kinetic += 0.5 * m.armature[k] * v[k] * v[k]
+        if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
+            x = q[m.dof_coord[k]] - m.spring_reference[k]
+            potential += 0.5 * m.stiffness[k] * x * x
+    return kinetic, potential
+
+
+@njit
+def _momentum(m: Any, s: Any, w: Any, f: Any, row: Any, b: Any) -> None:
+    """Centre of mass of all links, momentum about it."""
+    mass = m.body_mass[0]
+    c0 = m.body_moment[0, 0]
+    c1 = m.body_moment[0, 1]
+    c2 = m.body_moment[0, 2]
+    for i in range(1, m.body_parent.shape[0]):
+        mass += m.body_mass[i]
+        c0 += w.moment[i, 0] + m.body_mass[i] * w.position[i, 0]
+        c1 += w.moment[i, 1] + m.body_mass[i] * w.position[i, 1]
+        c2 += w.moment[i, 2] + m.body_mass[i] * w.position[i, 2]
+    scale = 1.0 / mass if mass > 0.0 else 0.0
+    c0 *= scale
+    c1 *= scale
+    c2 *= scale
+    if b.com.shape[0] > 0:
+        b.com[row, 0] = c0
+        b.com[row, 1] = c1
+        b.com[row, 2] = c2
+    if b.momentum.shape[0] == 0:
+        return
+    composites(m, w)
+    for line in range(6):
+        b.momentum[row, line] = 0.0
+    for k in range(s.qvel.shape[0]):
+        i = m.dof_body[k]
+        p0, p1, p2, n0, n1, n2 = column_momentum(m, w, k)
+        t0, t1, t2 = cross(w.position[i, 0] - c0, w.position[i, 1] - c1, w.position[i, 2] - c2, p0, p1, p2)
+        v = s.qvel[k]
+        b.momentum[row, 0] += p0 * v
+        b.momentum[row, 1] += p1 * v
+        b.momentum[row, 2] += p2 * v
+        b.momentum[row, 3] += (n0 + t0) * v
+        b.momentum[row, 4] += (n1 + t1) * v
+        b.momentum[row, 5] += (n2 + t2) * v
+

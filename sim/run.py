@@ -1,0 +1,195 @@
+"""The records of a simulation beside Model, State and Workspace: what comes in, what a step finds, what is recorded.
+
+No numba here: the process that starts with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from artsim.sim.jit import Entry
+from artsim.sim.model import Model
+from artsim.sim.records import (
+    ConstInts1,
+    ConstReals1,
+    Ints1,
+    Reals1,
+    Reals2,
+    Reals3,
+    Reals4,
+    allocate,
+)
+from artsim.sim.state import State, Workspace
+
+# solvers
+AUTO, PGS, DIRECT = range(3)
+# integrators
+SEMI_IMPLICIT_EULER, RK4 = range(2)
+# controllers
+NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
+# why a run stopped
+RUNNING, NON_FINITE, INEQUALITY = range(3)
+# kinds of constraint rows, in the order in which the PhysX guide solves them
+COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW = range(5)
+
+
+class Inputs(NamedTuple):
+    """What a run is given. Controls are rows that hold until the next one begins."""
+
+    time_step: ConstReals1  # (1,) [s]
+    solver: ConstInts1  # (1,) AUTO, PGS, DIRECT
+    iterations: ConstInts1  # (1,) sweeps
+    integrator: ConstInts1  # (1,)
+    controller: ConstInts1  # (1,)
+    controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
+    drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
+    drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
+    drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
+    drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
+    start_step: Ints1  # (rows,) first step each row acts on
+    torque: Reals2  # (rows, nv) [N m or N]
+    target: Reals2  # (rows, nv) [rad or m]
+    target_velocity: Reals2  # (rows, nv) [rad/s or m/s]
+
+
+class Rows(NamedTuple):
+    """Constraint rows of one step: J u + bias + cfm λ is 0, or as near as λ's bounds allow. Impulses in N s or N m s.
+
+    J has at most two entries, in independent coordinates; `response` is M̂⁻¹Jᵀ.
+    """
+
+    count: Ints1  # (1,)
+    kind: Ints1  # (rows,)
+    dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
+    coupling: Ints1  # (rows,) which coupling row of the model, for couplings
+    sign: Reals1  # (rows,) +1, or -1 for an upper limit
+    entries: Ints1  # (rows,) 0, 1 or 2 entries of J
+    column: Ints1  # (2 rows,) which independent dof
+    value: Reals1  # (2 rows,)
+    bias: Reals1  # (rows,) [rad/s or m/s]
+    cfm: Reals1  # (rows,) velocity per impulse
+    lower: Reals1  # (rows,) bounds of the impulse
+    upper: Reals1
+    impulse: Reals1  # (rows,) λ
+    effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
+    response: Reals2  # (rows, nu)
+    correction: Reals1  # (rows,) scratch of the direct solver
+    delassus: Reals2  # (rows, rows) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, and its factor
+    row_of_position: Ints1  # (nv,) marks of dofs whose position limit has a row: -1 lower, 1 upper, 0 none
+    row_of_velocity: Ints1  # (nv,) the same for velocity limits
+    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
+    report: Reals1  # (2,) iterations, residual of the step
+
+
+class Step(NamedTuple):
+    """What a step finds, full coordinates unless said otherwise."""
+
+    counters: Ints1  # (6,) step, recorded rows, stop reason, its dof, control row, steps of solver work
+    limit_steps: Ints1  # (nv,) steps each dof spent at a limit
+    coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
+    load: Reals1  # (nv,) force and torque through each dof's joint, last step, for the load-dependent friction
+    applied: Reals1  # (nv,) [N m or N]
+    drive: Reals1
+    passive: Reals1
+    coupling: Reals1
+    limit: Reals1
+    qacc: Reals1  # (nv,)
+    diagonal: Reals1  # (nv,) h D + h² K of what M̂ holds
+    stiffness: Reals1  # (nv,) drive gains in force units
+    damping: Reals1
+    force: Reals1  # (nv,) explicit right-hand side
+    velocity: Reals1  # (nv,) v at the end of the step
+    free: Reals1  # (nu,) u without constraint impulses
+    next: Reals1  # (nu,) u at the end of the step
+    start_qpos: Reals1  # (nq,) RK4: where the step started
+    start_qvel: Reals1  # (nv,)
+    stage_qpos: Reals1  # (nq,)
+    stage_qvel: Reals1  # (nv,)
+    sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations
+    sum_acceleration: Reals1
+    tangent: Reals1  # (nv,)
+    effective_coupling: Reals1  # (ns,) J M⁻¹ Jᵀ of the coupling rows on the bare M
+    link_force: Reals2  # (nl, 3) wrench through each link's joint [N]
+    link_torque: Reals2  # (nl, 3) about the link frame's origin [N m]
+    columns: Reals2  # (6, nv)
+
+
+class Block(NamedTuple):
+    """Recorded rows of one block. A field whose first extent is 0 is not recorded."""
+
+    plan: Ints1  # (2,) steps to take now, and every how many a row is recorded
+    qpos: Reals2
+    qvel: Reals2
+    qacc: Reals2
+    tau_applied: Reals2
+    tau_drive: Reals2
+    tau_passive: Reals2
+    tau_coupling: Reals2
+    tau_limit: Reals2
+    link_position: Reals3
+    link_quaternion: Reals3
+    incoming_wrench: Reals3
+    jacobian: Reals4
+    gravity: Reals2
+    mass_matrix: Reals3
+    bias: Reals2
+    com: Reals2
+    momentum: Reals2
+    energy: Reals2
+    solver_iterations: Reals1
+    solver_residual: Reals1
+
+
+RECORDED = tuple(name for name in Block._fields if name != "plan")
+
+SIMULATE = Entry("simulate", "artsim.sim.step", (Model, State, Workspace, Inputs, Rows, Step, Block))
+
+
+def make_rows(model: Model) -> Rows:
+    """Room for every row a step of this model can have."""
+    nv, nu, soft = len(model.dof_body), len(model.independent_dof), len(model.row_follower)
+    n = soft + 4 * nv
+    reals = dict.fromkeys("sign bias cfm lower upper impulse effective correction".split(), (n,))
+    shapes: dict[str, tuple[int, ...]] = {
+        **reals,
+        "count": (1,),
+        **dict.fromkeys(("kind", "dof", "entries", "coupling"), (n,)),
+        "column": (2 * n,),
+        "value": (2 * n,),
+        "response": (n, nu),
+        "delassus": (n, n),
+        **dict.fromkeys(("row_of_position", "row_of_velocity", "implicit"), (nv,)),
+        "report": (2,),
+    }
+    rows: Rows = allocate(Rows, shapes)
+    return rows
+
+
+def make_step(model: Model) -> Step:
+    """The scratch of a step."""
+    nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
+    shapes |= {"counters": (6,), "coupling_error": (1,), "free": (nu,), "next": (nu,)}
+    shapes |= {"start_qpos": (nq,), "stage_qpos": (nq,), "link_force": (nl, 3), "link_torque": (nl, 3)}
+    shapes |= {"columns": (6, nv), "effective_coupling": (len(model.row_follower),)}
+    step: Step = allocate(Step, shapes)
+    return step
+
+
+def block_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """Shape of one row of each recorded field."""
+    nv, nq, nl = len(model.dof_body), int(model.body_coord[-1]), len(model.link_body)
+    return {
+        **dict.fromkeys(Block._fields, (nv,)),
+        "qpos": (nq,),
+        "link_position": (nl, 3),
+        "link_quaternion": (nl, 4),
+        "incoming_wrench": (nl, 6),
+        "jacobian": (nl, 6, nv),
+        "mass_matrix": (nv, nv),
+        "com": (3,),
+        "momentum": (6,),
+        "energy": (2,),
+        "solver_iterations": (),
+        "solver_residual": (),
+    }

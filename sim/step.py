@@ -1,0 +1,405 @@
+"""The step, and the loop over a block of steps.
+
+Semi-implicit Euler: kinematics → M̂ and bias → free velocity → constraint rows → solver → positions. What no row
+bounds is exact at once; a limit, velocity limit or drive limit gets its row when the velocities found would break it,
+and the step is solved again (lazy rows), until nothing is broken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.actuation import applied_forces, coordinate, drive_force, implicit_system, passive_forces
+from artsim.sim.constraints.coupling import coupling_slope, spring_of
+from artsim.sim.constraints.limit import mark_violations
+from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
+from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
+from artsim.sim.integrators import inverse_tangent, move
+from artsim.sim.jit import njit
+from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.recording import record
+from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS, RK4
+from artsim.sim.solvers.direct import direct
+from artsim.sim.solvers.pgs import pgs
+
+_ROUNDS = 12  # of lazy rows; each adds at least one, two or three are the rule
+_TOLERANCE = 1e-13  # of `auto`'s sweeps [rad/s or m/s]
+
+
+@njit
+def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+    """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
+    f.counters[1] = 0
+    expand(m, s.qpos, s.qvel, w)
+    for _ in range(b.plan[0]):
+        _choose_controls(i, f)
+        if i.integrator[0] == RK4:
+            _stage(m, s.qpos, s.qvel, w, i, r, f)
+        else:
+            _euler(m, s, w, i, r, f)
+        if not _finite(m, f) or f.counters[2] != 0:
+            return
+        if f.counters[0] % b.plan[1] == 0:
+            record(m, s, w, i, r, f, b)
+        if i.integrator[0] == RK4:
+            _finish_rk4(m, s, w, i, r, f)
+            if f.counters[2] != 0:
+                return
+        else:
+            _finish_euler(m, s, w, i, f)
+        f.counters[0] += 1
+
+
+@njit
+def _choose_controls(i: Any, f: Any) -> None:
+    """f.counters[4]: the control row that acts on this step."""
+    row = f.counters[4]
+    while row + 1 < i.start_step.shape[0] and i.start_step[row + 1] <= f.counters[0]:
+        row += 1
+    f.counters[4] = row
+
+
+@njit
+def _finite(m: Any, f: Any) -> bool:
+    """False when a velocity at the end of the step is not finite; then the reason and its dof are in f.counters."""
+    for a in range(f.next.shape[0]):
+        if not math.isfinite(f.next[a]):
+            f.counters[2] = NON_FINITE
+            f.counters[3] = m.independent_dof[a]
+            return False
+    return True
+
+
+# ------------------------------------------------------------------ semi-implicit Euler
+
+
+@njit
+def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """f.next = u at the end of the step, and the forces that lead there."""
+    kinematics(m, s.qpos, w)
+    world_inertia(m, w)
+    _bare_system(m, s.qpos, s.qvel, w, i, f)
+    applied_forces(m, s.qpos, s.qvel, w, i, f)
+    if i.controller[0] != 0:
+        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)  # the controller used the scratch
+    for k in range(f.velocity.shape[0]):
+        r.row_of_position[k] = 0
+        r.row_of_velocity[k] = 0
+        r.implicit[k] = 1 if i.solver[0] != PGS and f.stiffness[k] + f.damping[k] > 0.0 else 0
+    r.report[0] = 0.0
+    r.report[1] = 0.0
+    for _ in range(_ROUNDS):
+        _solve_with_rows(m, s, w, i, r, f)
+        broken = mark_violations(m, s, i, r, f)
+        broken = _release_drives(m, s, i, r, f) or broken
+        if not broken:
+            break
+        if i.solver[0] == DIRECT:
+            f.counters[2] = INEQUALITY
+            f.counters[3] = _first_marked(r)
+            return
+    _collect_forces(m, s, w, i, r, f)
+
+
+@njit
+def _bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
+    """Bias, M, and what is defined on the bare M: acceleration drives' gains, coupling rows' r."""
+    inverse_dynamics(m, v, w.drift, w, w.bias)
+    composites(m, w)
+    mass_matrix(m, w)
+    needed = m.row_follower.shape[0] > 0
+    for k in range(f.diagonal.shape[0]):
+        f.diagonal[k] = 0.0
+        f.stiffness[k] = i.drive_stiffness[k]
+        f.damping[k] = i.drive_damping[k]
+        if i.drive_acceleration[k] == 1:
+            needed = True
+    if not needed:
+        return
+    reduce_matrix(m, w, f.diagonal)
+    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    for c in range(m.row_follower.shape[0]):
+        leader = m.row_leader[c]
+        _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
+        f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope)
+    for k in range(f.diagonal.shape[0]):
+        if i.drive_acceleration[k] == 1:
+            inertia = 1.0 / _effective(m, w, k, -1, 0.0)
+            f.stiffness[k] *= inertia
+            f.damping[k] *= inertia
+
+
+@njit
+def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
+    """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
+    x = w.reduced
+    for a in range(x.shape[0]):
+        x[a] = 0.0
+    a = m.dof_independent[k]
+    b = m.dof_independent[leader] if leader >= 0 else -1
+    if a >= 0:
+        x[a] += w.gain[k]
+    if b >= 0:
+        x[b] -= slope * w.gain[leader]
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
+    value = 0.0
+    if a >= 0:
+        value += w.gain[k] * x[a]
+    if b >= 0:
+        value -= slope * w.gain[leader] * x[b]
+    return value
+
+
+@njit
+def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Velocities at the end of the step, with the rows marked so far: f.next (nu,), f.velocity (nv,)."""
+    h = i.time_step[0]
+    implicit_system(m, s, w, i, r, f)
+    reduce_matrix(m, w, f.diagonal)
+    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    reduce_vector(m, f.force, w, f.free)
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.free)
+    for a in range(f.free.shape[0]):
+        f.next[a] = s.qvel[m.independent_dof[a]] + h * f.free[a]
+    build(m, s, w, i, r, f)
+    if r.count[0] > 0:
+        responses(m, w, r)
+        if i.solver[0] == PGS:
+            pgs(r, f.next, i.iterations[0], 0.0)
+        elif only_equalities(r):
+            direct(r, f.next)
+        else:
+            pgs(r, f.next, i.iterations[0], _TOLERANCE)
+    expand_velocity(m, f.next, w, f.velocity)
+    for k in range(f.velocity.shape[0]):
+        f.velocity[k] += h * w.drift[k]
+
+
+@njit
+def _release_drives(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
+    """Drives in M̂ that would exceed their limit become rows; True when there are any."""
+    found = False
+    h = i.time_step[0]
+    for k in range(f.velocity.shape[0]):
+        if r.implicit[k]:
+            v = f.velocity[k]
+            force = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
+            if abs(force) > i.drive_limit[k] * (1.0 + 1e-12):
+                r.implicit[k] = 0
+                found = True
+    return found
+
+
+@njit
+def _first_marked(r: Any) -> Any:
+    for k in range(r.implicit.shape[0]):
+        if r.row_of_position[k] != 0 or r.row_of_velocity[k] != 0 or not r.implicit[k]:
+            return k
+    return 0
+
+
+@njit
+def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Joint forces by source and qacc, from the velocities found."""
+    h = i.time_step[0]
+    passive_forces(m, s, i, f)
+    for k in range(f.velocity.shape[0]):
+        v = f.velocity[k]
+        f.drive[k] = 0.0
+        f.limit[k] = 0.0
+        f.coupling[k] = 0.0
+        if r.implicit[k]:
+            f.drive[k] = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
+        f.qacc[k] = (v - s.qvel[k]) / h
+    joint_forces(r, f, 1.0 / h)
+    _add_coupling_forces(m, s.qpos, r, f, 1.0 / h)
+
+
+@njit
+def _add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
+    """Add Jᵀ λ scale of the coupling rows to f.coupling."""
+    for n in range(r.count[0]):
+        if r.kind[n] == COUPLING_ROW:
+            c = r.coupling[n]
+            force = r.impulse[n] * scale
+            f.coupling[m.row_follower[c]] += force
+            leader = m.row_leader[c]
+            if leader >= 0:
+                _, slope, _ = coupling_slope(m, c, q[m.dof_coord[leader]])
+                f.coupling[leader] -= slope * force
+
+
+@njit
+def _finish_euler(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
+    """The state at the end of the step."""
+    _note_load(m, s, w, f)
+    for a in range(f.next.shape[0]):
+        s.qvel[m.independent_dof[a]] = f.next[a]
+    move(m, s.qpos, s.qvel, i.time_step[0])
+    _settle(m, s, w, f)
+
+
+@njit
+def _note_load(m: Any, s: Any, w: Any, f: Any) -> None:
+    """f.load of this step, where friction depends on it: |force| (linear dofs) or |torque| (angular) in the joint."""
+    wanted = False
+    for k in range(f.load.shape[0]):
+        if m.friction_coefficient[k] > 0.0:
+            wanted = True
+    if not wanted:
+        return
+    inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
+    for k in range(f.load.shape[0]):
+        body = m.dof_body[k]
+        x = w.force[body] if m.dof_linear[k] else w.torque[body]
+        f.load[k] = math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+
+
+@njit
+def _settle(m: Any, s: Any, w: Any, f: Any) -> None:
+    """Followers from their leaders, and what is left of the couplings."""
+    expand(m, s.qpos, s.qvel, w)
+    for c in range(m.row_follower.shape[0]):
+        leader = m.row_leader[c]
+        value, _, _ = coupling_slope(m, c, s.qpos[m.dof_coord[leader]] if leader >= 0 else 0.0)
+        f.coupling_error[0] = max(f.coupling_error[0], abs(s.qpos[m.dof_coord[m.row_follower[c]]] - value))
+
+
+# ------------------------------------------------------------------ RK4
+
+
+@njit
+def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
+    expand(m, q, v, w)
+    kinematics(m, q, w)
+    world_inertia(m, w)
+    _bare_system(m, q, v, w, i, f)
+    applied_forces(m, q, v, w, i, f)
+    if i.controller[0] != 0:
+        inverse_dynamics(m, v, w.drift, w, w.bias)
+    row = f.counters[4]
+    for k in range(f.force.shape[0]):
+        x = coordinate(m, q, k)
+        drive = drive_force(i, f, row, k, x, v[k])
+        f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
+        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (x - m.spring_reference[k])
+        f.coupling[k] = 0.0
+        f.limit[k] = 0.0
+        f.diagonal[k] = 0.0
+        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] - w.bias[k]
+    _spring_couplings(m, q, v, f)
+    for k in range(f.force.shape[0]):
+        f.force[k] += f.coupling[k]
+    reduce_matrix(m, w, f.diagonal)
+    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    reduce_vector(m, f.force, w, f.next)
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.next)
+    _hold_couplings(m, q, v, w, i, r, f)
+    expand_velocity(m, f.next, w, f.qacc)
+    for k in range(f.qacc.shape[0]):
+        f.qacc[k] += w.drift[k]
+
+
+@njit
+def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
+    """f.coupling of the compliant coupling rows as explicit springs."""
+    for c in range(m.row_follower.shape[0]):
+        if m.row_frequency[c] > 0.0:
+            follower = m.row_follower[c]
+            leader = m.row_leader[c]
+            x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
+            rate = v[leader] if leader >= 0 else 0.0
+            value, slope, _ = coupling_slope(m, c, x)
+            stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
+            force = -stiffness * (q[m.dof_coord[follower]] - value) - damping * (v[follower] - slope * rate)
+            f.coupling[follower] += force
+            if leader >= 0:
+                f.coupling[leader] -= slope * force
+
+
+@njit
+def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Hard coupling rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
+    a = 0.1 / i.time_step[0]
+    r.count[0] = 0
+    for c in range(m.row_follower.shape[0]):
+        if m.row_frequency[c] > 0.0:
+            continue
+        follower = m.row_follower[c]
+        leader = m.row_leader[c]
+        x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
+        rate = v[leader] if leader >= 0 else 0.0
+        value, slope, bend = coupling_slope(m, c, x)
+        n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
+        if leader >= 0:
+            add_entry(m, w, r, n, leader, -slope)
+        r.coupling[n] = c
+        error = q[m.dof_coord[follower]] - value
+        r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
+    if r.count[0] == 0:
+        return
+    responses(m, w, r)
+    direct(r, f.next)
+    _add_coupling_forces(m, q, r, f, 1.0)
+
+
+@njit
+def _finish_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
+
+    Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
+    """
+    h = i.time_step[0]
+    nv = f.qacc.shape[0]
+    for n in range(f.start_qpos.shape[0]):
+        f.start_qpos[n] = s.qpos[n]
+    for k in range(nv):
+        f.start_qvel[k] = s.qvel[k]
+        f.tangent[k] = s.qvel[k]
+        f.sum_velocity[k] = s.qvel[k]
+        f.sum_acceleration[k] = f.qacc[k]
+    for stage in range(1, 4):
+        step = h if stage == 3 else 0.5 * h
+        for n in range(f.start_qpos.shape[0]):
+            f.stage_qpos[n] = f.start_qpos[n]
+        move(m, f.stage_qpos, f.tangent, step)
+        for k in range(nv):
+            f.tangent[k] *= step  # the rotation vector of this stage
+            f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
+        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f)
+        weight = 1.0 if stage == 3 else 2.0
+        for k in range(nv):
+            f.velocity[k] = f.stage_qvel[k]
+        inverse_tangent(m, f.tangent, f.velocity)
+        for k in range(nv):
+            f.tangent[k] = f.velocity[k]
+            f.sum_velocity[k] += weight * f.velocity[k]
+            f.sum_acceleration[k] += weight * f.qacc[k]
+    for k in range(nv):
+        f.sum_velocity[k] /= 6.0
+        s.qvel[k] = f.start_qvel[k] + h * f.sum_acceleration[k] / 6.0
+    move(m, s.qpos, f.sum_velocity, h)
+    _settle(m, s, w, f)
+    for a in range(f.next.shape[0]):
+        f.next[a] = s.qvel[m.independent_dof[a]]
+    if not _finite(m, f) or not _inside(m, s, f):
+        for n in range(f.start_qpos.shape[0]):
+            s.qpos[n] = f.start_qpos[n]
+        for k in range(nv):
+            s.qvel[k] = f.start_qvel[k]
+
+
+@njit
+def _inside(m: Any, s: Any, f: Any) -> bool:
+    """False when a coordinate is beyond its limit; then the reason and the dof are in f.counters."""
+    for k in range(s.qvel.shape[0]):
+        c = m.dof_coord[k]
+        if c >= 0 and (s.qpos[c] < m.lower[k] - 1e-9 or s.qpos[c] > m.upper[k] + 1e-9):
+            f.counters[2] = INEQUALITY
+            f.counters[3] = k
+            return False
+    return True
