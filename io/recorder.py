@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import datetime
+import fcntl
 import os
 import re
 import stat
@@ -152,8 +153,6 @@ def _reason(error: BaseException) -> str:
 
 def refuse_busy(path: Path) -> None:
     """Raise BusyError when another process holds a lock on the file (a writer always does)."""
-    import fcntl
-
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -292,7 +291,7 @@ class Recorder:
             self._set("trajectory/status", status)
             self._file.close()
         self._closed = True
-        self._unlock()
+        os.close(self._handle)
 
     def __enter__(self) -> Recorder:
         return self
@@ -310,24 +309,47 @@ class Recorder:
         import h5py
 
         existed = self.path.exists()
-        try:
-            self._file = h5py.File(self.path, "w" if force else "x", libver=("v110", "v110"))
-        except BlockingIOError:
-            refuse_busy(self.path)
-            raise BusyError(f"{self.path}: in use by another process") from None
-        except (OSError, ValueError) as error:
-            raise OutputError(f"{self.path}: cannot create: {_reason(error)}") from None
+        self._handle = self._claim(force)
         try:
             with _Guard(self):
+                self._file = h5py.File(self.path, "w", libver=("v110", "v110"), locking=False)
                 self._lay_out(model, controls, provenance)
                 self._file.swmr_mode = True
-            self._lock()
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BaseException:
-            if not self._broken:
-                self._file.close()
-            if not existed:
-                self.path.unlink(missing_ok=True)
+            self._discard(unlink=not existed)
             raise
+
+    def _claim(self, force: bool) -> int:
+        """Open the output and lock it, before HDF5 touches it.
+
+        HDF5's own lock will not do: it truncates a file first and then finds it locked (tried: "w" destroys a run that
+        is being written), and it drops its lock when SWMR starts. Ours is exclusive while the file is laid out, then
+        shared until it is closed, which lets readers in and keeps every writer out.
+        """
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if force else os.O_EXCL), 0o666)
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot create: {_reason(error)}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _holder(os.fstat(handle))
+            os.close(handle)
+            raise BusyError(f"{self.path}: in use by {holder}") from None
+        except OSError:
+            pass  # a file system without locks
+        return handle
+
+    def _discard(self, unlink: bool) -> None:
+        """Clean up after a layout that failed."""
+        self._closed = True
+        if not self._broken and hasattr(self, "_file"):
+            self._file.close()
+        if unlink:
+            self.path.unlink(missing_ok=True)
+        os.close(self._handle)
 
     def _lay_out(self, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]) -> None:
         from artsim.io import hdf5
@@ -498,21 +520,10 @@ class Recorder:
     def _fail(self, error: BaseException) -> StorageError:
         """HDF5 failed: keep its file from being closed by anyone, and say what happened."""
         self._broken = True
-        _ABANDONED.append(self._file)
+        _ABANDONED.append(getattr(self, "_file", None))
         if len(_ABANDONED) == 1:
             atexit.register(_leave)
         return self._storage_error(_reason(error))
-
-    def _lock(self) -> None:
-        """HDF5 drops its lock when SWMR starts; a shared one of our own lets readers in and keeps writers out."""
-        import fcntl
-
-        self._lock_handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(self._lock_handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-
-    def _unlock(self) -> None:
-        os.close(self._lock_handle)
 
 
 class _Guard:

@@ -1,4 +1,4 @@
-"""Run files: what is written is what the table says, survives every death of the writer, and is read through the gate."""
+"""Run files: they hold what the table says, survive every death of their writer, and are read through the gate."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                     found.add(f"{group.name[1:]}/{name}")
                     variable = schema.TABLE[f"{group.name[1:]}/{name}"]
                     dims = tuple(Path(scales[0].name).name for scales in dataset.dims if len(scales))
-                    assert dims == variable.dims or dims == () and dataset.name.endswith("time")
+                    assert dims == variable.dims or (dims == () and dataset.name.endswith("time"))
                     assert dataset.attrs["long_name"] == variable.meaning
                     text = h5py.check_string_dtype(dataset.dtype)
                     assert text is not None if variable.dtype == "str" else dataset.dtype == np.dtype(variable.dtype)
@@ -395,7 +395,7 @@ def test_second_writer_is_refused_and_readers_follow(tmp_path: Path) -> None:
             with pytest.raises(BusyError, match=f"in use by process {process.pid}"):
                 new(path, force=force)
         with pytest.raises(BlockingIOError):
-            h5py.File(path, "w")
+            h5py.File(path, "r+")
         with h5py.File(path, "r", swmr=True) as file:
             assert file["trajectory/n_valid"][()] == 5
         with open_recording(path) as run:
