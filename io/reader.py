@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io import schema
+from artsim.io import schema, superblock
 from artsim.io.controls import Controls, controls_from_file
 from artsim.io.schema import Labels
 from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
@@ -38,7 +38,6 @@ MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
 _DEFLATE_RATIO = 1032  # the most zlib can pack
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _BLOCK_BYTES = 1 << 22
 
 
@@ -88,7 +87,7 @@ def _check_is_hdf5(path: Path) -> None:
         raise MissingInputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: cannot read: {_first_line(error)}") from None
-    if not head.startswith(_SIGNATURE):
+    if not head.startswith(superblock.SIGNATURE):
         raise ModelError(f"{path}: is not an HDF5 file; it looks like {_looks_like(head)}")
 
 
@@ -110,18 +109,19 @@ def _looks_like(head: bytes) -> str:
 
 
 def _open(path: Path) -> tuple[h5py.File, bool]:
+    """The file, and whether a living process is writing it. One left by a dead writer is read as if it were closed."""
     import h5py
 
+    with path.open("rb") as stream:
+        marked = superblock.being_written(stream.read(superblock.SIZE))
     try:
-        return h5py.File(path, "r"), False
+        if not marked:
+            return h5py.File(path, "r"), False
+        if _locked(path):
+            return h5py.File(path, "r", swmr=True), True
+        return h5py.File(superblock.Unmarked(path), "r"), False
     except BlockingIOError:
         raise BusyError(f"{path}: is being created by another process; try again") from None
-    except OSError as first:  # marked as being written: is the writer alive, or was it killed?
-        written = _locked(path)  # asked before we hold a lock on it ourselves
-        try:
-            return h5py.File(path, "r", swmr=True), written
-        except OSError:
-            raise first from None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pytest
 
 from artsim.io import recorder as recorder_module
-from artsim.io import schema
+from artsim.io import schema, superblock
 from artsim.io.controls import ControlLog, Controls
 from artsim.io.reader import Recording, first_difference, open_checked, open_recording
 from artsim.io.recorder import MeshRecord, ModelRecord, Recorder, check_output, model_record
@@ -850,7 +850,31 @@ def test_truncated_anywhere(run_file: Path) -> None:
             open_recording(run_file)
 
 
-def test_flipped_bytes_give_an_answer_or_one_error(run_file: Path) -> None:
+def test_a_dead_writers_file_truncated(tmp_path: Path) -> None:
+    """An error each time, at once: as a SWMR reader HDF5 would retry a wrong checksum for ever."""
+    path = tmp_path / "run.h5"
+    process = other_writer(path)
+    process.kill()
+    process.communicate()
+    content = path.read_bytes()
+    for size in (8, 40, 47, 48, 100, 500, 2000, 10_000):
+        path.write_bytes(content[:size])
+        with pytest.raises(ModelError):
+            open_recording(path)
+    path.write_bytes(content[:20] + b"x" + content[21:])
+    with pytest.raises(ModelError, match="superblock"):
+        open_recording(path)
+
+
+def test_superblock_checksum(run_file: Path) -> None:
+    """Against HDF5's own: the mark set by hand, then taken away again, gives the file's bytes."""
+    head = run_file.read_bytes()[: superblock.SIZE]
+    assert not superblock.being_written(head)
+    assert superblock.without_marks(head, run_file.stat().st_size) == head
+
+
+@pytest.mark.parametrize("dead_writer", [False, True])
+def test_flipped_bytes_give_an_answer_or_one_error(run_file: Path, dead_writer: bool) -> None:
     """Structure damage is one ModelError or goes unnoticed; never another exception. In a process: HDF5 is C."""
     code = """
         import sys, warnings
@@ -875,6 +899,10 @@ def test_flipped_bytes_give_an_answer_or_one_error(run_file: Path) -> None:
                 refused += 1
         print(refused)
     """
+    if dead_writer:
+        process = other_writer(run_file)
+        process.kill()
+        process.communicate()
     done = run_python(code, run_file)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
