@@ -32,7 +32,6 @@ from artsim.sim.records import Kind, kinds, table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _C_LIBRARY = ("memset", "memcpy", "memmove")  # what LLVM makes of loops
-_UNREACHABLE = ("numba_gil_ensure", "numba_gil_release", "numba_do_raise", "numba_unpickle", "NRT_Free")
 
 # without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
 # between the widths, and all of what fast-math may do here
@@ -139,21 +138,21 @@ def _host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def _read_object(path: Path) -> tuple[str, bytes] | None:
-    """Symbol and machine code of a kept object; None when it is missing, damaged or for another CPU."""
+def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
+    """Symbol, external names and machine code of a kept object; None when it is missing, damaged or for another CPU."""
     try:
         about = json.loads(path.with_suffix(".json").read_text())
         code = path.with_suffix(".o").read_bytes()
         if sha256(code).hexdigest() != about["sha256"] or [*_host()] != [about["cpu"], about["features"]]:
             return None
-        return str(about["symbol"]), code
+        return str(about["symbol"]), [str(name) for name in about["needed"]], code
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write_object(path: Path, symbol: str, code: bytes) -> None:
+def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
     cpu, features = _host()
-    about = {"symbol": symbol, "sha256": sha256(code).hexdigest(), "cpu": cpu, "features": features}
+    about = {"symbol": symbol, "needed": needed, "sha256": sha256(code).hexdigest(), "cpu": cpu, "features": features}
     try:
         for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
             part = path.with_suffix(f"{suffix}.{os.getpid()}")
@@ -181,7 +180,7 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
     return _loaded[key][0]
 
 
-def _link(symbol: str, code: bytes) -> tuple[Callable[[int], None], Any]:
+def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:
     """Machine code to a ctypes function of the table's address; the second item keeps it in memory."""
     import llvmlite.binding as llvm
 
@@ -189,13 +188,13 @@ def _link(symbol: str, code: bytes) -> tuple[Callable[[int], None], Any]:
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    # kernels neither raise nor allocate: these symbols are named by the object, and never reached
+    # Kernels neither raise nor allocate: what the object names of numba's and Python's runtime is never reached.
+    # Every name needs an address all the same, or the engine leaves all of them at zero.
     trap = ctypes.CFUNCTYPE(None)(lambda: os.abort())
-    for name in _UNREACHABLE:
-        llvm.add_symbol(name, ctypes.cast(trap, ctypes.c_void_p).value)
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
-    for name in _C_LIBRARY:  # not found by the engine itself where the process does not export them
-        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+    for name in needed:
+        target = getattr(library, name) if name in _C_LIBRARY else trap
+        llvm.add_symbol(name, ctypes.cast(target, ctypes.c_void_p).value)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address(symbol))
@@ -205,14 +204,18 @@ def _link(symbol: str, code: bytes) -> tuple[Callable[[int], None], Any]:
 # ------------------------------------------------------------------ compiling (imports numba)
 
 
-def _compile(entry: Entry, width: int) -> tuple[str, bytes]:
+def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
     function = _wrapper(entry, width)
     compiled = cfunc(
         types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS
     )(function)
-    return compiled._wrapper_name, compiled._library.serialize_using_object_code()[2][0]
+    library = compiled._library
+    module = library._final_module
+    external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
+    needed = sorted({*_C_LIBRARY, *(name for name in external if not name.startswith("llvm."))})
+    return compiled._wrapper_name, needed, library.serialize_using_object_code()[2][0]
 
 
 @cache

@@ -1,0 +1,408 @@
+"""A run's configuration: names and numbers as a user gives them, and the arrays they mean for a robot.
+
+RunConfig is what is stored in every output and run again by `--config` and `replay`: plain JSON, all names resolved
+to numbers except where a name is the value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.description import Articulation, Coupling
+from artsim.sim.errors import UsageError, nearest
+from artsim.sim.model import BALL, FREE, Compiled, Labels, Model, compile_model
+from artsim.sim.records import Array
+from artsim.sim.robot import Robot
+from artsim.sim.run import (
+    AUTO,
+    COMPUTED_TORQUE,
+    DIRECT,
+    GRAVITY_COMPENSATION,
+    NO_CONTROLLER,
+    PGS,
+    RECORDED,
+    RK4,
+    SEMI_IMPLICIT_EULER,
+    Inputs,
+)
+from artsim.sim.spatial import Real
+
+SOLVERS = {"auto": AUTO, "pgs": PGS, "direct": DIRECT}
+INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
+COUPLINGS = ("exact", "rows", "compliant")
+CONTROLLERS = {
+    "none": NO_CONTROLLER,
+    "hold": NO_CONTROLLER,
+    "gravity-compensation": GRAVITY_COMPENSATION,
+    "computed-torque": COMPUTED_TORQUE,
+}
+DEFAULT_RECORD = (
+    "qpos",
+    "qvel",
+    "qacc",
+    "tau_applied",
+    "tau_drive",
+    "tau_passive",
+    "tau_coupling",
+    "tau_limit",
+    "link_position",
+    "link_quaternion",
+    "incoming_wrench",
+)
+HOLD_FREQUENCY = 20.0  # [rad/s] of the critically damped acceleration drives that `hold` uses without gains
+Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run does. SI units; maps are by name, "*" means every joint of one dof that is no follower."""
+
+    steps: int = 1000
+    dt: float = 0.002
+    every: int = 1
+    base: str = "fixed"
+    gravity: tuple[float, ...] | None = None
+    q0: Value = field(default_factory=dict)  # by coordinate
+    v0: Value = field(default_factory=dict)  # by dof
+    target: Value = field(default_factory=dict)
+    target_velocity: Value = field(default_factory=dict)
+    torque: Value = field(default_factory=dict)
+    stiffness: Value = field(default_factory=dict)
+    damping: Value = field(default_factory=dict)
+    drive_limit: Value = field(default_factory=dict)
+    drive_mode: str = "force"  # or "acceleration": gains in 1/s² and 1/s
+    drive_limit_kind: str = "force"  # or "impulse": drive limits in N m s or N s
+    friction_coefficient: Value = field(default_factory=dict)
+    controller: str = "none"
+    solver: str = "auto"
+    iterations: int = 64
+    integrator: str = "semi-implicit-euler"
+    coupling: str = "exact"
+    coupling_frequency: float | None = None  # [Hz]
+    coupling_damping: float = 1.0
+    velocity_limits: bool = False
+    record: tuple[str, ...] = DEFAULT_RECORD
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        positive = {"steps": self.steps, "every": self.every, "iterations": self.iterations}
+        for name, value in positive.items():
+            if value < 1:
+                raise UsageError(f"{name} is {value}, want at least 1")
+        if not (math.isfinite(self.dt) and self.dt > 0):
+            raise UsageError(f"dt is {self.dt}, want a positive time step in seconds")
+        choices = {
+            "solver": SOLVERS,
+            "integrator": INTEGRATORS,
+            "coupling": COUPLINGS,
+            "drive_mode": ("force", "acceleration"),
+            "drive_limit_kind": ("force", "impulse"),
+            "base": ("fixed", "floating"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise UsageError(f"{name} {getattr(self, name)!r} is not known{nearest(getattr(self, name), known)}")
+        if self.controller not in CONTROLLERS and not self.is_python:
+            raise UsageError(f"controller {self.controller!r} is not known{nearest(self.controller, CONTROLLERS)}")
+        for name in self.record:
+            if name not in RECORDED:
+                raise UsageError(f"cannot record {name!r}{nearest(name, RECORDED)}")
+        if self.coupling == "compliant" and self.coupling_frequency is None:
+            raise UsageError("coupling 'compliant' needs --coupling-frequency HZ")
+        if self.gravity is not None and (len(self.gravity) != 3 or not all(map(math.isfinite, self.gravity))):
+            raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
+
+    @property
+    def is_python(self) -> bool:
+        """True when the controller is a function of a Python file."""
+        return ".py:" in self.controller
+
+    def to_json(self) -> str:
+        """The configuration as one JSON object."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        """The configuration that `to_json` wrote. Raises UsageError for what is none."""
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"configuration is not JSON: {error}") from error
+        return cls.from_mapping(content)
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> RunConfig:
+        """A configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
+        known = {f.name for f in fields(cls)}
+        for name in content:
+            if name not in known:
+                raise UsageError(f"configuration: {name!r} is not known{nearest(name, known)}")
+        values = dict(content)
+        for name in ("gravity", "record"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise UsageError(f"configuration: {error}") from error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A configuration resolved against a robot: all arrays a simulation starts from."""
+
+    config: RunConfig
+    robot: Robot
+    inputs: Mapping[str, Array]  # Inputs but the controls
+    torque: Real  # (nv,) what holds when no control file says otherwise
+    target: Real  # (nv,)
+    target_velocity: Real  # (nv,)
+    qpos: Real  # (nq,)
+    qvel: Real  # (nv,)
+    notes: tuple[str, ...]
+
+
+def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
+    """Resolve names into arrays.
+
+    Raises:
+        UsageError: an unknown name (with the nearest), a follower given inconsistently, a target without gains, an
+            option that the integrator or solver cannot serve.
+        ModelError: the model cannot be simulated.
+    """
+    robot = _compiled(articulation, config)
+    labels, model = robot.labels, robot.model
+    notes: list[str] = []
+    qpos = initial_qpos(robot.compiled, config.q0, notes)
+    qvel = _dof_values(config.v0, labels, "v0", np.zeros(robot.nv))
+    _follow_velocities(model, labels, qpos, qvel, config.v0)
+    changes: dict[str, Array] = {}
+    if not config.velocity_limits:
+        changes["velocity_limit"] = np.full(robot.nv, np.inf)
+    if config.friction_coefficient:
+        changes["friction_coefficient"] = _joint_values(
+            config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
+        )
+    robot = robot.with_model(changes) if changes else robot
+    inputs = _drives(robot, config)
+    _refuse_unservable(robot, config)
+    zero = np.zeros(robot.nv)
+    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    target = _dof_values(config.target, labels, "target", hold)
+    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
+    if config.controller != "computed-torque":
+        for name in config.target:
+            if not driven[labels.dofs.index(name)]:
+                raise UsageError(
+                    f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…, or --stiffness …"
+                )
+    return Plan(
+        config,
+        robot,
+        inputs,
+        _dof_values(config.torque, labels, "torque", zero),
+        target,
+        _dof_values(config.target_velocity, labels, "target_velocity", zero),
+        qpos,
+        qvel,
+        tuple(notes),
+    )
+
+
+def _compiled(articulation: Articulation, config: RunConfig) -> Robot:
+    if config.coupling == "compliant":
+        soft = tuple(_softened(c, config) for c in articulation.couplings)
+        articulation = _replaced(articulation, couplings=soft)
+    coupling = "exact" if config.coupling == "exact" else "rows"
+    return Robot(articulation, compile_model(articulation, coupling=coupling, locks=True, gravity=config.gravity))
+
+
+def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
+    if coupling.frequency is not None:
+        return coupling
+    return _replaced(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+
+
+def _replaced(thing: Any, **changes: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(thing, **changes)
+
+
+# ------------------------------------------------------------------ the state to start from
+
+
+def initial_qpos(compiled: Compiled, given: Value, notes: list[str]) -> Real:
+    """Coordinates to start from: the file's pose clamped into the limits, then what is given, followers last.
+
+    Raises UsageError: unknown coordinate, value not finite, or a follower given against its leader.
+    """
+    model, labels = compiled.model, compiled.labels
+    q = compiled.reference.copy()
+    _clamp(model, q)
+    for name, value in given.items():
+        if name not in labels.coords:
+            raise UsageError(f"q0: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
+        if not math.isfinite(value):
+            raise UsageError(f"q0: {name} is {value}, want a finite number")
+        q[labels.coords.index(name)] = value
+    _unit_quaternions(model, labels, q, given)
+    for c, follower in enumerate(model.coupling_follower):
+        coord = int(model.dof_coord[follower])
+        want = _follower_value(model, c, q)
+        name = labels.coords[coord]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        q[coord] = want
+    for k, coord in enumerate(model.dof_coord):
+        if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
+            notes.append(
+                f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
+                f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
+            )
+    return q
+
+
+def _follower_value(model: Model, c: int, q: Real) -> float:
+    leader = int(model.coupling_leader[c])
+    x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
+    p = model.coupling_polynomial[c]
+    return float(p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))))
+
+
+def _clamp(model: Model, q: Real) -> None:
+    """Move independent coordinates into their own limits and, through linear couplings, their followers'."""
+    low, high = model.lower.copy(), model.upper.copy()
+    for c in range(len(model.coupling_follower) - 1, -1, -1):
+        follower, leader = model.coupling_follower[c], model.coupling_leader[c]
+        p = model.coupling_polynomial[c]
+        if leader < 0 or p[1] == 0 or np.any(p[2:]):
+            continue
+        ends = sorted(((low[follower] - p[0]) / p[1], (high[follower] - p[0]) / p[1]))
+        if max(low[leader], ends[0]) <= min(high[leader], ends[1]):
+            low[leader], high[leader] = max(low[leader], ends[0]), min(high[leader], ends[1])
+    for k in model.independent_dof:
+        coord = model.dof_coord[k]
+        if coord >= 0:
+            q[coord] = min(max(q[coord], low[k]), high[k])
+
+
+def _unit_quaternions(model: Model, labels: Labels, q: Real, given: Value) -> None:
+    for i, kind in enumerate(model.joint_type):
+        if i == 0 or kind not in (BALL, FREE):
+            continue
+        start = int(model.body_coord[i]) + (3 if kind == FREE else 0)
+        part = slice(start, start + 4)
+        length = float(np.linalg.norm(q[part]))
+        if length < 1e-9:
+            raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
+        if any(name in given for name in labels.coords[part]):
+            q[part] /= length
+
+
+def _follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Value) -> None:
+    for c, follower in enumerate(model.coupling_follower):
+        leader = int(model.coupling_leader[c])
+        p = model.coupling_polynomial[c]
+        x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
+        slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]))
+        want = slope * v[leader] if leader >= 0 else 0.0
+        name = labels.dofs[follower]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        v[follower] = want
+
+
+# ------------------------------------------------------------------ names to arrays
+
+
+def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
+    values = np.array(default, float)
+    for name, value in given.items():
+        if name not in labels.dofs:
+            raise UsageError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[labels.dofs.index(name)] = value
+    return values
+
+
+def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
+    """Per-dof values by name; "*" sets every joint of one dof that is no follower."""
+    values = np.array(default, float)
+    if "*" in given:
+        values[drivable(robot.model)] = given["*"]
+    named = {name: value for name, value in given.items() if name != "*"}
+    values = _dof_values(named, robot.labels, what, values)
+    if np.any(values < 0):
+        name = robot.labels.dofs[int(np.argmin(values))]
+        raise UsageError(f"{what}: {name} is {values.min()}, want a number from 0")
+    return values
+
+
+def drivable(model: Model) -> list[int]:
+    """Dofs a drive makes sense on: joints of one dof that are no followers."""
+    count = np.diff(model.body_dof)
+    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1]
+
+
+def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:
+    model = robot.model
+    zero = np.zeros(robot.nv)
+    stiffness, damping = dict(config.stiffness), dict(config.damping)
+    mode = config.drive_mode
+    if config.controller == "hold" and not stiffness and not damping:
+        stiffness, damping, mode = {"*": HOLD_FREQUENCY**2}, {"*": 2 * HOLD_FREQUENCY}, "acceleration"
+    drive_stiffness = _joint_values(stiffness, robot, "stiffness", zero)
+    drive_damping = _joint_values(damping, robot, "damping", zero)
+    limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
+    if config.drive_limit_kind == "impulse":
+        limit = limit / config.dt
+    driven = (drive_stiffness > 0) | (drive_damping > 0)
+    gain = HOLD_FREQUENCY
+    return {
+        "time_step": np.array([config.dt]),
+        "solver": np.array([SOLVERS[config.solver]]),
+        "iterations": np.array([config.iterations]),
+        "integrator": np.array([INTEGRATORS[config.integrator]]),
+        "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
+        "controller_gains": np.array([gain**2, 2 * gain]),
+        "drive_stiffness": drive_stiffness,
+        "drive_damping": drive_damping,
+        "drive_limit": np.minimum(limit, model.effort),
+        "drive_acceleration": (driven & (mode == "acceleration")).astype(np.int64),
+    }
+
+
+def _refuse_unservable(robot: Robot, config: RunConfig) -> None:
+    """RK4 and `direct` have no rows that push one way: say so before the run where it is already sure."""
+    model = robot.model
+    reason = ""
+    if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):
+        k = int(np.argmax((model.friction > 0) | (model.friction_coefficient > 0)))
+        reason = f"joint friction ({robot.dofs[k]})"
+    elif config.velocity_limits:
+        reason = "--velocity-limits"
+    if reason and config.integrator == "rk4":
+        raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
+    if reason and config.solver == "direct":
+        raise UsageError(f"solver 'direct' serves equalities only, {reason} needs 'auto' or 'pgs'")
+
+
+def make_inputs(plan: Plan, start_step: Array, torque: Array, target: Array, target_velocity: Array) -> Inputs:
+    """The Inputs record: the plan's constants and these control rows."""
+    return Inputs(
+        **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
+        start_step=np.ascontiguousarray(start_step, np.int64),
+        torque=np.ascontiguousarray(torque, float),
+        target=np.ascontiguousarray(target, float),
+        target_velocity=np.ascontiguousarray(target_velocity, float),
+    )
+
+

@@ -1,0 +1,193 @@
+"""simulate: blocks of recorded rows, one after the other, from a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.configuration import Plan, make_inputs
+from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.jit import bind
+from artsim.sim.records import Array, allocate
+from artsim.sim.run import NON_FINITE, SIMULATE, Block, block_shapes, make_rows, make_step
+from artsim.sim.spatial import Real
+from artsim.sim.state import make_state, make_workspace
+
+Controller = Callable[[float, Real, Real], Array]
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ControlRows:
+    """Inputs over time: row n acts from start_step[n] until the next one's."""
+
+    start_step: Array  # (rows,) int64
+    torque: Array  # (rows, nv) [N m or N]
+    target: Array  # (rows, nv) [rad or m]
+    target_velocity: Array  # (rows, nv)
+
+
+@dataclass(frozen=True)
+class BlockOfRows:
+    """Recorded rows by name, and the inputs that began in them when a Python controller made these."""
+
+    rows: dict[str, Array]
+    controls: ControlRows | None = None
+
+
+@dataclass
+class Simulation:
+    """A run under way. Iterate `blocks()`; the state and the counters are current after each.
+
+    Raises:
+        UsageError: the controller returned something that is not (nv,) numbers.
+    """
+
+    plan: Plan
+    controls: ControlRows
+    controller: Controller | None = None
+    block_rows: int | None = None
+    stop_reason: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        model = self.plan.robot.model
+        self._state = make_state(model)
+        self._state.qpos[:] = self.plan.qpos
+        self._state.qvel[:] = self.plan.qvel
+        self._work = make_workspace(model)
+        self._rows = make_rows(model)
+        self._step = make_step(model)
+        rows = self.controls
+        self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
+        self._block = self._make_block()
+        self._call = bind(
+            SIMULATE, 1, model, self._state, self._work, self._inputs, self._rows, self._step, self._block
+        )
+
+    def _make_block(self) -> Block:
+        config, model = self.plan.config, self.plan.robot.model
+        shapes = block_shapes(model)
+        widest = max((8 * int(np.prod(shapes[name])) for name in config.record), default=8)
+        rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
+        self.block_rows = rows
+        wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
+        block: Block = allocate(Block, {**wanted, "plan": (2,)})
+        block.plan[1] = config.every
+        return block
+
+    @property
+    def step(self) -> int:
+        """Steps taken so far."""
+        return int(self._step.counters[0])
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far [s]."""
+        return self.step * self.plan.config.dt
+
+    @property
+    def qpos(self) -> Real:
+        """Coordinates (nq,) now."""
+        return self._state.qpos.copy()
+
+    @property
+    def qvel(self) -> Real:
+        """Velocities (nv,) now."""
+        return self._state.qvel.copy()
+
+    @property
+    def coupling_error(self) -> float:
+        """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
+        return float(self._step.coupling_error[0])
+
+    @property
+    def limit_steps(self) -> dict[str, int]:
+        """Dofs that spent steps at a limit, and how many."""
+        return {
+            name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0
+        }
+
+    def blocks(self) -> Iterator[BlockOfRows]:
+        """Recorded rows until the run ends or stops; what stopped it is in `stop_reason`."""
+        config = self.plan.config
+        while self.step < config.steps and not self.stop_reason:
+            rows = self._advance() if self.controller is None else self._advance_with_controller()
+            if len(next(iter(rows.rows.values()), ())) or rows.controls is not None:
+                yield rows
+
+    def check(self) -> None:
+        """Raise StoppedError when the run stopped early, naming joint and time."""
+        if self.stop_reason:
+            name = self.plan.robot.dofs[int(self._step.counters[3])]
+            raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why(name)}")
+
+    def _why(self, name: str) -> str:
+        if self.stop_reason == NON_FINITE:
+            return f"the velocity of joint {name!r} is not finite; a smaller --dt or softer gains may help"
+        if self.plan.config.integrator == "rk4":
+            return f"joint {name!r} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
+        return f"joint {name!r} reached a limit, and solver 'direct' serves equalities only; use auto or pgs"
+
+    def _advance(self) -> BlockOfRows:
+        config = self.plan.config
+        assert self.block_rows is not None
+        self._block.plan[0] = min(self.block_rows * config.every, config.steps - self.step)
+        self._call()
+        self.stop_reason = int(self._step.counters[2])
+        return BlockOfRows(self._recorded(int(self._step.counters[1])))
+
+    def _recorded(self, count: int) -> dict[str, Array]:
+        return {name: getattr(self._block, name)[:count] for name in self.plan.config.record}
+
+    def _advance_with_controller(self) -> BlockOfRows:
+        """One block, the controller asked before every step."""
+        config = self.plan.config
+        assert self.controller is not None and self.block_rows is not None
+        parts: list[dict[str, Array]] = []
+        steps: list[int] = []
+        torques: list[Array] = []
+        self._block.plan[0] = 1
+        end = min(self.step + self.block_rows * config.every, config.steps)
+        while self.step < end and not self.stop_reason:
+            torque = self._ask()
+            if not torques or not np.array_equal(torque, torques[-1]):
+                steps.append(self.step)
+                torques.append(torque)
+            self._inputs.torque[int(self._step.counters[4])] = torque
+            before = self.step
+            self._call()
+            self.stop_reason = int(self._step.counters[2])
+            if self._step.counters[1] and self.step > before:
+                parts.append({name: values.copy() for name, values in self._recorded(1).items()})
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record} if parts else {}
+        row = int(self._step.counters[4])
+        count = len(steps)
+        return BlockOfRows(
+            rows,
+            ControlRows(
+                np.array(steps, np.int64),
+                np.array(torques).reshape(count, -1),
+                np.repeat(self._inputs.target[row : row + 1], count, axis=0),
+                np.repeat(self._inputs.target_velocity[row : row + 1], count, axis=0),
+            ),
+        )
+
+    def _ask(self) -> Array:
+        assert self.controller is not None
+        nv = self.plan.robot.nv
+        answer: Any = self.controller(self.time, self.qpos, self.qvel)
+        try:
+            torque = np.array(answer, float)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"controller: returned {type(answer).__name__}, want {nv} numbers") from error
+        if torque.shape != (nv,):
+            raise UsageError(f"controller: returned shape {torque.shape}, want ({nv},): one force per dof")
+        if not np.all(np.isfinite(torque)):
+            name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
+            raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
+        return torque
+
+
