@@ -217,7 +217,10 @@ class Recorder:
         self._rows = self._control_rows = 0
         self._broken = self._closed = False
         check_output(path, force=force)
-        self._check_space(0, len(model.text) * 2)
+        nv = len(labels.dof)
+        self._control_row_bytes = 16 + 24 * nv
+        self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv)), controls.rows or self.block_rows))
+        self._check_space(0, controls.rows, len(model.text) * 2)
         self._create(force, model, controls, provenance)
 
     # what a caller asks
@@ -264,7 +267,7 @@ class Recorder:
         Raises StorageError; the rows written before it stay readable.
         """
         rows, values = self._checked(block)
-        self._check_space(rows, 0)
+        self._check_space(rows, 0 if controls is None else controls.rows)
         with _Guard(self):
             for name, array in values.items():
                 self._append(f"trajectory/{name}", self._rows, array)
@@ -388,7 +391,7 @@ class Recorder:
         self._fixed(group, "trajectory/status", np.int8(schema.RUNNING))
 
     def _lay_out_controls(self, group: Group, controls: Controls) -> None:
-        rows = max(1, min(CHUNK_BYTES // (8 * max(1, len(self._labels.dof))), controls.rows or self.block_rows))
+        rows = self._control_chunk
         self._scales(group, "controls", ("time", *schema.CONTROL_VALUES), rows)
         self._grow(group, "controls/start_step", (), rows)
         for name in schema.CONTROL_VALUES:
@@ -499,11 +502,11 @@ class Recorder:
 
         write_whole(self._datasets[path], np.ascontiguousarray(value, dtype=schema.TABLE[path].dtype))
 
-    def _check_space(self, rows: int, more: int) -> None:
+    def _check_space(self, rows: int, control_rows: int, more: int = 0) -> None:
         """Raise StorageError, with the file closed properly, when the next block cannot fit on the disk."""
-        chunk = self.block_rows
-        chunks = -(-(self._rows + rows) // chunk) - -(-self._rows // chunk)
-        need = chunks * chunk * self._row_bytes + more + _MARGIN_BYTES
+        need = _growth(self._rows, rows, self.block_rows) * self._row_bytes
+        need += _growth(self._control_rows, control_rows, self._control_chunk) * self._control_row_bytes
+        need += more + _MARGIN_BYTES
         free, what = _room(self.path)
         if free >= need:
             return
@@ -558,6 +561,11 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
         if name not in schema.RECORDED:
             raise UsageError(f"cannot record {name!r}{nearest(name, schema.RECORDED)}")
     return tuple(name for name in schema.RECORDED if name in variables)
+
+
+def _growth(rows: int, more: int, chunk: int) -> int:
+    """Rows the file grows by when `more` are appended: whole chunks."""
+    return (-(-(rows + more) // chunk) - -(-rows // chunk)) * chunk
 
 
 def _row_shape(variable: Variable, labels: Labels) -> tuple[int, ...]:
