@@ -6,15 +6,13 @@ and are stored as they acted, so that a replay needs nothing else (`controls_fro
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +20,8 @@ import numpy.typing as npt
 from artsim.sim.errors import MissingInputError, ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
+    import zipfile
+
     import h5py
 
 Array = npt.NDArray[Any]
@@ -154,8 +154,7 @@ def read_controls(
     return _controls(where, reader(where, names), len(names), dt, dict(zip(_VALUES, held, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(NamedTuple):
     """A control file as numbers: times (rows,) [s], and per kind of input the dof indices and values (rows, n)."""
 
     time: FloatArray
@@ -227,7 +226,7 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
     header_line = next((number for number, line in enumerate(lines) if line.strip()), None)
     if header_line is None:
         raise ModelError(f"{path}: is empty")
-    header = [word.strip() for word in next(csv.reader([lines[header_line]]))]
+    header = [word.strip() for word in _csv_words(lines[header_line])]
     columns = _csv_columns(path, header_line + 1, header, names)
     numbers = _csv_numbers(path, lines, header_line + 1, header)
     _check_time(path, numbers[:, 0], "row")
@@ -237,6 +236,12 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
         dofs.append(dof)
         places.append(column)
     return _Table(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
+
+
+def _csv_words(line: str) -> list[str]:
+    import csv
+
+    return next(csv.reader([line]))
 
 
 def _csv_columns(path: Path, line: int, header: list[str], names: tuple[str, ...]) -> list[tuple[str, int]]:
@@ -272,7 +277,7 @@ def _csv_numbers(path: Path, lines: list[str], skip: int, header: list[str]) -> 
 
 
 def _csv_row(path: Path, number: int, line: str, header: list[str]) -> list[float]:
-    words = next(csv.reader([line]))
+    words = _csv_words(line)
     if len(words) != len(header):
         raise ModelError(f"{path}:{number}: {len(words)} values, want {len(header)} as in the header")
     return [_csv_number(path, number, name, word) for name, word in zip(header, words, strict=True)]
@@ -293,6 +298,8 @@ def _csv_number(path: Path, number: int, name: str, word: str) -> float:
 
 def _read_npz(path: Path, names: tuple[str, ...]) -> _Table:
     """Arrays of a .npz; never unpickles, and refuses an archive that unpacks to more than it may."""
+    import zipfile  # 4 ms that a run without a control file need not spend
+
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}

@@ -298,7 +298,7 @@ class Recording:
         facts = _attributes(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels.__dataclass_fields__})
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._check_shapes()
 
@@ -531,7 +531,7 @@ def first_difference(a: Recording, b: Recording) -> Difference | None:
 
 
 def _differing_label(a: Labels, b: Labels) -> str:
-    return next(name for name in Labels.__dataclass_fields__ if getattr(a, name) != getattr(b, name))
+    return next(name for name in Labels._fields if getattr(a, name) != getattr(b, name))
 
 
 def _first_row(a: Recording, b: Recording) -> Difference | None:

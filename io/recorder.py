@@ -22,10 +22,9 @@ import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +44,7 @@ CHUNK_BYTES = 1 << 20
 _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
 
 
-@dataclass(frozen=True, slots=True)
-class MeshRecord:
+class MeshRecord(NamedTuple):
     """One use of a mesh file: link, the URI as written, the file it resolved to ("" when not found)."""
 
     link: str
@@ -54,8 +52,7 @@ class MeshRecord:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
+class ModelRecord(NamedTuple):
     """The robot as a run file keeps it. Sequences are per link or per joint; limits are ±inf where there are none."""
 
     text: str
