@@ -16,6 +16,7 @@ from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
 MAX_COLUMN = 48  # characters
+MAX_WARNINGS = 40  # lines
 
 
 @click.command(short_help="Validate a robot file and print its tree.")
@@ -37,26 +38,26 @@ def check(model: str, as_json: bool, load_options: LoadOptions) -> None:
     click.echo()
     for line in describe_totals(articulation):
         click.echo(line)
-    for note in notes:
+    for note in notes[:MAX_WARNINGS]:
         click.echo(f"warning: {printable(str(note))}", err=True)
+    if len(notes) > MAX_WARNINGS:
+        click.echo(f"warning: {len(notes) - MAX_WARNINGS} more; --json lists all", err=True)
 
 
 def dynamics_notes(articulation: Articulation) -> list[Note]:
-    """Links that move without inertia: `run` refuses them, for kinematics they are fine.
-
-    One warning for each joint that moves nothing with mass or inertia, seen from the file alone.
-    """
-    inert: dict[str, bool] = {link.name: has_no_inertia(link) for link in articulation.links}
-    notes: list[Note] = []
+    """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
+    inert = {link.name: has_no_inertia(link) for link in articulation.links}
+    found: list[Joint] = []
     for joint in reversed(articulation.joints):  # children before parents
-        if inert[joint.child] and joint.kind != "fixed":
-            message = (
-                f"link {joint.child!r} moves without mass: neither it nor what hangs on it has any; run refuses it"
-            )
-            notes.append(Note(joint.source, message))
         if not inert[joint.child]:
             inert[joint.parent] = False
-    return notes[::-1]
+        elif joint.kind != "fixed":
+            found.append(joint)
+    if not found:
+        return []
+    names = ", ".join(repr(joint.child) for joint in found[:-9:-1]) + (", …" if len(found) > 8 else "")
+    what = f"link {names} moves" if len(found) == 1 else f"{len(found)} links ({names}) move"
+    return [Note(found[-1].source, f"{what} without any mass, that of the links beyond included; run refuses this")]
 
 
 def has_no_inertia(link: Link) -> bool:
@@ -157,7 +158,11 @@ def describe_totals(articulation: Articulation) -> list[str]:
         f"{numbers['links']} links, {numbers['joints']} joints{f' ({kinds})' if kinds else ''}",
         f"{numbers['dofs']} dofs, {numbers['independent_dofs']} independent; mass {total_mass(articulation):.6g} kg",
     ]
-    others = [f"{numbers[key]} {key}" for key in ("couplings", "actuators", "visuals", "collisions") if numbers[key]]
+    others = [
+        f"{numbers[key]} {key if numbers[key] > 1 else key[:-1]}"
+        for key in ("couplings", "actuators", "visuals", "collisions")
+        if numbers[key]
+    ]
     return [*lines, ", ".join(others)] if others else lines
 
 

@@ -154,9 +154,7 @@ def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
     for k in range(m.dof_body.shape[0]):
         i = m.dof_body[k]
         f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        t0, t1, t2 = cross(
-            w.position[i, 0] - c[0], w.position[i, 1] - c[1], w.position[i, 2] - c[2], f0, f1, f2
-        )
+        t0, t1, t2 = cross(w.position[i, 0] - c[0], w.position[i, 1] - c[1], w.position[i, 2] - c[2], f0, f1, f2)
         A[0, k] = f0
         A[1, k] = f1
         A[2, k] = f2
@@ -255,4 +253,3 @@ def _scatter_symmetric(M: Any, parent: Any, first: Any, out: Any) -> None:
                 out[row, i, j] = value
                 out[row, j, i] = value
                 j = parent[j]
-

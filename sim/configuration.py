@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class RunConfig:
     dt: float = 0.002
     every: int = 1
     base: str = "fixed"
+    balance_inertia: bool = False
     gravity: tuple[float, ...] | None = None
     q0: Value = field(default_factory=dict)  # by coordinate
     v0: Value = field(default_factory=dict)  # by dof
@@ -202,8 +203,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
                 raise UsageError(
                     f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…, or --stiffness …"
                 )
-    return Plan(
+    resolved = replace(
         config,
+        q0=dict(zip(labels.coords, qpos.tolist(), strict=True)),
+        v0=dict(zip(labels.dofs, qvel.tolist(), strict=True)),
+    )
+    return Plan(
+        resolved,
         robot,
         inputs,
         _dof_values(config.torque, labels, "torque", zero),
@@ -218,7 +224,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
 def _compiled(articulation: Articulation, config: RunConfig) -> Robot:
     if config.coupling == "compliant":
         soft = tuple(_softened(c, config) for c in articulation.couplings)
-        articulation = _replaced(articulation, couplings=soft)
+        articulation = replace(articulation, couplings=soft)
     coupling = "exact" if config.coupling == "exact" else "rows"
     return Robot(articulation, compile_model(articulation, coupling=coupling, locks=True, gravity=config.gravity))
 
@@ -226,13 +232,7 @@ def _compiled(articulation: Articulation, config: RunConfig) -> Robot:
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
     if coupling.frequency is not None:
         return coupling
-    return _replaced(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
-
-
-def _replaced(thing: Any, **changes: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(thing, **changes)
+    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
 
 
 # ------------------------------------------------------------------ the state to start from
@@ -252,7 +252,7 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str]) -> Real:
         if not math.isfinite(value):
             raise UsageError(f"q0: {name} is {value}, want a finite number")
         q[labels.coords.index(name)] = value
-    _unit_quaternions(model, labels, q, given)
+    _unit_quaternions(model, labels, q)
     for c, follower in enumerate(model.coupling_follower):
         coord = int(model.dof_coord[follower])
         want = _follower_value(model, c, q)
@@ -293,7 +293,7 @@ def _clamp(model: Model, q: Real) -> None:
             q[coord] = min(max(q[coord], low[k]), high[k])
 
 
-def _unit_quaternions(model: Model, labels: Labels, q: Real, given: Value) -> None:
+def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
     for i, kind in enumerate(model.joint_type):
         if i == 0 or kind not in (BALL, FREE):
             continue
@@ -302,7 +302,7 @@ def _unit_quaternions(model: Model, labels: Labels, q: Real, given: Value) -> No
         length = float(np.linalg.norm(q[part]))
         if length < 1e-9:
             raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
-        if any(name in given for name in labels.coords[part]):
+        if abs(length - 1.0) > 1e-14:  # leaves a quaternion that was made unit before as it is, bit for bit
             q[part] /= length
 
 
@@ -404,5 +404,3 @@ def make_inputs(plan: Plan, start_step: Array, torque: Array, target: Array, tar
         target=np.ascontiguousarray(target, float),
         target_velocity=np.ascontiguousarray(target_velocity, float),
     )
-
-

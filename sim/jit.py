@@ -103,6 +103,12 @@ def bind(entry: Entry, width: int, *records: NamedTuple) -> Callable[[], None]:
     return call
 
 
+def warm(entry: Entry, width: int) -> None:
+    """Make sure that the entry is compiled and kept."""
+    if not disabled():
+        _load_or_compile(entry, width)
+
+
 # ------------------------------------------------------------------ the cache of objects
 
 
@@ -208,9 +214,7 @@ def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
     function = _wrapper(entry, width)
-    compiled = cfunc(
-        types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS
-    )(function)
+    compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
     library = compiled._library
     module = library._final_module
     external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]

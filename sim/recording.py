@@ -276,4 +276,3 @@ def _momentum(m: Any, s: Any, w: Any, f: Any, row: Any, b: Any) -> None:
         b.momentum[row, 3] += (n0 + t0) * v
         b.momentum[row, 4] += (n1 + t1) * v
         b.momentum[row, 5] += (n2 + t2) * v
-

@@ -28,7 +28,9 @@ class Robot:
     compiled: Compiled
 
     @classmethod
-    def of(cls, articulation: Articulation, *, coupling: str = "exact", gravity: Sequence[float] | None = None) -> Robot:
+    def of(
+        cls, articulation: Articulation, *, coupling: str = "exact", gravity: Sequence[float] | None = None
+    ) -> Robot:
         """Compile an articulation; see compile_model."""
         return cls(articulation, compile_model(articulation, coupling=coupling, gravity=gravity))
 

@@ -62,6 +62,11 @@ class Simulation:
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
+        self.reblock()
+
+    def reblock(self) -> None:
+        """Make the block anew after `block_rows` was changed."""
+        model = self.plan.robot.model
         self._block = self._make_block()
         self._call = bind(
             SIMULATE, 1, model, self._state, self._work, self._inputs, self._rows, self._step, self._block
@@ -104,11 +109,14 @@ class Simulation:
         return float(self._step.coupling_error[0])
 
     @property
+    def energy(self) -> tuple[float, float]:
+        """Kinetic plus potential energy at the start and now [J]."""
+        return float(self._step.energy[0]), float(self._step.energy[1])
+
+    @property
     def limit_steps(self) -> dict[str, int]:
         """Dofs that spent steps at a limit, and how many."""
-        return {
-            name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0
-        }
+        return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
 
     def blocks(self) -> Iterator[BlockOfRows]:
         """Recorded rows until the run ends or stops; what stopped it is in `stop_reason`."""
@@ -189,5 +197,3 @@ class Simulation:
             name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
             raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
         return torque
-
-

@@ -90,4 +90,3 @@ def make_state(model: Model, width: int = 1) -> State:
     shapes: dict[str, tuple[int, ...]] = {"qpos": (int(model.body_coord[-1]),), "qvel": (len(model.dof_body),)}
     state: State = allocate(State, shapes, width)
     return state
-

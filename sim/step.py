@@ -20,7 +20,7 @@ from artsim.sim.dynamics import composites, factorise, inverse_dynamics, mass_ma
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.recording import record
+from artsim.sim.recording import energies, record
 from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS, RK4
 from artsim.sim.solvers.direct import direct
 from artsim.sim.solvers.pgs import pgs
@@ -34,6 +34,8 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
     f.counters[1] = 0
     expand(m, s.qpos, s.qvel, w)
+    if f.counters[0] == 0:
+        f.energy[0] = _energy(m, s, w)
     for _ in range(b.plan[0]):
         _choose_controls(i, f)
         if i.integrator[0] == RK4:
@@ -51,6 +53,15 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
         else:
             _finish_euler(m, s, w, i, f)
         f.counters[0] += 1
+    f.energy[1] = _energy(m, s, w)
+
+
+@njit
+def _energy(m: Any, s: Any, w: Any) -> Any:
+    kinematics(m, s.qpos, w)
+    world_inertia(m, w)
+    kinetic, potential = energies(m, s.qpos, s.qvel, w)
+    return kinetic + potential
 
 
 @njit

@@ -1,0 +1,335 @@
+"""`artsim run`: simulate a robot and write the result to an HDF5 file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.run_options import run_config, run_options
+from artsim.cli.terminal import printable
+from artsim.io.controls import Controls, read_controls
+from artsim.io.recorder import check_output
+from artsim.io.runs import Outcome, prepare
+from artsim.io.runs import run as simulate
+from artsim.loaders.load import load_articulation
+from artsim.sim.configuration import Plan, RunConfig
+from artsim.sim.errors import MissingInputError, StorageError, UsageError
+from artsim.sim.model import compile_model
+from artsim.sim.simulate import Controller, Simulation
+
+_BAR_AFTER = 0.5  # s: shorter runs show no progress
+
+
+@click.command(short_help="Simulate a robot and write the result to an HDF5 file.")
+@click.argument("model", required=False)
+@run_options
+@model_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@click.option("--compress", type=click.Choice(["none", "gzip"]), default="none", show_default=True)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    help="Configuration to start from: a TOML file, or an output of `artsim run`, which is run again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
+@click.option("-v", "--verbose", is_flag=True, help="More about the run.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    model: str | None,
+    output: Path | None,
+    force: bool,
+    compress: str,
+    config: Path | None,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    load_options: LoadOptions,
+    **options: Any,
+) -> None:
+    """Simulate MODEL (a URDF file, or - for standard input).
+
+    Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr.
+    """
+    stored, text = _stored(config)
+    if model is None and text is None:
+        raise UsageError("give a MODEL, or --config with an output of `artsim run`")
+    if output is not None:
+        _refuse_own_input(output, model, config)
+        check_output(output, force=force)
+    if model is not None:
+        if ctx.get_parameter_source("base") == click.core.ParameterSource.DEFAULT and "base" in stored:
+            load_options["base"] = stored["base"]
+        articulation = load_articulation(model, **load_options)
+    else:
+        assert text is not None
+        articulation = _load_stored(text, stored)
+    labels = compile_model(articulation).labels
+    run_with = run_config(
+        ctx, options, stored, labels, base=articulation.base, balance_inertia=load_options["balance_inertia"]
+    )
+    plan = prepare(articulation, run_with)
+    if not quiet:
+        for note in (*map(str, articulation.notes), *plan.notes):
+            click.echo(f"warning: {printable(note)}", err=True)
+    controls = _controls(plan, options["control"])
+    controller = _python_controller(run_with)
+    began = time.perf_counter()
+    with _signals() as caught:
+        outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
+    _finish(outcome, time.perf_counter() - began, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def _stored(config: Path | None) -> tuple[dict[str, Any], str | None]:
+    """Configuration values of --config, and the model's text when it is an output file."""
+    if config is None:
+        return {}, None
+    if config.suffix in (".h5", ".hdf5"):
+        from artsim.io.reader import open_recording
+
+        with open_recording(config) as recording:
+            return dict(recording.config), recording.model_text
+    import tomllib
+
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8")), None
+    except OSError as error:
+        raise MissingInputError(f"{config}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{config}: not TOML: {error}") from None
+
+
+def _load_stored(text: str, stored: Mapping[str, Any]) -> Any:
+    from artsim.loaders.load import load_text
+
+    return load_text(
+        text,
+        name="<stored model>",
+        base=stored.get("base", "fixed"),
+        balance_inertia=bool(stored.get("balance_inertia", False)),
+        meshes=False,
+    )
+
+
+def _refuse_own_input(output: Path, model: str | None, config: Path | None) -> None:
+    for name in (model, None if config is None else str(config)):
+        with contextlib.suppress(OSError):
+            if name is not None and name != "-" and output.exists() and os.path.samefile(output, name):
+                raise UsageError(f"--output {output} is the input itself")
+
+
+def _controls(plan: Plan, path: Path | None) -> Controls | None:
+    if path is None:
+        return None
+    return read_controls(
+        path,
+        plan.robot.dofs,
+        plan.config.dt,
+        torque=plan.torque,
+        target=plan.target,
+        target_velocity=plan.target_velocity,
+    )
+
+
+def _python_controller(config: RunConfig) -> Controller | None:
+    """FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
+    if not config.is_python:
+        return None
+    import runpy
+
+    path, _, name = config.controller.rpartition(":")
+    if not Path(path).is_file():
+        raise MissingInputError(f"--controller: {path}: no such file")
+    try:
+        scope = runpy.run_path(path)
+    except Exception as error:
+        raise UsageError(f"--controller: {path}: {type(error).__name__}: {error}") from error
+    if not callable(scope.get(name)):
+        raise UsageError(f"--controller: {path} has no function {name!r}")
+    function = scope[name]
+
+    def ask(t: float, qpos: Any, qvel: Any) -> Any:
+        try:
+            return function(t, qpos, qvel)
+        except Exception as error:
+            raise UsageError(f"--controller: {name} at t = {t:.6g} s: {type(error).__name__}: {error}") from error
+
+    return ask
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM set a flag that is looked at after each block: raising inside HDF5 can be swallowed there."""
+    caught: list[int] = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(ValueError):  # not the main thread
+            before[number] = signal.signal(number, lambda n, _: caught.append(n))
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _simulate(
+    plan: Plan,
+    controls: Controls | None,
+    controller: Controller | None,
+    output: Path | None,
+    compress: str,
+    force: bool,
+    caught: list[int],
+    *,
+    show: bool,
+) -> Outcome:
+    with _progress(plan.config, show=show) as advance:
+
+        def after_block(simulation: Simulation) -> bool:
+            advance(simulation.step)
+            return bool(caught)
+
+        try:
+            return simulate(
+                plan,
+                controls=controls,
+                controller=controller,
+                output=output,
+                compress=compress,
+                force=force,
+                provenance=_provenance(),
+                progress=after_block,
+            )
+        except StorageError as error:
+            click.echo(printable(str(error)), err=True)
+            sys.stderr.flush()
+            os._exit(error.exit_code)  # HDF5 crashes at interpreter exit after a failed write
+
+
+@contextlib.contextmanager
+def _progress(config: RunConfig, *, show: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, once the run turns out to take a while."""
+    if not (show and sys.stderr.isatty()):
+        yield lambda step: None
+        return
+    began = time.perf_counter()
+    bar: Any = None
+    task: Any = None
+
+    def advance(step: int) -> None:
+        nonlocal bar, task
+        if bar is None and time.perf_counter() - began > _BAR_AFTER:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            bar = Progress(console=Console(stderr=True), transient=True)
+            task = bar.add_task("simulating", total=config.steps)
+            bar.start()
+        if bar is not None:
+            bar.update(task, completed=step)
+
+    try:
+        yield advance
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _provenance() -> dict[str, str | int | float]:
+    from importlib import metadata
+
+    from artsim import __version__
+
+    versions = {name: metadata.version(name) for name in ("numpy", "numba", "llvmlite", "h5py")}
+    return {
+        "command": " ".join(sys.argv[1:]),
+        "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
+        "threads": 1,
+        **_cpu(),
+    }
+
+
+def _cpu() -> dict[str, str]:
+    import llvmlite.binding as llvm
+
+    return {"cpu": llvm.get_host_cpu_name()}
+
+
+def _finish(
+    outcome: Outcome,
+    seconds: float,
+    output: Path | None,
+    caught: list[int],
+    *,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Summary, then the exit code of what ended the run."""
+    summary = _summary(outcome, seconds, output)
+    if as_json:
+        click.echo(json.dumps(summary))
+    elif not quiet:
+        for line in _describe(summary, verbose=verbose):
+            click.echo(printable(line), err=True)
+    if caught and outcome.simulation.step < outcome.simulation.plan.config.steps:
+        raise SystemExit(128 + caught[0])
+    outcome.simulation.check()
+
+
+def _summary(outcome: Outcome, seconds: float, output: Path | None) -> dict[str, Any]:
+    simulation = outcome.simulation
+    config = simulation.plan.config
+    start, end = simulation.energy
+    return {
+        "steps": simulation.step,
+        "time": simulation.time,
+        "seconds": seconds,
+        "steps_per_second": simulation.step / seconds if seconds > 0 else 0.0,
+        "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
+        "energy": [_number(start), _number(end)],
+        "coupling": config.coupling,
+        "couplings": len(simulation.plan.robot.articulation.couplings),
+        "worst_coupling_error": simulation.coupling_error,
+        "limit_steps": simulation.limit_steps,
+        "status": outcome.status,
+        "output": None if output is None else str(output),
+        "bytes": output.stat().st_size if output is not None else None,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
+    lines = [
+        f"{summary['steps']} steps, {summary['time']:.6g} s simulated in {summary['seconds']:.3g} s: "
+        f"{summary['steps_per_second']:,.0f} steps/s, {summary['times_real_time']:.3g} times real time"
+    ]
+    start, end = summary["energy"]
+    if start is not None and end is not None:
+        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
+    if summary["couplings"]:
+        how = "exact, by elimination" if summary["coupling"] == "exact" else f"{summary['worst_coupling_error']:.3g}"
+        lines.append(f"worst coupling error: {how}")
+    limits = sorted(summary["limit_steps"].items(), key=lambda item: -item[1])
+    if limits:
+        shown = limits if verbose else limits[:6]
+        more = f", and {len(limits) - len(shown)} more" if len(limits) > len(shown) else ""
+        lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
+    if summary["output"]:
+        lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
+    return lines

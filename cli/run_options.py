@@ -1,0 +1,225 @@
+"""The options that make a RunConfig: names and numbers as typed, files of numbers, and their precedence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from artsim.sim.configuration import CONTROLLERS, COUPLINGS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig
+from artsim.sim.errors import UsageError, nearest
+from artsim.sim.model import Labels
+from artsim.sim.run import RECORDED
+
+R = TypeVar("R")
+
+
+def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A finite number above 0, or nothing."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g} is not a finite number above 0")
+    return value
+
+
+def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
+    """X,Y,Z."""
+    if value is None:
+        return None
+    numbers = tuple(_number(word, "--gravity") for word in value.split(","))
+    if len(numbers) != 3:
+        raise click.BadParameter(f"got {len(numbers)} numbers, want 3: X,Y,Z")
+    return numbers
+
+
+def _named(name: str, help_text: str, metavar: str = "[JOINT=]VALUE") -> Any:
+    return click.option(name, multiple=True, metavar=metavar, help=help_text)
+
+
+RUN_OPTIONS = (
+    click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Steps to take."),
+    click.option("--duration", type=float, callback=finite, help="Time to simulate [s], instead of --steps."),
+    click.option("--dt", type=float, callback=finite, default=0.002, show_default=True, help="Time step [s]."),
+    click.option(
+        "--every", type=click.IntRange(min=1), default=1, show_default=True, help="Record every this many steps."
+    ),
+    click.option("--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravity [m/s²]; default: 0,0,-9.81."),
+    _named("--q0", "Start coordinate [rad, m]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
+    _named("--v0", "Start velocity [rad/s, m/s]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
+    _named("--target", "Position target of a drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
+    _named("--target-velocity", "Velocity target of a drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
+    _named("--torque", "Constant joint force [N m, N].", "JOINT=VALUE|FILE"),
+    _named("--stiffness", "Drive stiffness [N m/rad, N/m], of one joint or of all that follow no other."),
+    _named("--damping", "Drive damping [N m s/rad, N s/m]."),
+    _named("--drive-limit", "Largest drive force [N m, N]; the joint's effort always bounds it."),
+    click.option(
+        "--drive-mode",
+        type=click.Choice(["force", "acceleration"]),
+        default="force",
+        show_default=True,
+        help="Whether gains give a force, or an acceleration [1/s², 1/s].",
+    ),
+    click.option(
+        "--drive-limit-kind",
+        type=click.Choice(["force", "impulse"]),
+        default="force",
+        show_default=True,
+        help="Whether --drive-limit is a force or an impulse per step [N m s, N s].",
+    ),
+    _named("--friction-coefficient", "Joint friction as this times the load in the joint (PhysX)."),
+    click.option(
+        "--control",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Targets or torques over time: .csv, .npz or .h5 with joint.target, joint.velocity, joint.torque.",
+    ),
+    click.option(
+        "--controller",
+        default="none",
+        show_default=True,
+        metavar="|".join([*CONTROLLERS, "FILE.py:FUNCTION"]),
+        help="Built-in controller, or function(t, qpos, qvel) -> forces (nv,).",
+    ),
+    click.option(
+        "--solver",
+        type=click.Choice(list(SOLVERS)),
+        default="auto",
+        show_default=True,
+        help="auto: exact where nothing is bounded, else sweeps; pgs: PhysX's order; direct: equalities only.",
+    ),
+    click.option(
+        "--iterations", type=click.IntRange(min=1), default=64, show_default=True, help="Sweeps of the solver per step."
+    ),
+    click.option(
+        "--integrator", type=click.Choice(list(INTEGRATORS)), default="semi-implicit-euler", show_default=True
+    ),
+    click.option(
+        "--coupling",
+        type=click.Choice(COUPLINGS),
+        default="exact",
+        show_default=True,
+        help="Mimic joints: eliminated exactly, hard constraint rows, or springs.",
+    ),
+    click.option("--coupling-frequency", type=float, callback=finite, help="Natural frequency of compliant ones [Hz]."),
+    click.option("--coupling-damping", type=float, default=1.0, show_default=True, help="Their damping ratio."),
+    click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
+    click.option(
+        "--record",
+        "record",
+        metavar="NAME,…",
+        help=f"What to record, or +NAME to add to the default. Known: {', '.join(RECORDED)}.",
+    ),
+    click.option("--seed", type=int, default=0, show_default=True, help="Stored with the run."),
+)
+
+_NAMES = {
+    "q0": "coord",
+    "v0": "dof",
+    "target": "dof",
+    "target_velocity": "dof",
+    "torque": "dof",
+    "stiffness": "gain",
+    "damping": "gain",
+    "drive_limit": "gain",
+    "friction_coefficient": "gain",
+}
+
+
+def run_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of a run; `run_config` makes the RunConfig of them."""
+    for option in reversed(RUN_OPTIONS):
+        command = option(command)
+    return command
+
+
+def run_config(
+    ctx: click.Context, options: Mapping[str, Any], stored: Mapping[str, Any], labels: Labels, **more: Any
+) -> RunConfig:
+    """The configuration: what was typed (or set in ARTSIM_…), before `stored`, before the defaults.
+
+    Raises UsageError for unknown names and wrong lengths.
+    """
+    values = dict(stored)
+    known = {f.name for f in fields(RunConfig)}
+    for name, value in options.items():
+        typed = ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+        if name not in known or not (typed or name not in values):
+            continue
+        if name in _NAMES:
+            values[name] = _read_named(name, value, labels)
+        elif name == "record":
+            values[name] = _read_record(value)
+        else:
+            values[name] = value
+    if options.get("duration") is not None:
+        dt = float(values.get("dt", RunConfig.dt))
+        values["steps"] = max(1, round(options["duration"] / dt))
+    return RunConfig.from_mapping({**values, **more})
+
+
+def _read_record(text: str | None) -> tuple[str, ...]:
+    if text is None:
+        return DEFAULT_RECORD
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    added = [name.removeprefix("+") for name in names]
+    if any(name.startswith("+") for name in names):
+        added = [*DEFAULT_RECORD, *added]
+    for name in added:
+        if name not in RECORDED:
+            raise UsageError(f"--record: {name!r} is not known{nearest(name, RECORDED)}")
+    return tuple(name for name in RECORDED if name in added)  # the file's order
+
+
+def _read_named(option: str, words: tuple[str, ...], labels: Labels) -> dict[str, float]:
+    """JOINT=VALUE, a list of numbers, a file of them, or (gains) one number for all; later ones win."""
+    flag = f"--{option.replace('_', '-')}"
+    names = labels.coords if _NAMES[option] == "coord" else labels.dofs
+    values: dict[str, float] = {}
+    for word in words:
+        name, equals, number = word.rpartition("=")
+        if equals:
+            if name not in names:
+                raise UsageError(f"{flag}: {name!r} is not a joint of this robot{nearest(name, names)}")
+            values[name] = _number(number, f"{flag} {name}")
+        elif _NAMES[option] == "gain" and "," not in word and not Path(word).exists():
+            values["*"] = _number(word, flag)
+        else:
+            vector = _read_vector(flag, word)
+            if len(vector) != len(names):
+                raise UsageError(f"{flag}: got {len(vector)} numbers, want {len(names)}: {', '.join(names[:8])}, …")
+            values.update(zip(names, vector, strict=True))
+    return values
+
+
+def _number(word: str, what: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        raise UsageError(f"{what}: {word!r} is not a number") from None
+    if not math.isfinite(value):
+        raise UsageError(f"{what}: {word} is not finite")
+    return value
+
+
+def _read_vector(flag: str, word: str) -> list[float]:
+    path = Path(word)
+    if not path.is_file():
+        if path.suffix in (".npy", ".csv", ".txt"):
+            raise UsageError(f"{flag}: file {word!r} does not exist")
+        return [_number(part, flag) for part in word.split(",")]
+    if path.suffix == ".npy":
+        import numpy as np
+
+        try:
+            vector = np.load(path, allow_pickle=False)
+            return [_number(str(float(x)), flag) for x in vector.ravel()]
+        except (ValueError, TypeError, OSError) as error:
+            raise UsageError(f"{flag}: {word}: not a .npy file of numbers ({error})") from None
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{flag}: cannot read {word}: {error}") from None
+    return [_number(part, f"{flag} {word}") for part in text.replace(",", " ").split()]

@@ -1,0 +1,146 @@
+"""Which links can move without any inertia resisting: their model has no forward dynamics, and `run` refuses it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, Compiled, Model
+from artsim.sim.spatial import Real, rotation_matrix, symmetric
+
+_DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against what it carries alone
+_ON_AXIS = 1e-20  # of the inertia about the joint that mass exactly on its axis leaves to rounding
+_SINGULAR = 1e-12  # of a pivot against its diagonal
+
+
+def singular_links(compiled: Compiled) -> list[str]:
+    """Names of the links whose joint moves no inertia at a generic configuration, the model's couplings included.
+
+    GᵀMG is regular exactly when there are none. Masses and inertias below any plausible robot's count as they are.
+    """
+    model = compiled.model
+    if len(model.dof_body) == 0:
+        return []
+    frames = _Frames(model)
+    carried, about = _carried(model, frames)
+    gain = _gains(model)
+    if len(model.dof_body) > _DENSE:
+        own = np.zeros(len(model.independent_dof))
+        scale = np.zeros_like(own)
+        for k, a in enumerate(model.dof_independent):
+            if a >= 0:
+                own[a] += gain[k] ** 2 * (carried[k] + model.armature[k])
+                scale[a] += gain[k] ** 2 * about[k]
+        bad = [int(model.independent_dof[a]) for a in np.flatnonzero(own <= _ON_AXIS * scale)]
+    else:
+        bad = _singular_pivots(model, frames, gain, carried, about)
+    first_link = {
+        int(body): name for name, body in zip(reversed(compiled.labels.links), model.link_body[::-1], strict=True)
+    }
+    return sorted({first_link[int(model.dof_body[k])] for k in bad}, key=compiled.labels.links.index)
+
+
+def _gains(model: Model) -> Real:
+    """G's entry of each dof at a generic configuration of its leaders."""
+    gain = np.ones(len(model.dof_body))
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        slope = p[1] + 0.3 * (2 * p[2] + 0.3 * (3 * p[3] + 0.3 * 4 * p[4]))
+        gain[follower] = slope * gain[leader] if leader >= 0 else 0.0
+    return gain
+
+
+class _Frames:
+    """Origins (nb, 3), rotations (nb, 3, 3), axes (nv, 3), at a configuration without symmetry."""
+
+    def __init__(self, model: Model) -> None:
+        nb, nv = len(model.body_parent), len(model.dof_body)
+        self.rotation = np.tile(np.eye(3), (nb, 1, 1))
+        self.origin = np.zeros((nb, 3))
+        self.axis = np.zeros((nv, 3))
+        for i in range(1, nb):
+            above = model.body_parent[i]
+            joint = self.rotation[above] @ model.tree_rotation[i]
+            k, end = model.body_dof[i], model.body_dof[i + 1]
+            kind = model.joint_type[i]
+            angle = 0.4 + 0.7 * np.sin(1.0 + 3.0 * i)
+            turn = np.eye(3)
+            if kind in (BALL, FREE):
+                quaternion = np.array([1.0, 0.3, -0.2, 0.5]) / np.sqrt(1.38)
+                turn = rotation_matrix(tuple(quaternion))
+            elif kind != PRISMATIC:
+                c, s = np.cos(angle), np.sin(angle)
+                turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+            self.rotation[i] = joint @ turn
+            self.origin[i] = self.origin[above] + self.rotation[above] @ model.tree_position[i]
+            if kind == PRISMATIC:
+                self.origin[i] += 0.1 * angle * joint[:, 2]
+            columns = {PRISMATIC: joint[:, 2:], PLANAR: joint, FREE: np.hstack([joint, self.rotation[i]])}
+            default = self.rotation[i] if kind == BALL else joint[:, 2:]
+            self.axis[k:end] = columns.get(int(kind), default).T[: end - k]
+
+
+def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
+    """Per dof: the inertia of all it carries along its axis, and Σ m r² about its origin (what rounding scales with)."""
+    nb = len(model.body_parent)
+    mass = np.array(model.body_mass)
+    moment = np.einsum("bij,bj->bi", frames.rotation, model.body_moment)
+    inertia = np.array([R @ symmetric(six) @ R.T for R, six in zip(frames.rotation, model.body_inertia, strict=True)])
+    for i in range(nb - 1, 0, -1):
+        above = model.body_parent[i]
+        d = frames.origin[i] - frames.origin[above]
+        h = moment[i]
+        shift = 2 * (d @ h) * np.eye(3) - np.outer(d, h) - np.outer(h, d)
+        inertia[above] += inertia[i] + shift + mass[i] * (d @ d * np.eye(3) - np.outer(d, d))
+        moment[above] += h + mass[i] * d
+        mass[above] += mass[i]
+    body = model.dof_body
+    linear = np.asarray(model.dof_linear, bool)
+    along = np.einsum("ki,kij,kj->k", frames.axis, inertia[body], frames.axis)
+    return np.where(linear, mass[body], along), np.trace(inertia[body], axis1=1, axis2=2)
+
+
+def _singular_pivots(model: Model, frames: _Frames, gain: Real, carried: Real, about: Real) -> list[int]:
+    """Dofs whose pivot vanishes when GᵀMG is factorised from the tips to the root."""
+    M = _mass_matrix(model, frames)
+    G = np.zeros((len(gain), len(model.independent_dof)))
+    for k, a in enumerate(model.dof_independent):
+        if a >= 0:
+            G[k, a] = gain[k]
+    H = G.T @ M @ G
+    scale = np.zeros(len(H))
+    for k, a in enumerate(model.dof_independent):
+        if a >= 0:
+            scale[a] += gain[k] ** 2 * about[k]
+    bad = []
+    diagonal = np.diag(H).copy()
+    for a in range(len(H) - 1, -1, -1):
+        if H[a, a] <= max(_SINGULAR * diagonal[a], _ON_AXIS * scale[a]):
+            bad.append(int(model.independent_dof[a]))
+            continue  # as if it were locked
+        H[:a, :a] -= np.outer(H[:a, a], H[a, :a]) / H[a, a]
+    return bad
+
+
+def _mass_matrix(model: Model, frames: _Frames) -> Real:
+    """M with armature, by Σ Jᵀ I J over the bodies: slow and plain."""
+    M = np.diag(np.array(model.armature))
+    chain: list[list[int]] = [[]]
+    for i in range(1, len(model.body_parent)):
+        dofs = list(range(model.body_dof[i], model.body_dof[i + 1]))
+        chain.append(chain[model.body_parent[i]] + dofs)
+        mass = model.body_mass[i]
+        R = frames.rotation[i]
+        if mass == 0 and not np.any(model.body_inertia[i]):
+            continue
+        com = model.body_moment[i] / mass if mass else np.zeros(3)
+        about_com = symmetric(model.body_inertia[i]) - mass * (com @ com * np.eye(3) - np.outer(com, com))
+        centre = frames.origin[i] + R @ com
+        index = np.array(chain[i])
+        axis = frames.axis[index]
+        linear = np.asarray(model.dof_linear[index], bool)[:, None]
+        arm = centre - frames.origin[model.dof_body[index]]
+        velocity = np.where(linear, axis, np.cross(axis, arm))
+        spin = np.where(linear, 0.0, axis)
+        M[np.ix_(index, index)] += mass * velocity @ velocity.T + spin @ (R @ about_com @ R.T) @ spin.T
+    return M
