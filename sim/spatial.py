@@ -50,9 +50,10 @@ def quaternion(matrix: Real) -> Real:
 def frame_with_z(axis: Sequence[float]) -> Real:
     """The rotation (3, 3) of least angle whose third column is the unit vector `axis` (about x where axis is -z)."""
     x, y, z = axis
-    if z < -1 + 1e-12:
+    across = x * x + y * y
+    if z < 0 and across < 1e-30:
         return np.diag([1.0, -1.0, -1.0])
-    k = 1.0 / (1.0 + z)
+    k = (1 - z) / across if z < 0 else 1 / (1 + z)  # equal; near -z the second has no digits left
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 
