@@ -82,9 +82,9 @@ def coordinate(m: Any, q: Any, k: Any) -> Any:
 
 @njit
 def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """f.diagonal: h D + h² K of damping, springs and the drives in M̂; f.force: all but constraints, on that M̂.
+    """f.diagonal: h D + h² K of damping, springs and the drives in M̂; f.force: what acts on that M̂, bias left out.
 
-    M̂ Δv = h f with f = applied - bias - K (q + h v - target) - D (v - target velocity) and D Ġu of the drift.
+    M̂ Δv = h (f - bias) with f = applied - K (q + h v - target) - D (v - target velocity).
     """
     h = i.time_step[0]
     row = f.counters[4]
@@ -93,13 +93,13 @@ def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         v = s.qvel[k]
         d = m.damping[k]
         stiff = m.stiffness[k]
-        force = f.applied[k] - w.bias[k] - d * v - stiff * (q + h * v - m.spring_reference[k])
+        force = f.applied[k] - d * v - stiff * (q + h * v - m.spring_reference[k])
         if r.implicit[k]:
             d += f.damping[k]
             stiff += f.stiffness[k]
             force += drive_force(i, f, row, k, q + h * v, v)
         f.diagonal[k] = h * d + h * h * stiff
-        f.force[k] = force - f.diagonal[k] * w.drift[k]
+        f.force[k] = force
 
 
 @njit

@@ -18,7 +18,8 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -26,9 +27,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-import numpy as np
-
-from artsim.sim.records import Kind, kinds, table
+from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _C_LIBRARY = ("memset", "memcpy", "memmove")  # what LLVM makes of loops
@@ -214,12 +213,44 @@ def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
     function = _wrapper(entry, width)
-    compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
-    library = compiled._library
-    module = library._final_module
+    with _only_the_whole_is_optimised() as optimise:
+        compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
+        optimise(compiled._library)
+    module = compiled._library._final_module
     external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
     needed = sorted({*_C_LIBRARY, *(name for name in external if not name.startswith("llvm."))})
-    return compiled._wrapper_name, needed, library.serialize_using_object_code()[2][0]
+    return compiled._wrapper_name, needed, _machine().emit_object(module)
+
+
+@contextmanager
+def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
+    """numba optimises and assembles every function by itself before it links them: here that is two thirds of the time
+    for nothing, since only the linked whole is ever used."""
+    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
+
+    optimise = CPUCodeLibrary._optimize_final_module
+    assemble = JITCodeLibrary._finalize_specific
+    CPUCodeLibrary._optimize_final_module = lambda library: None
+    JITCodeLibrary._finalize_specific = lambda library: None
+    try:
+        yield optimise
+    finally:
+        CPUCodeLibrary._optimize_final_module = optimise
+        JITCodeLibrary._finalize_specific = assemble
+
+
+@cache
+def _machine() -> Any:
+    """Code generation for this very CPU."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = _host()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
+    )
 
 
 @cache
@@ -231,70 +262,14 @@ def _dispatcher(entry: Entry, width: int) -> Callable[[Any], None]:
 
 def _wrapper(entry: Entry, width: int) -> Any:
     """`kernel(record, …)` as a function of the table; written out per number of records, numba has no `*`."""
+    from artsim.sim.recordtype import RecordType, record_reader
+
     scope: dict[str, Any] = {"kernel": getattr(import_module(entry.module), entry.name)}
     calls, offset = [], 0
     for i, record in enumerate(entry.records):
-        scope[f"read_{i}"] = _record_reader(record, width, offset)
+        record_type = RecordType(record, width)
+        scope[f"read_{i}"] = record_reader(record_type, offset)
         calls.append(f"read_{i}(table)")
-        offset += sum(1 + kind.ndim for kind in kinds(record).values())
+        offset += record_type.entries
     exec(f"def wrapper(table): kernel({', '.join(calls)})", scope)
     return scope["wrapper"]
-
-
-def _record_reader(record: type[Any], width: int, offset: int) -> Any:
-    """An intrinsic that makes `record` of borrowed arrays from the table, starting at `offset`."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
-
-    from artsim.sim.lanes import pack
-
-    fields = tuple(kinds(record).values())
-
-    def array_type(kind: Kind) -> Any:
-        scalar = types.int64 if kind.dtype is np.int64 else types.float64
-        element = pack if kind.lanes and width > 1 else scalar
-        return types.Array(element, kind.ndim, "C", readonly=kind.constant)
-
-    array_types = [array_type(kind) for kind in fields]
-    record_type = types.NamedTuple(array_types, record)
-    whole = ir.IntType(64)
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def read(typing_context: Any, source: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            start = args[0]  # a pointer in a C entry, an array through the dispatcher
-            if isinstance(signature.args[0], types.Array):
-                start = make_array(signature.args[0])(context, builder, start).data
-            position = offset
-            arrays = []
-
-            def load() -> Any:
-                nonlocal position
-                value = builder.load(builder.gep(start, [ir.Constant(whole, position)]))
-                position += 1
-                return value
-
-            for kind, numba_type in zip(fields, array_types, strict=True):
-                array = make_array(numba_type)(context, builder)
-                itemsize = 8 * width if kind.lanes and width > 1 else 8
-                address = load()
-                shape = [load() for _ in range(kind.ndim)]
-                strides = [ir.Constant(whole, itemsize)]
-                for extent in reversed(shape[1:]):
-                    strides.insert(0, builder.mul(strides[0], extent))
-                populate_array(
-                    array,
-                    data=builder.inttoptr(address, array.data.type),
-                    shape=shape,
-                    strides=strides,
-                    itemsize=ir.Constant(whole, itemsize),
-                    meminfo=None,
-                )
-                arrays.append(array._getvalue())
-            return context.make_tuple(builder, record_type, arrays)
-
-        return record_type(source), codegen
-
-    return read

@@ -84,7 +84,7 @@ class Rows(NamedTuple):
 class Step(NamedTuple):
     """What a step finds, full coordinates unless said otherwise."""
 
-    counters: Ints1  # (6,) step, recorded rows, stop reason, its dof, control row, steps of solver work
+    counters: Ints1  # (6,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]

@@ -16,7 +16,7 @@ from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
-from artsim.sim.dynamics import composites, factorise, inverse_dynamics, mass_matrix, solve
+from artsim.sim.dynamics import articulated_dynamics, composites, factorise, inverse_dynamics, mass_matrix, solve
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
@@ -34,6 +34,7 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
     f.counters[1] = 0
     expand(m, s.qpos, s.qvel, w)
+    f.counters[5] = 1 if _is_free(m, i) else 0
     if f.counters[0] == 0:
         f.energy[0] = _energy(m, s, w)
     for _ in range(b.plan[0]):
@@ -92,21 +93,25 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
-    _bare_system(m, s.qpos, s.qvel, w, i, f)
     applied_forces(m, s.qpos, s.qvel, w, i, f)
-    if i.controller[0] != 0:
-        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)  # the controller used the scratch
     for k in range(f.velocity.shape[0]):
+        f.stiffness[k] = i.drive_stiffness[k]
+        f.damping[k] = i.drive_damping[k]
         r.row_of_position[k] = 0
         r.row_of_velocity[k] = 0
         r.implicit[k] = 1 if i.solver[0] != PGS and f.stiffness[k] + f.damping[k] > 0.0 else 0
+    r.count[0] = 0
     r.report[0] = 0.0
     r.report[1] = 0.0
+    if f.counters[5] == 1:
+        _free_step(m, s, w, i, r, f)
+        if not _broken(m, s, i, r, f):
+            _collect_forces(m, s, w, i, r, f)
+            return
+    _bare_system(m, s.qpos, s.qvel, w, i, f)
     for _ in range(_ROUNDS):
         _solve_with_rows(m, s, w, i, r, f)
-        broken = mark_violations(m, s, i, r, f)
-        broken = _release_drives(m, s, i, r, f) or broken
-        if not broken:
+        if not _broken(m, s, i, r, f):
             break
         if i.solver[0] == DIRECT:
             f.counters[2] = INEQUALITY
@@ -116,16 +121,48 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
 
 
 @njit
+def _is_free(m: Any, i: Any) -> bool:
+    """True when a step needs no matrix unless a limit is met: no couplings, no friction, drives all in M̂."""
+    if m.coupling_follower.shape[0] + m.row_follower.shape[0] > 0:
+        return False
+    for k in range(m.dof_body.shape[0]):
+        if m.friction[k] > 0.0 or m.friction_coefficient[k] > 0.0 or i.drive_acceleration[k] == 1:
+            return False
+        if i.solver[0] == PGS and i.drive_stiffness[k] + i.drive_damping[k] > 0.0:
+            return False
+    return True
+
+
+@njit
+def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """The step without rows, by the articulated-body algorithm in O(n)."""
+    h = i.time_step[0]
+    implicit_system(m, s, w, i, r, f)
+    for k in range(f.diagonal.shape[0]):
+        f.diagonal[k] += m.armature[k]
+    articulated_dynamics(m, s.qvel, f.force, f.diagonal, w, f.qacc)
+    for k in range(f.qacc.shape[0]):
+        f.velocity[k] = s.qvel[k] + h * f.qacc[k]
+        f.next[k] = f.velocity[k]
+
+
+@njit
+def _broken(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
+    """Mark what the velocities found would break: limits get rows, drives leave M̂. True when there is any."""
+    limits = mark_violations(m, s, i, r, f)
+    drives = _release_drives(m, s, i, r, f)
+    return limits or drives
+
+
+@njit
 def _bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
-    """Bias, M, and what is defined on the bare M: acceleration drives' gains, coupling rows' r."""
+    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), coupling rows' r."""
     inverse_dynamics(m, v, w.drift, w, w.bias)
     composites(m, w)
     mass_matrix(m, w)
     needed = m.row_follower.shape[0] > 0
     for k in range(f.diagonal.shape[0]):
         f.diagonal[k] = 0.0
-        f.stiffness[k] = i.drive_stiffness[k]
-        f.damping[k] = i.drive_damping[k]
         if i.drive_acceleration[k] == 1:
             needed = True
     if not needed:
@@ -169,6 +206,8 @@ def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     """Velocities at the end of the step, with the rows marked so far: f.next (nu,), f.velocity (nv,)."""
     h = i.time_step[0]
     implicit_system(m, s, w, i, r, f)
+    for k in range(f.force.shape[0]):
+        f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
     reduce_matrix(m, w, f.diagonal)
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
     reduce_vector(m, f.force, w, f.free)
@@ -288,10 +327,11 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     expand(m, q, v, w)
     kinematics(m, q, w)
     world_inertia(m, w)
-    _bare_system(m, q, v, w, i, f)
     applied_forces(m, q, v, w, i, f)
-    if i.controller[0] != 0:
-        inverse_dynamics(m, v, w.drift, w, w.bias)
+    for k in range(f.stiffness.shape[0]):
+        f.stiffness[k] = i.drive_stiffness[k]
+        f.damping[k] = i.drive_damping[k]
+    _bare_system(m, q, v, w, i, f)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
         x = coordinate(m, q, k)
