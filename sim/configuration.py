@@ -347,9 +347,10 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
 
 
 def drivable(model: Model) -> list[int]:
-    """Dofs a drive makes sense on: joints of one dof that are no followers."""
+    """Dofs a drive makes sense on: joints of one dof that are no followers, be their couplings eliminated or rows."""
     count = np.diff(model.body_dof)
-    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1]
+    followers = set(model.row_follower)
+    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
 def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:

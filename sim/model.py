@@ -73,7 +73,7 @@ class Model(NamedTuple):
     dof_independent: ConstInts1  # (nv,) index into them of what moves this dof; -1: nothing does
     independent_parent: ConstInts1  # (nu,) elimination tree of GᵀMG (the tree's own without couplings)
     independent_run: ConstInts1  # (nu,) as dof_run
-    # couplings kept as rows
+    # couplings kept as rows, ordered by the first of their two dofs
     row_follower: ConstInts1  # (ns,) dof
     row_leader: ConstInts1  # (ns,) dof
     row_polynomial: ConstReals2  # (ns, 5)
@@ -132,8 +132,8 @@ def compile_model(
     dofs = _dofs(bodies)
     hard = coupling == "exact"
     couplings = [c for c in articulation.couplings if hard and c.frequency is None]
-    soft = [c for c in articulation.couplings if c not in couplings]
     first_dof = {body.joint.name: body.dof for body in bodies if body.joint}
+    soft = _in_row_order([c for c in articulation.couplings if c not in couplings], first_dof)
     if locks:
         couplings += _locks(bodies, couplings)
     eliminated = _Elimination(couplings, soft, first_dof, dofs)
@@ -408,6 +408,11 @@ def _polynomials(couplings: list[Coupling]) -> Real:
     for row, coupling in zip(table, couplings, strict=True):
         row[: len(coupling.coefficients)] = coupling.coefficients
     return table
+
+
+def _in_row_order(soft: list[Coupling], first_dof: Mapping[str, int]) -> list[Coupling]:
+    """By the first of their two joints, where constraints/rows.py builds their rows: before that joint's drive."""
+    return sorted(soft, key=lambda c: min(first_dof[name] for name in (c.follower, c.leader) if name))
 
 
 def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str, object]:

@@ -18,17 +18,27 @@ from artsim.sim.run import COUPLING_ROW, DRIVE_ROW, FRICTION_ROW
 
 @njit
 def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """All rows of this step: r.count of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity."""
+    """All rows of this step: r.count of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity.
+
+    A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
+    drive is as often on the leader as on the follower.
+    """
     r.count[0] = 0
     soft = 0
     for k in range(m.dof_body.shape[0]):
-        while soft < m.row_follower.shape[0] and m.row_follower[soft] == k:
+        while soft < m.row_follower.shape[0] and _first_dof(m, soft) == k:
             coupling_row(m, s, w, i, r, f, soft)
             soft += 1
         friction_row(m, w, i, r, f, k)
         drive_row(m, s, w, i, r, f, k)
         position_row(m, s, w, i, r, k)
         velocity_row(m, w, i, r, k)
+
+
+@njit
+def _first_dof(m: Any, c: Any) -> Any:
+    leader = m.row_leader[c]
+    return min(m.row_follower[c], leader) if leader >= 0 else m.row_follower[c]
 
 
 @njit
