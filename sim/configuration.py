@@ -200,9 +200,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     if config.controller != "computed-torque":
         for name in config.target:
             if not driven[labels.dofs.index(name)]:
-                raise UsageError(
-                    f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…, or --stiffness …"
-                )
+                raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
     resolved = replace(
         config,
         q0=dict(zip(labels.coords, qpos.tolist(), strict=True)),

@@ -211,7 +211,7 @@ class FileOptions:
 
 @dataclass(frozen=True, slots=True)
 class Articulation:
-    """A robot, or a scene of several: links in file order, the joints that make them a forest, and all that acts on it."""
+    """A robot, or a scene of several: links depth first, the joints that make them a forest, what acts on them."""
 
     name: str
     format: Literal["urdf", "mjcf"]

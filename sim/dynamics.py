@@ -121,7 +121,7 @@ def composites(m: Any, w: Any) -> None:
 
 @inlined
 def column_momentum(m: Any, w: Any, k: Any) -> Any:
-    """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the reference point."""
+    """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the body's origin."""
     i = m.dof_body[k]
     a0, a1, a2 = axis_of(m, w, k)
     h = w.composite_moment

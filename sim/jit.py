@@ -23,7 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from importlib import import_module, metadata
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -113,7 +114,11 @@ def warm(entry: Entry, width: int) -> None:
 
 @cache
 def _stamp() -> str:
-    digest = sha256(f"{metadata.version('numba')} {metadata.version('llvmlite')} {sys.version_info[:2]}".encode())
+    digest = sha256(str(sys.version_info[:2]).encode())
+    for compiler in ("numba", "llvmlite"):  # their version files: importing either, or importlib.metadata, costs more
+        spec = find_spec(compiler)
+        assert spec is not None and spec.origin is not None
+        digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
     package = Path(__file__).parents[1]
     for folder in _KERNEL_FOLDERS:
         for source in sorted((package / folder).rglob("*.py")):

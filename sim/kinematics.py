@@ -10,7 +10,7 @@ from typing import Any
 
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import real, sincos
-from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.model import FREE, PLANAR, PRISMATIC, REVOLUTE
 
 
 @inlined

@@ -27,7 +27,7 @@ _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _LANE = ir.IntType(32)
 
 
-class Pack(types.Type):  # type: ignore[misc]
+class Pack(types.Type):
     """The numba type of WIDTH float64 lanes."""
 
     bitwidth = 64 * WIDTH
@@ -39,8 +39,8 @@ class Pack(types.Type):  # type: ignore[misc]
 pack = Pack()
 
 
-@register_model(Pack)  # type: ignore[untyped-decorator]
-class _PackModel(models.PrimitiveModel):  # type: ignore[misc]
+@register_model(Pack)
+class _PackModel(models.PrimitiveModel):
     def __init__(self, manager: Any, numba_type: Any) -> None:
         super().__init__(manager, numba_type, _VECTOR)
 
@@ -53,7 +53,7 @@ def _broadcast(builder: Any, scalar: Any) -> Any:
 
 
 def _register_arithmetic(function: Any, instruction: str) -> None:
-    class Typing(AbstractTemplate):  # type: ignore[misc]
+    class Typing(AbstractTemplate):
         def generic(self, args: Any, kws: Any) -> Any:
             numbers = (types.Float, types.Integer)
             if len(args) == 2 and pack in args and all(a == pack or isinstance(a, numbers) for a in args):
@@ -75,8 +75,8 @@ for _name, _instruction in (("add", "fadd"), ("sub", "fsub"), ("mul", "fmul"), (
     _register_arithmetic(getattr(operator, f"i{_name}"), _instruction)
 
 
-@infer_global(operator.neg)  # type: ignore[untyped-decorator]
-class _NegTyping(AbstractTemplate):  # type: ignore[misc]
+@infer_global(operator.neg)
+class _NegTyping(AbstractTemplate):
     def generic(self, args: Any, kws: Any) -> Any:
         return signature(pack, pack) if args == (pack,) else None
 
@@ -96,13 +96,13 @@ def _llvm_function(llvm_name: str, arity: int = 1) -> Any:
 
     if arity == 1:
 
-        @intrinsic  # type: ignore[untyped-decorator]
+        @intrinsic
         def call(typing_context: Any, x: Any) -> Any:
             return x(x), codegen
 
         return call
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def call2(typing_context: Any, x: Any, y: Any) -> Any:
         return x(x, x), codegen
 
@@ -137,7 +137,7 @@ def where_greater(a: Any, b: Any, x: Any, y: Any) -> Any:
     return x if a > b else y
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _where_greater(typing_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_ordered(">", args[0], args[1]), args[2], args[3])
@@ -148,7 +148,7 @@ def _where_greater(typing_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
 overload(where_greater)(lambda a, b, x, y: lambda a, b, x, y: _where_greater(a, b, x, y))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _splat(typing_context: Any, x: Any) -> Any:
     return pack(types.float64), lambda context, builder, sig, args: _broadcast(builder, args[0])
 
@@ -158,7 +158,7 @@ def real(x: float, like: Any) -> Any:
     return x
 
 
-@overload(real)  # type: ignore[untyped-decorator]
+@overload(real)
 def _real(x, like):  # type: ignore[no-untyped-def]
     if like == pack:
         return lambda x, like: _splat(float(x))
@@ -170,7 +170,7 @@ def lane_count(array: Any) -> int:
     return 1
 
 
-@overload(lane_count)  # type: ignore[untyped-decorator]
+@overload(lane_count)
 def _lane_count(array):  # type: ignore[no-untyped-def]  # numba compares signatures
     count = WIDTH if array.dtype == pack else 1
     return lambda array: count
@@ -191,7 +191,7 @@ def lane_of(x: Any, lane: int) -> float:
     return float(x)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _extract(typing_context: Any, x: Any, lane: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.extract_element(args[0], builder.trunc(args[1], _LANE))
@@ -199,7 +199,7 @@ def _extract(typing_context: Any, x: Any, lane: Any) -> Any:
     return types.float64(x, types.int64), codegen
 
 
-@overload(lane_of)  # type: ignore[untyped-decorator]
+@overload(lane_of)
 def _lane_of(x, lane):  # type: ignore[no-untyped-def]
     if x == pack:
         return lambda x, lane: _extract(x, lane)
@@ -214,7 +214,7 @@ def _lane_pointer(context: Any, builder: Any, array_type: Any, array: Any, index
     return builder.gep(scalars, [index])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _lane_get(typing_context: Any, array: Any, index: Any, lane: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.load(_lane_pointer(context, builder, sig.args[0], *args))
@@ -222,7 +222,7 @@ def _lane_get(typing_context: Any, array: Any, index: Any, lane: Any) -> Any:
     return types.float64(array, types.int64, types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _lane_set(typing_context: Any, array: Any, index: Any, lane: Any, value: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         builder.store(args[3], _lane_pointer(context, builder, sig.args[0], *args[:3]))

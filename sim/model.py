@@ -16,7 +16,7 @@ import numpy as np
 
 from artsim.sim.description import Articulation, Coupling, Joint, Link
 from artsim.sim.errors import ModelError
-from artsim.sim.records import ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
+from artsim.sim.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
 from artsim.sim.spatial import Real, frame_with_z, point_inertia, quaternion, rotation_matrix, six, symmetric
 
 REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
@@ -345,7 +345,7 @@ class _Elimination:
         ordered: list[Coupling] = []
         done: set[str] = set()
         for coupling in couplings:
-            chain = []
+            chain: list[Coupling] = []
             current: Coupling | None = coupling
             while current is not None and current.follower not in done:
                 if len(chain) > len(couplings):
@@ -380,7 +380,7 @@ class _Elimination:
         }
 
 
-def _elimination_tree(dof_parent: Real, moved_by: Real, count: int) -> list[int]:
+def _elimination_tree(dof_parent: Array, moved_by: Array, count: int) -> list[int]:
     """Parents in the elimination tree of GᵀMG, eliminated from the last row to the first (Liu 1990).
 
     All ancestors in that tree are a superset of the filled pattern of a row, so that the tree factorisation of a
@@ -473,7 +473,7 @@ def _labels(tree: _Tree, independent: list[int]) -> Labels:
 
 
 def _reference(bodies: list[_Body]) -> Real:
-    """Coordinates of the pose in which the file draws the robot: zeros, unit quaternions, a free body where it stands."""
+    """Coordinates of the pose the file draws: zeros, unit quaternions, a free body where it stands."""
     parts: list[Real] = []
     for body in bodies[1:]:
         if body.type == BALL:

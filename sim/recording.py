@@ -1,4 +1,4 @@
-"""Filling a row of the recorded block: forces by source, the wrench through every link's joint, and what was asked for."""
+"""A row of the recorded block: forces by source, the wrench through every link's joint, what was asked for."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
 
 
 @cache
-def kinds(record: type[NamedTuple]) -> dict[str, Kind]:
+def kinds(record: Any) -> dict[str, Kind]:
     """The kinds of a record class's fields, in order."""
     return {name: hint.__metadata__[0] for name, hint in get_type_hints(record, include_extras=True).items()}
 

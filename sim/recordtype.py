@@ -22,7 +22,7 @@ from artsim.sim.records import Kind, kinds
 _WHOLE = ir.IntType(64)
 
 
-class RecordType(types.Type):  # type: ignore[misc]
+class RecordType(types.Type):
     """The numba type of a record class in one width; `fields` maps names to array type and offset in the table."""
 
     def __init__(self, record: type[Any], width: int) -> None:
@@ -40,21 +40,21 @@ def _array_type(kind: Kind, width: int) -> Any:
     return types.Array(pack if kind.lanes and width > 1 else scalar, kind.ndim, "C", readonly=kind.constant)
 
 
-@register_model(RecordType)  # type: ignore[untyped-decorator]
-class _RecordModel(models.PrimitiveModel):  # type: ignore[misc]
+@register_model(RecordType)
+class _RecordModel(models.PrimitiveModel):
     def __init__(self, manager: Any, numba_type: Any) -> None:
         super().__init__(manager, numba_type, _WHOLE.as_pointer())
 
 
 @infer_getattr
-class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+class _RecordAttributes(AttributeTemplate):
     key = RecordType
 
     def generic_resolve(self, record: Any, name: str) -> Any:
         return record.fields[name][0] if name in record.fields else None
 
 
-@lower_getattr_generic(RecordType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(RecordType)
 def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str) -> Any:
     array_type, offset = record.fields[name]
     array = make_array(array_type)(context, builder)
@@ -83,7 +83,7 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
 def record_reader(record_type: RecordType, offset: int) -> Any:
     """An intrinsic that makes a record of the table (a pointer in a C entry, an array through the dispatcher)."""
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def read(typing_context: Any, source: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             start = args[0]

@@ -81,7 +81,7 @@ class _Frames:
 
 
 def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
-    """Per dof: the inertia of all it carries along its axis, and Σ m r² about its origin (what rounding scales with)."""
+    """Per dof: the inertia of all it carries along its axis, and its trace (what rounding scales with)."""
     nb = len(model.body_parent)
     mass = np.array(model.body_mass)
     moment = np.einsum("bij,bj->bi", frames.rotation, model.body_moment)

@@ -58,7 +58,7 @@ class Rows(NamedTuple):
     J has at most two entries, in independent coordinates; `response` is M̂⁻¹Jᵀ.
     """
 
-    count: Ints1  # (1,)
+    number: Ints1  # (1,) of rows
     kind: Ints1  # (rows,)
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
     coupling: Ints1  # (rows,) which coupling row of the model, for couplings
@@ -153,7 +153,7 @@ def make_rows(model: Model) -> Rows:
     reals = dict.fromkeys("sign bias cfm lower upper impulse effective correction".split(), (n,))
     shapes: dict[str, tuple[int, ...]] = {
         **reals,
-        "count": (1,),
+        "number": (1,),
         **dict.fromkeys(("kind", "dof", "entries", "coupling"), (n,)),
         "column": (2 * n,),
         "value": (2 * n,),

@@ -1,4 +1,4 @@
-"""Rotations and small inertia arithmetic in numpy, for what is computed once (kernels have their own: kinematics.py)."""
+"""Rotations and small inertia arithmetic in numpy, for what is computed once (kernels have their own)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rotation_matrix(quaternion: Sequence[float]) -> Real:
 
 
 def quaternion(matrix: Real) -> Real:
-    """Unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix; the largest component is found first (Shepperd 1978)."""
+    """Unit quaternion (w, x, y, z), w ≥ 0, of a rotation matrix (Shepperd 1978)."""
     m = matrix
     squares = np.array(
         [

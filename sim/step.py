@@ -100,7 +100,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         r.row_of_position[k] = 0
         r.row_of_velocity[k] = 0
         r.implicit[k] = 1 if i.solver[0] != PGS and f.stiffness[k] + f.damping[k] > 0.0 else 0
-    r.count[0] = 0
+    r.number[0] = 0
     r.report[0] = 0.0
     r.report[1] = 0.0
     if f.counters[5] == 1:
@@ -215,7 +215,7 @@ def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     for a in range(f.free.shape[0]):
         f.next[a] = s.qvel[m.independent_dof[a]] + h * f.free[a]
     build(m, s, w, i, r, f)
-    if r.count[0] > 0:
+    if r.number[0] > 0:
         responses(m, w, r)
         if i.solver[0] == PGS:
             pgs(r, f.next, i.iterations[0], 0.0)
@@ -271,7 +271,7 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
 @njit
 def _add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
     """Add Jᵀ λ scale of the coupling rows to f.coupling."""
-    for n in range(r.count[0]):
+    for n in range(r.number[0]):
         if r.kind[n] == COUPLING_ROW:
             c = r.coupling[n]
             force = r.impulse[n] * scale
@@ -376,7 +376,7 @@ def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
 def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     """Hard coupling rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
     a = 0.1 / i.time_step[0]
-    r.count[0] = 0
+    r.number[0] = 0
     for c in range(m.row_follower.shape[0]):
         if m.row_frequency[c] > 0.0:
             continue
@@ -391,7 +391,7 @@ def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> N
         r.coupling[n] = c
         error = q[m.dof_coord[follower]] - value
         r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
-    if r.count[0] == 0:
+    if r.number[0] == 0:
         return
     responses(m, w, r)
     direct(r, f.next)

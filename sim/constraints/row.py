@@ -10,8 +10,8 @@ from artsim.sim.jit import njit
 @njit
 def add_row(m: Any, w: Any, r: Any, kind: Any, k: Any, sign: Any) -> Any:
     """A row on the velocity of dof k, J = sign G[k]: unbounded, hard, no bias. Returns its number."""
-    n = r.count[0]
-    r.count[0] = n + 1
+    n = r.number[0]
+    r.number[0] = n + 1
     r.kind[n] = kind
     r.dof[n] = k
     r.sign[n] = sign

@@ -18,12 +18,12 @@ from artsim.sim.run import COUPLING_ROW, DRIVE_ROW, FRICTION_ROW
 
 @njit
 def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """All rows of this step: r.count of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity.
+    """All rows of this step: r.number of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
     drive is as often on the leader as on the follower.
     """
-    r.count[0] = 0
+    r.number[0] = 0
     soft = 0
     for k in range(m.dof_body.shape[0]):
         while soft < m.row_follower.shape[0] and _first_dof(m, soft) == k:
@@ -44,7 +44,7 @@ def _first_dof(m: Any, c: Any) -> Any:
 @njit
 def responses(m: Any, w: Any, r: Any) -> None:
     """r.response = M̂⁻¹ Jᵀ and r.effective = J M̂⁻¹ Jᵀ of every row, with the factorised w.factor."""
-    for n in range(r.count[0]):
+    for n in range(r.number[0]):
         x = r.response[n]
         for a in range(x.shape[0]):
             x[a] = 0.0
@@ -59,7 +59,7 @@ def responses(m: Any, w: Any, r: Any) -> None:
 @njit
 def only_equalities(r: Any) -> bool:
     """True when no row is bounded."""
-    for n in range(r.count[0]):
+    for n in range(r.number[0]):
         if r.lower[n] > -1e300 or r.upper[n] < 1e300:
             return False
     return True
@@ -68,7 +68,7 @@ def only_equalities(r: Any) -> bool:
 @njit
 def joint_forces(r: Any, f: Any, scale: Any) -> None:
     """Add the impulses of the rows on single dofs, times `scale`, to f's forces by source."""
-    for n in range(r.count[0]):
+    for n in range(r.number[0]):
         force = r.sign[n] * r.impulse[n] * scale
         k = r.dof[n]
         kind = r.kind[n]

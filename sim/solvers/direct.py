@@ -1,4 +1,4 @@
-"""LDLᵀ of K = J M̂⁻¹ Jᵀ + cfm, dense: exact for rows that are all equalities (seed 001, 3.2.1, the brute direct solver)."""
+"""LDLᵀ of K = J M̂⁻¹ Jᵀ + cfm, dense: exact where all rows are equalities (seed 001, 3.2.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def direct(r: Any, u: Any) -> None:
 
     Two rounds: the second solves for what rounding left of the first. O(rows³ + rows nu).
     """
-    count = r.count[0]
+    count = r.number[0]
     K = r.delassus
     y = r.correction
     for n in range(count):

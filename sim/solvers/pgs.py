@@ -21,7 +21,7 @@ def pgs(r: Any, u: Any, sweeps: Any, tolerance: Any) -> None:
     for _ in range(sweeps):
         change = 0.0
         done += 1
-        for n in range(r.count[0]):
+        for n in range(r.number[0]):
             denominator = r.effective[n] + r.cfm[n]
             if denominator <= 0.0:
                 continue  # nothing it acts on can move
