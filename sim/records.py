@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
@@ -44,10 +43,15 @@ Lanes2: TypeAlias = Annotated[Array, Kind(np.float64, 2, lanes=True)]
 Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
 
 
-@cache
-def kinds(record: Any) -> dict[str, Kind]:
+_KINDS: dict[type[Any], dict[str, Kind]] = {}
+
+
+def kinds(record: type[Any]) -> dict[str, Kind]:
     """The kinds of a record class's fields, in order."""
-    return {name: hint.__metadata__[0] for name, hint in get_type_hints(record, include_extras=True).items()}
+    if record not in _KINDS:
+        hints = get_type_hints(record, include_extras=True)
+        _KINDS[record] = {name: hint.__metadata__[0] for name, hint in hints.items()}
+    return _KINDS[record]
 
 
 def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
