@@ -92,7 +92,8 @@ def describe(element: Element) -> str:
         if name is not None and tag(node) in ("link", "joint", "transmission", "material"):
             parts.append(f"{tag(node)} {name!r}")
             break
-        parts.append(f"<{tag(node)}>")
+        if tag(node) != "geometry" or not parts:  # it says nothing about the shape in it
+            parts.append(f"<{tag(node)}>")
         node = node.getparent()
     return " of ".join(parts) or f"<{tag(element)}>"
 
