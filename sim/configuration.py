@@ -251,13 +251,16 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str]) -> Real:
             raise UsageError(f"q0: {name} is {value}, want a finite number")
         q[labels.coords.index(name)] = value
     _unit_quaternions(model, labels, q)
-    for c, follower in enumerate(model.coupling_follower):
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
         coord = int(model.dof_coord[follower])
-        want = _follower_value(model, c, q)
+        want, _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
         name = labels.coords[coord]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
             raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
         q[coord] = want
+    _place_row_followers(model, labels, q, given)
     for k, coord in enumerate(model.dof_coord):
         if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
             notes.append(
@@ -267,11 +270,19 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str]) -> Real:
     return q
 
 
-def _follower_value(model: Model, c: int, q: Real) -> float:
-    leader = int(model.coupling_leader[c])
-    x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
-    p = model.coupling_polynomial[c]
-    return float(p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))))
+def _at_leader(p: Real, x: float) -> tuple[float, float]:
+    """A coupling's value and slope where its leader is at x."""
+    value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+    return float(value), float(p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])))
+
+
+def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
+    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere."""
+    for _ in model.row_follower:  # not leaders first: as many passes as a chain can be long
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            coord = int(model.dof_coord[follower])
+            if labels.coords[coord] not in given:
+                q[coord], _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
 
 
 def _clamp(model: Model, q: Real) -> None:
@@ -305,16 +316,18 @@ def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
 
 
 def _follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Value) -> None:
-    for c, follower in enumerate(model.coupling_follower):
-        leader = int(model.coupling_leader[c])
-        p = model.coupling_polynomial[c]
-        x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
-        slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]))
-        want = slope * v[leader] if leader >= 0 else 0.0
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        want = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
         name = labels.dofs[follower]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
             raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
         v[follower] = want
+    for _ in model.row_follower:
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            if labels.dofs[follower] not in given:
+                v[follower] = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
 
 
 # ------------------------------------------------------------------ names to arrays
