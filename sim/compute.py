@@ -9,6 +9,7 @@ from artsim.sim.dynamics import (
     articulated_dynamics,
     column_momentum,
     composites,
+    coupled_bias,
     factorise,
     inverse_dynamics,
     mass_matrix,
@@ -186,7 +187,7 @@ def _joint_space(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any, reduced: An
         inverse_dynamics(m, x.zero, x.zero, w, w.bias)
         _out(m, w, x, b.gravity, first, reduced)
     if b.bias.shape[0] > 0:
-        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
+        coupled_bias(m, s.qvel, w)
         _out(m, w, x, b.bias, first, reduced)
     if b.inverse_dynamics.shape[0] > 0:
         _gather(b.qacc, first, x.input)
@@ -213,7 +214,7 @@ def _joint_space(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any, reduced: An
     if b.forward_dynamics.shape[0] > 0:
         _gather(b.tau, first, x.input)
         if reduced:
-            inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
+            coupled_bias(m, s.qvel, w)
             for k in range(nv):
                 w.bias[k] = x.input[k] - w.bias[k]
             reduce_vector(m, w.bias, w, x.reduced)

@@ -52,6 +52,14 @@ def inverse_dynamics(m: Any, v: Any, a: Any, w: Any, tau: Any) -> None:
 
 
 @njit
+def coupled_bias(m: Any, v: Any, w: Any) -> None:
+    """w.bias (nv,) = C(q, v) v + g + M Ġ u, rotors included: the force at zero independent acceleration. O(nb)."""
+    inverse_dynamics(m, v, w.drift, w, w.bias)
+    for k in range(m.armature.shape[0]):
+        w.bias[k] = w.bias[k] + m.armature[k] * w.drift[k]
+
+
+@njit
 def _gather_forces(m: Any, w: Any, tau: Any) -> None:
     """Joint forces of the wrenches in w, adding each body's wrench to its parent's on the way."""
     f = w.force

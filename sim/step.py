@@ -16,7 +16,15 @@ from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
-from artsim.sim.dynamics import articulated_dynamics, composites, factorise, inverse_dynamics, mass_matrix, solve
+from artsim.sim.dynamics import (
+    articulated_dynamics,
+    composites,
+    coupled_bias,
+    factorise,
+    inverse_dynamics,
+    mass_matrix,
+    solve,
+)
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
@@ -157,7 +165,7 @@ def _broken(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
 @njit
 def _bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), coupling rows' r."""
-    inverse_dynamics(m, v, w.drift, w, w.bias)
+    coupled_bias(m, v, w)
     composites(m, w)
     mass_matrix(m, w)
     needed = m.row_follower.shape[0] > 0
