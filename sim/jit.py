@@ -15,6 +15,7 @@ Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import sys
@@ -215,9 +216,19 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
 
 
 def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
+    function = _wrapper(entry, width)
+    collecting = gc.isenabled()
+    gc.disable()  # millions of small objects live to the end: collecting among them is a tenth of the time
+    try:
+        return _compiled_whole(function)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
-    function = _wrapper(entry, width)
     with _only_the_whole_is_optimised() as optimise:
         compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
         optimise(compiled._library)
