@@ -144,31 +144,40 @@ def time_packs(models: Path) -> None:
     import pinocchio as pin
 
     print("packs, one thread [ns/configuration]")
-    count = 16000
     for name in ("ur5", "iiwa", "go2", "talos", "talosfull"):
-        robot = Robot.of(load_articulation(models / f"{name}.urdf"))
-        model = pin.buildModelFromUrdf(str(models / f"{name}.urdf"))
-        rng = np.random.default_rng(0)
-        q = rng.uniform(-1, 1, (count, robot.nq))
-        v, a = rng.normal(size=(2, count, robot.nv))
-        for k, coord in enumerate(robot.coords):
-            if coord.endswith(".qw"):
-                q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=1, keepdims=True)
-        pool = pin.ModelPool(model, 1)
-        # the same file, so the same cost: the peer gets coordinates of its own
-        Q = np.asfortranarray(np.array([pin.randomConfiguration(_bounded(model)) for _ in range(count)]).T)
-        V, A = np.asfortranarray(v.T), np.asfortranarray(a.T)
-        out = np.empty_like(V, order="F")
-        data = model.createData()
-        for quantity, call, peer, loops in (
-            ("inverse_dynamics", (q, v, a), lambda: pin.rneaInParallel(1, pool, Q, V, A, out), 1),
-            ("forward_dynamics", (q, v, None, a), lambda: pin.abaInParallel(1, pool, Q, V, A, out), 1),
-            ("mass_matrix", (q,), lambda: [pin.crba(model, data, x) for x in Q.T], 1),
-        ):
-            ours = robot.bound(*call, quantities=[quantity])
-            times = in_turns({"artsim": lambda ours=ours: cpu(ours), "pinocchio": lambda peer=peer: cpu(peer)})
-            title = f"{name} {quantity}" + (" (peer: Python loop)" if quantity == "mass_matrix" else "")
-            report(title, times, count * loops, "ns", 1e9)
+        _time_packs_of(name, models, pin)
+
+
+def _time_packs_of(name: str, models: Path, pin: Any) -> None:
+    """One robot; the peer gets configurations of its own of the same file, so the same cost."""
+    count = 16000
+    robot = Robot.of(load_articulation(models / f"{name}.urdf"))
+    model = pin.buildModelFromUrdf(str(models / f"{name}.urdf"))
+    rng = np.random.default_rng(0)
+    q = rng.uniform(-1, 1, (count, robot.nq))
+    v, a = rng.normal(size=(2, count, robot.nv))
+    for k, coord in enumerate(robot.coords):
+        if coord.endswith(".qw"):
+            q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=1, keepdims=True)
+    pool = pin.ModelPool(model, 1)
+    Q = np.asfortranarray(np.array([pin.randomConfiguration(_bounded(model)) for _ in range(count)]).T)
+    V, A = np.asfortranarray(v.T), np.asfortranarray(a.T)
+    out = np.empty_like(V, order="F")
+    data = model.createData()
+    work: tuple[tuple[str, tuple[Any, ...], Callable[[], Any]], ...] = (
+        ("inverse_dynamics", (q, v, a), lambda: pin.rneaInParallel(1, pool, Q, V, A, out)),
+        ("forward_dynamics", (q, v, None, a), lambda: pin.abaInParallel(1, pool, Q, V, A, out)),
+        ("mass_matrix", (q,), lambda: [pin.crba(model, data, x) for x in Q.T]),
+    )
+    for quantity, inputs, peer in work:
+        times = in_turns({"artsim": timed(robot.bound(*inputs, quantities=[quantity])), "pinocchio": timed(peer)})
+        note = " (peer: Python loop)" if quantity == "mass_matrix" else ""
+        report(f"{name} {quantity}{note}", times, count, "ns", 1e9)
+
+
+def timed(function: Callable[[], Any]) -> Callable[[], float]:
+    """The function, returning its CPU seconds."""
+    return lambda: cpu(function)
 
 
 def _bounded(model: Any) -> Any:
