@@ -1,4 +1,4 @@
-"""`artsim check`: read a robot file, say what it holds and what is odd about it, compute nothing."""
+"""`artsim check`: read a robot file, say what it holds and what is odd about it."""
 
 from __future__ import annotations
 
@@ -46,23 +46,16 @@ def check(model: str, as_json: bool, load_options: LoadOptions) -> None:
 
 def dynamics_notes(articulation: Articulation) -> list[Note]:
     """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
-    inert = {link.name: has_no_inertia(link) for link in articulation.links}
-    found: list[Joint] = []
-    for joint in reversed(articulation.joints):  # children before parents
-        if not inert[joint.child]:
-            inert[joint.parent] = False
-        elif joint.kind != "fixed":
-            found.append(joint)
-    if not found:
+    from artsim.sim.model import compile_model  # numpy: only for a file that was found good
+    from artsim.sim.regularity import singular_links
+
+    links = singular_links(compile_model(articulation))
+    if not links:
         return []
-    names = ", ".join(repr(joint.child) for joint in found[:-9:-1]) + (", …" if len(found) > 8 else "")
-    what = f"link {names} moves" if len(found) == 1 else f"{len(found)} links ({names}) move"
-    return [Note(found[-1].source, f"{what} without any mass, that of the links beyond included; run refuses this")]
-
-
-def has_no_inertia(link: Link) -> bool:
-    """Whether the link adds nothing to any mass matrix."""
-    return link.inertial is None or (link.inertial.mass == 0 and not any(link.inertial.inertia))
+    first = next(link for link in articulation.links if link.name == links[0])
+    names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")
+    what = f"link {names} moves" if len(links) == 1 else f"{len(links)} links ({names}) move"
+    return [Note(first.source, f"{what} without any inertia, that of the links beyond included; run refuses this")]
 
 
 # --- the tree --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import contextlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from xml.parsers.expat import ExpatError
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.xml import clean
@@ -24,11 +23,11 @@ def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> 
     log = io.StringIO()
     try:
         with contextlib.redirect_stderr(log), package_lookup(xacro, assets):
-            document = xacro.parse(text.encode(), file)
+            document = xacro.parse(text)
             xacro.init_stacks(str(path) if path else None)
             xacro.process_doc(document, mappings={})
             return str(document.toprettyxml(indent="  "))
-    except (xacro.XacroException, ExpatError, ValueError, KeyError, OSError, RecursionError) as error:
+    except Exception as error:  # macros are programs: they fail in any way a Python expression can
         raise ModelError(f"{source}: xacro: {clean(str(error)) or type(error).__name__}") from error
 
 

@@ -84,5 +84,6 @@ def refuse_cycle(links: Sequence[Link], joint_to: Mapping[str, Joint], reached: 
         name = joint_to[name].parent
     cycle = path[seen[name] :][::-1]
     cycle = [cycle[-1], *cycle]
-    shown = cycle if len(cycle) <= 12 else [*cycle[:6], "…", *cycle[-5:]]
-    raise ModelError(f"{joint_to[cycle[0]].source}: the joints form a cycle: {' -> '.join(shown)!r}")
+    names = list(map(repr, cycle))
+    shown = " -> ".join(names if len(names) <= 12 else [*names[:6], "…", *names[-5:]])
+    raise ModelError(f"{joint_to[cycle[0]].source}: the joints form a cycle: {shown}")

@@ -107,6 +107,11 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
     """Macros that were not expanded stand for links and joints that would be missing; below <visual> only for looks."""
     for element in root.iter():
         name = str(element.tag)
+        for value in (element.get("name", ""), element.get("link", ""), element.get("joint", "")):
+            if "${" in value:
+                reading.refuse(
+                    element, f"{describe(element)}: {value!r} is a xacro expression: run xacro first, or give --xacro"
+                )
         if not (name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])):
             continue
         macro = f"<xacro:{name.rpartition('}')[2].removeprefix('xacro:')[:40]}>"

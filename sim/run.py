@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
 from artsim.sim.records import (
@@ -74,7 +76,7 @@ class Rows(NamedTuple):
     effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
     response: Reals2  # (rows, nu)
     correction: Reals1  # (rows,) scratch of the direct solver
-    delassus: Reals2  # (rows, rows) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, and its factor
+    delassus: Reals2  # (couplings, couplings) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, its factor
     row_of_position: Ints1  # (nv,) marks of dofs whose position limit has a row: -1 lower, 1 upper, 0 none
     row_of_velocity: Ints1  # (nv,) the same for velocity limits
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
@@ -146,20 +148,23 @@ RECORDED = tuple(name for name in Block._fields if name != "plan")
 SIMULATE = Entry("simulate", "artsim.sim.step", (Model, State, Workspace, Inputs, Rows, Step, Block))
 
 
-def make_rows(model: Model) -> Rows:
-    """Room for every row a step of this model can have."""
-    nv, nu, soft = len(model.dof_body), len(model.independent_dof), len(model.row_follower)
-    n = soft + 4 * nv
-    reals = dict.fromkeys("sign bias cfm lower upper impulse effective correction".split(), (n,))
+def make_rows(model: Model, driven: int) -> Rows:
+    """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
+    nv, nu, couplings = len(model.dof_body), len(model.independent_dof), len(model.row_follower)
+    rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
+    limited = np.count_nonzero(np.isfinite(model.lower) | np.isfinite(model.upper))
+    slowed = np.count_nonzero(np.isfinite(model.velocity_limit))
+    n = couplings + int(rubbing) + driven + int(limited) + int(slowed)
     shapes: dict[str, tuple[int, ...]] = {
-        **reals,
+        **dict.fromkeys(Rows._fields, (n,)),
         "number": (1,),
-        **dict.fromkeys(("kind", "dof", "entries", "coupling"), (n,)),
         "column": (2 * n,),
         "value": (2 * n,),
         "response": (n, nu),
-        "delassus": (n, n),
-        **dict.fromkeys(("row_of_position", "row_of_velocity", "implicit"), (nv,)),
+        "delassus": (couplings, couplings),  # only couplings are equalities
+        "row_of_position": (nv,),
+        "row_of_velocity": (nv,),
+        "implicit": (nv,),
         "report": (2,),
     }
     rows: Rows = allocate(Rows, shapes)

@@ -58,7 +58,8 @@ class Simulation:
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
-        self._rows = make_rows(model)
+        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
+        self._rows = make_rows(model, int(np.count_nonzero(gains)))
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
