@@ -28,7 +28,8 @@ def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> 
             xacro.process_doc(document, mappings={})
             return str(document.toprettyxml(indent="  "))
     except Exception as error:  # macros are programs: they fail in any way a Python expression can
-        raise ModelError(f"{source}: xacro: {clean(str(error)) or type(error).__name__}") from error
+        inner = getattr(error, "exc", None) or error  # xacro repeats what it wraps
+        raise ModelError(f"{source}: xacro: {clean(str(inner)) or type(inner).__name__}") from error
 
 
 @contextlib.contextmanager
