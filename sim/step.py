@@ -45,6 +45,7 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     f.counters[5] = 1 if _is_free(m, i) else 0
     if f.counters[0] == 0:
         f.energy[0] = _energy(m, s, w)
+        _note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
     for _ in range(b.plan[0]):
         _choose_controls(i, f)
         if i.integrator[0] == RK4:
