@@ -87,14 +87,14 @@ def simulate(
     model: str | Path | Articulation,
     *,
     controls: Callable[[Plan], ControlRows] = constant_controls,
-    controller: Callable[[float, Array, Array], Array] | None = None,
+    function: Callable[[float, Array, Array], Array] | None = None,
     block_rows: int | None = None,
     check: bool = True,
     **config: Any,
 ) -> Run:
-    """Run a model from its file or text to the end; `config` are fields of RunConfig."""
+    """Run a model from its file or text to the end; `function` is a controller, `config` are fields of RunConfig."""
     plan = plan_run(load(model, config.get("base", "fixed")), RunConfig(**config))
-    simulation = Simulation(plan, controls(plan), controller, block_rows)
+    simulation = Simulation(plan, controls(plan), function, block_rows)
     parts = [{name: values.copy() for name, values in block.rows.items()} for block in simulation.blocks()]
     if check:
         simulation.check()
@@ -334,6 +334,7 @@ class Truth:
     def wrenches(self, q: Array, v: Array, a: Array) -> dict[str, Array]:
         """By joint: force and torque that the child receives, at the child frame's origin, world axes."""
         self.inverse_dynamics(q, v, a)
+        pin.forwardKinematics(self.model, self.data, self.convert(q, v)[0])
         found = {}
         for i, _, _ in self.joints:
             turn = self.data.oMi[i].rotation
