@@ -379,9 +379,10 @@ SHAPE_NAMES = tuple(f"<{name}>" for name in SHAPES if ":" not in name)
 def quaternion_from_z(normal: tuple[float, ...]) -> tuple[float, float, float, float]:
     """The shortest rotation (w, x, y, z) that turns the z axis to a unit vector."""
     x, y, z = normal
-    if z < -1.0 + 1e-12:
+    across = x * x + y * y
+    if z < 0 and across == 0:
         return (0.0, 1.0, 0.0, 0.0)
-    w = 1.0 + z
+    w = 1.0 + z if z >= 0 else across / (1.0 - z)  # the same without cancellation near -z
     norm = math.hypot(w, x, y)
     return (w / norm, -y / norm, x / norm, 0.0)
 
