@@ -53,13 +53,15 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
         else:
             _euler(m, s, w, i, r, f)
         if not _finite(m, f) or f.counters[2] != 0:
-            return
-        if f.counters[0] % b.plan[1] == 0:
+            break
+        recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
+        if recorded:
             record(m, s, w, i, r, f, b)
         if i.integrator[0] == RK4:
             _finish_rk4(m, s, w, i, r, f)
             if f.counters[2] != 0:
-                return
+                f.counters[1] -= recorded  # a step that was not taken has no row
+                break
         else:
             _finish_euler(m, s, w, i, f)
         f.counters[0] += 1
@@ -117,14 +119,14 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         if not _broken(m, s, i, r, f):
             _collect_forces(m, s, w, i, r, f)
             return
+        if _refused(i, r, f):
+            return
     _bare_system(m, s.qpos, s.qvel, w, i, f)
     for _ in range(_ROUNDS):
         _solve_with_rows(m, s, w, i, r, f)
         if not _broken(m, s, i, r, f):
             break
-        if i.solver[0] == DIRECT:
-            f.counters[2] = INEQUALITY
-            f.counters[3] = _first_marked(r)
+        if _refused(i, r, f):
             return
     _collect_forces(m, s, w, i, r, f)
 
@@ -253,11 +255,17 @@ def _release_drives(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
 
 
 @njit
-def _first_marked(r: Any) -> Any:
-    for k in range(r.implicit.shape[0]):
-        if r.row_of_position[k] != 0 or r.row_of_velocity[k] != 0 or not r.implicit[k]:
-            return k
-    return 0
+def _refused(i: Any, r: Any, f: Any) -> bool:
+    """True when the rows marked are not for this solver; reason and first dof are then in f.counters."""
+    if i.solver[0] != DIRECT:
+        return False
+    f.counters[2] = INEQUALITY
+    f.counters[3] = 0
+    for k in range(f.velocity.shape[0] - 1, -1, -1):
+        released = f.stiffness[k] + f.damping[k] > 0.0 and r.implicit[k] == 0
+        if r.row_of_position[k] != 0 or r.row_of_velocity[k] != 0 or released:
+            f.counters[3] = k
+    return True
 
 
 @njit
