@@ -244,7 +244,10 @@ def sincos(x: Any) -> Any:
     Both widths use it, so that they agree, and no C library is called whose results differ between machines.
     """
     n = floor(x * 0.6366197723675814 + 0.5)
-    r = ((x - n * 1.5707963267341256) - n * 6.077100506303966e-11) - n * 2.0222662487959506e-21
+    far = x - n * 1.5707963267341256  # exact, as is the next product
+    near = far - n * 6.077100506303966e-11
+    lost = (far - near) - n * 6.077100506303966e-11  # in the rounding of `near`: without it 2.4 ulp
+    r = near + (lost - n * 2.0222662487959506e-21)
     z = r * r
     s = ((z * 1.58969099521155010221e-10 - 2.50507602534068634195e-08) * z + 2.75573137070700676789e-06) * z
     s = r + r * z * (
