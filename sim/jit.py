@@ -19,7 +19,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -149,21 +149,28 @@ def _host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def _digest(symbol: object, needed: object, host: Sequence[object], code: bytes) -> str:
+    """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere."""
+    return sha256(json.dumps([symbol, needed, *host]).encode() + code).hexdigest()
+
+
 def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
     """Symbol, external names and machine code of a kept object; None when it is missing, damaged or for another CPU."""
     try:
         about = json.loads(path.with_suffix(".json").read_text())
         code = path.with_suffix(".o").read_bytes()
-        if sha256(code).hexdigest() != about["sha256"] or [*_host()] != [about["cpu"], about["features"]]:
+        symbol, needed, host = about["symbol"], about["needed"], (about["cpu"], about["features"])
+        if host != _host() or _digest(symbol, needed, host, code) != about["sha256"]:
             return None
-        return str(about["symbol"]), [str(name) for name in about["needed"]], code
+        return symbol, needed, code
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
     cpu, features = _host()
-    about = {"symbol": symbol, "needed": needed, "sha256": sha256(code).hexdigest(), "cpu": cpu, "features": features}
+    digest = _digest(symbol, needed, (cpu, features), code)
+    about = {"symbol": symbol, "needed": needed, "sha256": digest, "cpu": cpu, "features": features}
     try:
         for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
             part = path.with_suffix(f"{suffix}.{os.getpid()}")
