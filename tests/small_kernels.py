@@ -1,0 +1,33 @@
+"""Kernels that compile in a second, and two that must not compile (test_jit.py; entries in small_entries.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.jit import njit
+from artsim.sim.lanes import sincos
+
+
+@njit
+def sines(t: Any) -> None:
+    """Sine and cosine of every angle, times a constant."""
+    for i in range(t.angle.shape[0]):
+        s, c = sincos(t.angle[i])
+        t.sine[i] = s * t.factor[0]
+        t.cosine[i] = c * t.factor[0]
+
+
+@njit
+def allocates(t: Any) -> None:
+    """Makes an array: without numba's runtime there is nothing to make it with."""
+    scratch = np.zeros(3)
+    scratch[0] = t.factor[0]
+    t.plain[0] = scratch[0]
+
+
+@njit
+def writes_constant(t: Any) -> None:
+    """Writes what the record says is constant."""
+    t.factor[0] = 2.0

@@ -1,0 +1,332 @@
+"""Compiled entries: what is kept is run only when it is whole and for this machine; what must not compile does not."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artsim.loaders.load import load_articulation
+from artsim.sim import jit
+from artsim.sim.batch import COMPUTE
+from artsim.sim.jit import bind, disabled
+from artsim.sim.records import WIDTH
+from artsim.sim.robot import QUANTITIES, Robot
+from tests.small_entries import entry, make_table
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+TESTS = Path(__file__).resolve().parent
+GRIPPER = TESTS.parent / "robots" / "two_finger_gripper.urdf"
+PLAIN = not disabled() and os.environ.get("NUMBA_BOUNDSCHECK", "0") in ("", "0")
+keeps_objects = pytest.mark.skipif(not PLAIN, reason="kept objects: neither NUMBA_DISABLE_JIT nor NUMBA_BOUNDSCHECK")
+COMPILING = "artsim: compiling kernel 'sines' (first use on this machine)\n"
+SINES = [math.sin(x) for x in (0.0, 0.5, 2.0)]
+
+
+def run(cache: Path, **environment: str) -> tuple[dict[str, Any], str]:
+    """What a fresh process that calls the entry `sines` saw, and its stderr."""
+    done = subprocess.run(
+        [sys.executable, str(TESTS / "small_entries.py")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"ARTSIM_CACHE_DIR": str(cache)} | environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder that holds the entry `sines`, compiled by a process of its own."""
+    cache = tmp_path_factory.mktemp("cache") / "artsim"
+    seen, messages = run(cache)
+    assert messages == COMPILING
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+    assert seen["numba"]
+    return cache
+
+
+@pytest.fixture
+def kept(pristine: Path, tmp_path: Path) -> Path:
+    """A copy of it to be damaged."""
+    return Path(shutil.copytree(pristine, tmp_path / "cache"))
+
+
+def the(cache: Path, suffix: str) -> Path:
+    (found,) = cache.glob(f"*/*{suffix}")
+    return found
+
+
+# ------------------------------------------------------------------ the cache of objects
+
+
+@keeps_objects
+def test_a_warm_process_neither_compiles_nor_imports_numba(pristine: Path) -> None:
+    seen, messages = run(pristine)
+    assert messages == ""
+    assert not seen["numba"]
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix", reason="posix permissions")
+def test_the_folder_is_the_users_alone(pristine: Path) -> None:
+    assert stat.S_IMODE(the(pristine, ".o").parent.stat().st_mode) == 0o700
+
+
+def _flip_a_byte(cache: Path) -> None:
+    code = bytearray(the(cache, ".o").read_bytes())
+    code[len(code) // 2] ^= 0xFF
+    the(cache, ".o").write_bytes(code)
+
+
+def _truncate(cache: Path) -> None:
+    code = the(cache, ".o").read_bytes()
+    the(cache, ".o").write_bytes(code[: len(code) // 2])
+
+
+def _empty(cache: Path) -> None:
+    the(cache, ".o").write_bytes(b"")
+
+
+def _lose(suffix: str) -> Callable[[Path], None]:
+    return lambda cache: the(cache, suffix).unlink()
+
+
+def _say(**changes: Any) -> Callable[[Path], None]:
+    def change(cache: Path) -> None:
+        about = json.loads(the(cache, ".json").read_text())
+        assert set(changes) <= set(about)
+        the(cache, ".json").write_text(json.dumps(about | changes))
+
+    return change
+
+
+def _write(text: str) -> Callable[[Path], None]:
+    return lambda cache: the(cache, ".json").write_text(text) and None
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "a byte of the object flipped": _flip_a_byte,
+    "the object cut short": _truncate,
+    "the object empty": _empty,
+    "the object missing": _lose(".o"),
+    "the description missing": _lose(".json"),
+    "the description cut short": _write('{"symbol": "cfu'),
+    "the description a list": _write("[1, 2]"),
+    "another CPU": _say(cpu="i486"),
+    "other CPU features": _say(features="+sse2"),
+    "another symbol": _say(symbol="main"),
+    "no external names": _say(needed=[]),
+    "a number for external names": _say(needed=7),
+}
+
+
+@keeps_objects
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_noticed_and_mended(kept: Path, damage: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Compiled again, said on stderr, kept whole; the code that was damaged never runs."""
+    DAMAGES[damage](kept)
+    seen, messages = run(kept)
+    assert messages == COMPILING
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+    seen, messages = run(kept)
+    assert (messages, seen["numba"]) == ("", False)
+
+
+@keeps_objects
+def test_without_a_folder_to_write_it_works_and_says_so_once(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    seen, messages = run(blocked / "cache")
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+    warning, compiling = messages.splitlines(keepends=True)
+    assert warning.startswith(f"artsim: cannot keep compiled kernels in {blocked}")
+    assert compiling == COMPILING
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_read_only_folder_is_no_error(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o500)
+    seen, messages = run(folder)
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+    assert messages.count("cannot keep compiled kernels") == 1
+
+
+@keeps_objects
+def test_processes_may_compile_side_by_side(tmp_path: Path) -> None:
+    command = [sys.executable, str(TESTS / "small_entries.py")]
+    environment = os.environ | {"ARTSIM_CACHE_DIR": str(tmp_path)}
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) for _ in range(2)]
+    for process in started:
+        output, _ = process.communicate(timeout=120)
+        assert json.loads(output)["sine"] == pytest.approx(SINES, rel=1e-15)
+    assert run(tmp_path)[1] == ""
+
+
+def test_an_edit_to_any_kernel_source_changes_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = tmp_path / "sim" / "solvers" / "helper.py"
+    helper.parent.mkdir(parents=True)
+    helper.write_text("x = 1\n")
+    monkeypatch.setattr(jit, "__file__", str(tmp_path / "sim" / "jit.py"))
+    before = jit._stamp.__wrapped__()
+    assert jit._stamp.__wrapped__() == before
+    helper.write_text("x = 2\n")
+    assert jit._stamp.__wrapped__() != before
+
+
+# ------------------------------------------------------------------ numba stays out of the way
+
+
+def _python(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@keeps_objects
+def test_computing_with_warm_objects_imports_no_numba() -> None:
+    for width in (1, WIDTH):
+        jit.warm(COMPUTE, width)
+    code = """
+import sys
+import numpy as np
+from artsim.loaders.load import load_articulation
+from artsim.sim.robot import Robot
+robot = Robot.of(load_articulation(sys.argv[1]))
+robot.compute(robot.reference)
+robot.compute(np.tile(robot.reference, (8, 1)))
+print(sorted({"numba", "trimesh"} & set(sys.modules)))
+"""
+    done = _python(code, str(GRIPPER))
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@keeps_objects
+def test_kernels_as_plain_python_give_the_same_numbers(tmp_path: Path) -> None:
+    code = """
+import sys
+import numpy as np
+from artsim.loaders.load import load_articulation
+from artsim.sim.robot import QUANTITIES, Robot
+robot = Robot.of(load_articulation(sys.argv[1]))
+q = np.linspace(-0.3, 0.4, robot.nq)
+v, a, tau = q + 1, q * 3, q - 2
+full = robot.compute(q, v, a, tau, quantities=QUANTITIES)
+reduced = robot.compute(q, v, a, tau, quantities=QUANTITIES, reduced=True)
+np.savez(sys.argv[2], **full, **{name + "_reduced": values for name, values in reduced.items()})
+"""
+    for name, flag in (("python", "1"), ("compiled", "0")):
+        _python(code, str(GRIPPER), str(tmp_path / name), NUMBA_DISABLE_JIT=flag)
+    python, compiled = (np.load(tmp_path / f"{name}.npz") for name in ("python", "compiled"))
+    assert len(compiled.files) == 2 * len(QUANTITIES)
+    for name in compiled.files:
+        scale = max(1.0, float(np.abs(compiled[name]).max()))
+        assert np.abs(python[name] - compiled[name]).max() < 1e-12 * scale, name
+
+
+@pytest.mark.small
+@pytest.mark.skipif(not disabled(), reason="needs NUMBA_DISABLE_JIT")
+def test_plain_python_refuses_the_pack_width_and_computes_tables_row_by_row() -> None:
+    with pytest.raises(ValueError, match="scalar width only"):
+        bind(entry("sines", "tests.small_kernels"), WIDTH, make_table(3, WIDTH))
+    robot = Robot.of(load_articulation(GRIPPER))
+    table = robot.compute(np.tile(robot.reference, (WIDTH, 1)), quantities=["mass_matrix"])
+    assert np.array_equal(table["mass_matrix"][3], robot.compute(robot.reference)["mass_matrix"])
+
+
+# ------------------------------------------------------------------ what does not compile
+
+
+@keeps_objects
+@pytest.mark.parametrize("name", ["allocates", "writes_constant"])
+@pytest.mark.parametrize("width", [1, WIDTH])
+def test_a_kernel_that_breaks_the_rules_does_not_compile(
+    name: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numba.core.errors import NumbaError
+
+    _use_cache(tmp_path, monkeypatch)
+    with pytest.raises(NumbaError):
+        bind(entry(name, "tests.small_kernels"), width, make_table(3, width))
+    assert list(tmp_path.iterdir()) == []
+    bind(entry("sines", "tests.small_kernels"), width, make_table(3, width))()  # the compiler is none the worse for it
+
+
+def _use_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This process's objects come from `folder` for the length of a test."""
+    monkeypatch.setenv("ARTSIM_CACHE_DIR", str(folder))
+    monkeypatch.setattr(jit, "_loaded", {})
+    monkeypatch.setattr(jit, "cache_folder", lambda: folder)
+
+
+# ------------------------------------------------------------------ sincos
+
+
+def _sincos(angles: Array, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Array]:
+    if PLAIN:
+        _use_cache(tmp_path, monkeypatch)
+    table = make_table(len(angles) // width, width)
+    table.angle.reshape(-1)[:] = angles
+    bind(entry("sines", "tests.small_kernels"), width, table)()
+    return table.sine.reshape(-1), table.cosine.reshape(-1)
+
+
+@pytest.mark.small
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no longer float than double here")
+@pytest.mark.parametrize(
+    "width", [1, pytest.param(WIDTH, marks=pytest.mark.skipif(disabled(), reason="pack width: NUMBA_DISABLE_JIT"))]
+)
+def test_sincos_is_within_two_ulp(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over |x| < 1e5, and where it is hardest: beside the multiples of π/4, where a result is next to zero."""
+    rng = np.random.default_rng(0)
+    octants = np.arange(-127_000, 127_000, 11) * (np.pi / 4)
+    angles = np.concatenate(
+        [
+            rng.uniform(-1e5, 1e5, 20_000),
+            rng.uniform(-7, 7, 20_000),
+            *(np.nextafter(octants, octants + step) for step in (-1, 0, 1)),
+            10.0 ** rng.uniform(-300, 5, 1_000),
+            [0.0, -0.0, 5e-324, 99_999.999, -99_999.999],
+        ]
+    )
+    angles = angles[np.abs(angles) < 1e5]
+    angles = angles[: len(angles) // WIDTH * WIDTH]
+    sine, cosine = _sincos(angles, width, tmp_path, monkeypatch)
+    exact = angles.astype(np.longdouble)
+    for value, reference in ((sine, np.sin(exact)), (cosine, np.cos(exact))):
+        error = np.abs(value - reference) / np.spacing(np.abs(reference.astype(float)))
+        worst = int(np.argmax(error))
+        assert error[worst] < 2, (angles[worst], float(error[worst]))
+
+
+@pytest.mark.small
+@pytest.mark.skipif(disabled(), reason="pack width: NUMBA_DISABLE_JIT")
+def test_sincos_is_the_same_in_both_widths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    angles = np.random.default_rng(1).uniform(-100, 100, 8_000)
+    scalar = _sincos(angles, 1, tmp_path, monkeypatch)
+    pack = _sincos(angles, WIDTH, tmp_path, monkeypatch)
+    for one, eight in zip(scalar, pack, strict=True):
+        assert np.array_equal(one, eight)
