@@ -206,6 +206,6 @@ def read_quaternion(reading: Reading, element: Element) -> Quaternion:
         reading.refuse(element, f"{describe(element)} has both rpy and quat_xyzw")
     x, y, z, w = convert(reading, element, "quat_xyzw", element.get("quat_xyzw", ""), 4)
     norm = math.hypot(x, y, z, w)
-    if norm < 1e-9:
-        reading.refuse(element, f"{describe(element)}: quat_xyzw is zero")
+    if not 1e-9 < norm < 1e9:
+        reading.refuse(element, f"{describe(element)}: quat_xyzw has length {norm:g}")
     return (w / norm, x / norm, y / norm, z / norm)

@@ -194,6 +194,8 @@ def read_inertia(reading: Reading, element: Element) -> tuple[float, float, floa
     inertia = (xx, xy, xz, yy, yz, zz)
     moments = principal_moments(inertia)
     shown = ", ".join(f"{moment:.4g}" for moment in moments)
+    if not all(map(math.isfinite, moments)):
+        reading.refuse(element, f"{describe(element)} is too large")
     if is_negative(moments):
         reading.refuse(element, f"{describe(element)} has principal moments {shown}: none may be negative")
     if breaks_triangle(moments):
@@ -309,8 +311,8 @@ def read_plane(reading: Reading, element: Element, plain: Geom) -> Geom:
     """Bullet's <plane normal="x y z">, without end: sizes 0, its z axis turned to the normal."""
     normal = read_vector(reading, element, "normal", (0.0, 0.0, 1.0))
     length = math.hypot(*normal)
-    if length < 1e-9:
-        reading.refuse(element, f"{describe(element)}: normal is zero")
+    if not 1e-9 < length < 1e9:
+        reading.refuse(element, f"{describe(element)}: normal has length {length:g}")
     turn = quaternion_from_z(tuple(n / length for n in normal))
     pose = Pose(plain.pose.position, multiply(plain.pose.rotation, turn))
     return dataclasses.replace(plain, kind="plane", size=(0.0, 0.0), pose=pose)
@@ -475,6 +477,8 @@ def read_axis(reading: Reading, element: Element | None) -> Vector3:
     length = math.hypot(x, y, z)
     if length < 1e-12:
         reading.refuse(element, f"{describe(element)} is zero")
+    if not math.isfinite(length):
+        reading.refuse(element, f"{describe(element)} is too long")
     if abs(length - 1.0) > 1e-3:  # rounded digits are no news
         reading.note(element, f"{describe(element)} has length {length:.6g}: normalised")
     return (x / length, y / length, z / length)

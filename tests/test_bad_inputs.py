@@ -184,6 +184,12 @@ REJECT = [
         ("'j'", "effort -2"),
     ),
     Row("33_axis_zero", two_links('<axis xyz="0 0 0"/>' + LIMIT), 4, ("<axis> of joint 'j' is zero",)),
+    Row(
+        "33_axis_too_long",
+        two_links('<axis xyz="1e308 1e308 1e308"/>' + LIMIT),
+        4,
+        ("<axis> of joint 'j' is too long",),
+    ),
     Row("35_axis_nan", two_links('<axis xyz="0 nan 0"/>' + LIMIT), 4, ("joint 'j'", "not a finite number")),
     Row("36_axis_2num", two_links('<axis xyz="0 1"/>' + LIMIT), 4, ("joint 'j'", "holds 2 numbers, want 3")),
     Row("37_axis_text", two_links('<axis xyz="x y z"/>' + LIMIT), 4, ("joint 'j'", "'x' is not a number")),
