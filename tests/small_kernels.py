@@ -1,4 +1,4 @@
-"""Kernels that compile in a second, and two that must not compile (test_jit.py; entries in small_entries.py)."""
+"""Kernels that compile in a second, and some that break the rules (test_jit.py; entries in small_entries.py)."""
 
 from __future__ import annotations
 
@@ -31,3 +31,9 @@ def allocates(t: Any) -> None:
 def writes_constant(t: Any) -> None:
     """Writes what the record says is constant."""
     t.factor[0] = 2.0
+
+
+@njit
+def reads_beyond(t: Any) -> None:
+    """Reads the element after the last."""
+    t.plain[0] = t.factor[t.factor.shape[0]]

@@ -282,6 +282,13 @@ def _use_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "cache_folder", lambda: folder)
 
 
+@pytest.mark.small
+@pytest.mark.skipif(PLAIN, reason="out-of-range reads are silent without NUMBA_BOUNDSCHECK")
+def test_reading_beyond_an_array_is_seen() -> None:
+    with pytest.raises(IndexError):
+        bind(entry("reads_beyond", "tests.small_kernels"), 1, make_table(3, 1))()
+
+
 # ------------------------------------------------------------------ sincos
 
 
