@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from artsim.io import schema, superblock
 from artsim.io.controls import Controls, controls_from_file
+from artsim.io.rows import Rows
 from artsim.io.schema import Labels
 from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
     import h5py
-    import xarray
 
 Array = npt.NDArray[Any]
 
@@ -278,7 +278,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         raise
 
 
-class Recording:
+class Recording(Rows):
     """A run, addressed by name: `recording["qpos"]` is (n_valid, nq). Close it, or use it as a context manager.
 
     Only the `n_valid` rows that were written in full are ever given out.
@@ -330,13 +330,6 @@ class Recording:
         with reading(self.path):
             values: Array = self._file["trajectory"][name][start : max(start, stop)]
         return values
-
-    def names_of(self, dim: str) -> tuple[str, ...]:
-        """The labels of a dimension of /trajectory."""
-        if dim in schema.FIXED_LABELS:
-            return schema.FIXED_LABELS[dim]
-        labels: tuple[str, ...] = getattr(self.labels, "dof" if dim == "dof2" else dim)
-        return labels
 
     # the rest of the file
 
@@ -391,7 +384,7 @@ class Recording:
             name: {
                 "dims": list(schema.TABLE[f"trajectory/{name}"].dims),
                 "shape": [self.n_valid, *group[name].shape[1:]],
-                **self._meaning(name),
+                **self.meaning(name),
             }
             for name in self.variables
         }
@@ -414,27 +407,7 @@ class Recording:
             "provenance": self.provenance,
         }
 
-    def to_xarray(self, variables: tuple[str, ...] | None = None) -> xarray.Dataset:
-        """The valid rows as a labelled dataset in memory; needs the package xarray."""
-        import xarray
-
-        names = self.variables if variables is None else variables
-        data = {}
-        for name in names:
-            data[name] = (schema.TABLE[f"trajectory/{name}"].dims, self[name], self._meaning(name))
-        dims = dict.fromkeys(dim for entry in data.values() for dim in entry[0])
-        coords: dict[str, Any] = {dim: list(self.names_of(dim)) for dim in dims if dim != "time"}
-        coords["time"] = ("time", self["time"], {"units": "s"})
-        for name, values in schema.entry_units(self.labels).items():
-            if schema.LABELS_OF_ENTRIES[name][0] in dims:
-                coords[name] = (schema.LABELS_OF_ENTRIES[name], list(values))
-        return xarray.Dataset(data, coords, self.attrs)
-
     # inside
-
-    def _meaning(self, name: str) -> dict[str, str]:
-        variable = schema.TABLE[f"trajectory/{name}"]
-        return {"units": schema.unit_of(variable, schema.entry_units(self.labels)), "long_name": variable.meaning}
 
     def _check_shapes(self) -> None:
         """Every known variable must have the type and shape the labels demand, and n_valid rows."""

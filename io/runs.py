@@ -1,25 +1,32 @@
-"""A run and its file: simulate a plan into a recorder, and simulate a file again to compare it."""
+"""A run and its file: simulate a plan into a recorder or into memory, and simulate a file again to compare it."""
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from artsim import __version__
 from artsim.io import schema
-from artsim.io.controls import Controls
+from artsim.io.controls import Controls, read_controls
 from artsim.io.reader import Difference, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
+from artsim.io.rows import Rows
 from artsim.sim.configuration import Plan, RunConfig, plan_run
 from artsim.sim.description import Articulation
-from artsim.sim.errors import ModelError, UsageError
+from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.model import Labels
 from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
+from artsim.sim.robot import Robot
 from artsim.sim.run import NON_FINITE
 from artsim.sim.simulate import Controller, ControlRows, Simulation
 
@@ -33,6 +40,7 @@ class Outcome:
 
     simulation: Simulation
     status: int  # schema.COMPLETE, NON_FINITE or INTERRUPTED
+    seconds: float  # simulating and writing; not loading, compiling or laying out the file
 
 
 def prepare(articulation: Articulation, config: RunConfig) -> Plan:
@@ -76,7 +84,9 @@ def run(
     controls = controls or held_controls(plan)
     simulation = Simulation(plan, _rows(controls), controller)
     if output is None:
-        return Outcome(simulation, _drive(simulation, None, progress, on_block))
+        began = time.perf_counter()
+        status = _drive(simulation, None, progress, on_block)
+        return Outcome(simulation, status, time.perf_counter() - began)
     recorder = Recorder(
         output,
         labels=file_labels(plan.robot.labels),
@@ -93,12 +103,13 @@ def run(
     with recorder:
         simulation.block_rows = recorder.block_rows
         simulation.reblock()
+        began = time.perf_counter()
         status = _drive(simulation, recorder, progress, on_block)
         recorder.close(
             status,
             {"qpos": simulation.qpos, "qvel": simulation.qvel, "step": simulation.step, "time": simulation.time},
         )
-    return Outcome(simulation, status)
+    return Outcome(simulation, status, time.perf_counter() - began)
 
 
 def _drive(
@@ -108,7 +119,8 @@ def _drive(
     on_block: Callable[[dict[str, Array]], None] | None,
 ) -> int:
     for block in simulation.blocks():
-        if recorder is not None:
+        empty = not len(next(iter(block.rows.values()), ())) and block.controls is None
+        if recorder is not None and not empty:
             recorder.write(block.rows, None if block.controls is None else _controls(block.controls))
         if on_block is not None:
             on_block(block.rows)
@@ -158,41 +170,198 @@ def file_labels(labels: Labels) -> schema.Labels:
     )
 
 
+def provenance(command: str) -> dict[str, str | int | float]:
+    """Where a run comes from: command, versions, processor."""
+    from importlib import metadata
+
+    import llvmlite.binding as llvm  # loaded already: it runs the kernels
+
+    versions = {name: metadata.version(name) for name in ("numpy", "numba", "llvmlite", "h5py")}
+    return {
+        "command": command,
+        "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
+        "threads": 1,
+        "cpu": llvm.get_host_cpu_name(),
+    }
+
+
+# ------------------------------------------------------------------ from Python
+
+
+class MemoryRecording(Rows):
+    """A run held in memory; addressed like a Recording: `["qpos"]`, `.labels`, `.time`, `.to_xarray()`."""
+
+    def __init__(self, plan: Plan, rows: dict[str, Array], outcome: Outcome) -> None:
+        self.robot = plan.robot
+        self.config = plan.config
+        self.status = outcome.status
+        self.labels = file_labels(plan.robot.labels)
+        self.variables = tuple(name for name in schema.RECORDED if name in rows)
+        self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
+        self.dt, self.every = plan.config.dt, plan.config.every
+        self._rows = rows
+        simulation = outcome.simulation
+        self.final = {
+            "qpos": simulation.qpos,
+            "qvel": simulation.qvel,
+            "step": np.asarray(simulation.step),
+            "time": np.asarray(simulation.time),
+        }
+
+    @property
+    def n_valid(self) -> int:
+        """Number of rows."""
+        return len(self._rows["time"])
+
+    @property
+    def state(self) -> str:
+        """complete, or stopped at a non-finite state or at an inequality the solver does not serve."""
+        return "complete" if self.status == schema.COMPLETE else "stopped"
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __getitem__(self, name: str) -> Array:
+        """Every row of a recorded variable, or `time` (n_valid,) [s]."""
+        if name not in self._rows:
+            raise UsageError(f"the run has no {name!r}{nearest(name, self.variables)}")
+        return self._rows[name]
+
+
+def simulate(
+    robot: Robot,
+    *,
+    controller: Controller | str = "none",
+    controls: Controls | str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    compress: str | None = None,
+    check: bool = True,
+    **settings: Any,
+) -> MemoryRecording | Recording:
+    """Simulate a robot from Python.
+
+    Args:
+        robot: how it was loaded (base, couplings, gravity) holds for the run too, unless `settings` say otherwise.
+        controller: a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,).
+        controls: targets and torques over time: a file as `artsim run --control` takes, or Controls.
+        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress="gzip"` packs.
+        check: raise StoppedError when the run stops early; False returns what was recorded until then.
+        settings: RunConfig's fields: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, … Values by
+            name may also be a sequence in the model's order, gains one number for all.
+
+    Returns:
+        The run in memory, or the output file, opened.
+
+    Raises:
+        UsageError, ModelError, StoppedError; with an output also what Recorder raises.
+    """
+    function = None if isinstance(controller, str) else controller
+    name = controller if function is None else _python_name(function)
+    values = {**robot.loaded_with, **{key: _plain(key, value, robot.labels) for key, value in settings.items()}}
+    plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
+    if controls is not None and not isinstance(controls, Controls):
+        controls = plan_controls(plan, controls)
+    rows: list[dict[str, Array]] = []
+    outcome = run(
+        plan,
+        controls=controls,
+        controller=function,
+        output=output,
+        provenance=provenance("artsim.simulate"),
+        compress=compress,
+        force=force,
+        on_block=None if output is not None else lambda block: rows.append({k: v.copy() for k, v in block.items()}),
+    )
+    if check:
+        outcome.simulation.check()
+    if output is not None:
+        return open_recording(output)
+    joined = {name: np.concatenate([block[name] for block in rows]) for name in plan.config.record}
+    count = len(next(iter(joined.values()), ()))
+    joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.config.dt
+    return MemoryRecording(plan, joined, outcome)
+
+
+def plan_controls(plan: Plan, path: str | os.PathLike[str]) -> Controls:
+    """A control file's inputs for this run."""
+    return read_controls(
+        path,
+        plan.robot.dofs,
+        plan.config.dt,
+        torque=plan.torque,
+        target=plan.target,
+        target_velocity=plan.target_velocity,
+    )
+
+
+def _python_name(function: Controller) -> str:
+    """What the file calls a Python controller. Its outputs are stored, so it is never looked up."""
+    module = str(getattr(function, "__module__", None) or "python")
+    return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"
+
+
+_GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
+_BY_NAME = {"q0": "coords", **dict.fromkeys(("v0", "target", "target_velocity", "torque", *_GAINS), "dofs")}
+
+
+def _plain(name: str, value: Any, labels: Labels) -> Any:
+    """A setting as RunConfig stores it: Python numbers, values by name."""
+    if name not in _BY_NAME:
+        if name in ("gravity", "record") and value is not None and not isinstance(value, str):
+            return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Mapping):
+        return {key: float(number) for key, number in value.items()}
+    numbers = np.asarray(value, float)
+    if numbers.ndim == 0 and name in _GAINS:
+        return {"*": float(numbers)}
+    names = getattr(labels, _BY_NAME[name])
+    if numbers.shape != (len(names),):
+        raise UsageError(f"{name} has shape {numbers.shape}, want ({len(names)},): {', '.join(names[:8])}")
+    return dict(zip(names, numbers.tolist(), strict=True))
+
+
 # ------------------------------------------------------------------ replay
 
 
 def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], Articulation]) -> Difference | None:
     """Simulate again what the file holds (model text, configuration, inputs) and compare byte for byte.
 
-    `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none.
-    Raises as the gate and the run do; UsageError for a file that is no run.
+    `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none. Of a run
+    whose writer was killed the rows are compared, not the final state, which it did not write.
+    Raises as the gate and the run do; UsageError for a file that holds no row.
     """
     with open_recording(path) as recording:
-        config = RunConfig.from_mapping(recording.config)
-        if "qpos" not in recording:
+        if not recording.variables or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
-        plan = plan_run(load(recording.model_text, str(recording.model.get("name", "model")), config), config)
-        folder = Path(tempfile.mkdtemp(prefix="artsim-verify-"))
-        again = folder / "again.h5"
-        try:
+        config = RunConfig.from_mapping(recording.config)
+        plan = prepare(load(recording.model_text, str(recording.model.get("name", "model")), config), config)
+        with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
+            again = Path(folder) / "again.h5"
             _again(plan, recording, again)
             with open_recording(again) as other:
-                return first_difference(recording, other)
-        finally:
-            again.unlink(missing_ok=True)
-            for left in folder.iterdir():
-                left.unlink()
-            folder.rmdir()
+                difference = first_difference(recording, other)
+    if difference and difference.dataset.startswith("final/") and recording.status == schema.RUNNING:
+        return None
+    return difference
 
 
 def _again(plan: Plan, recording: Recording, path: Path) -> None:
-    from dataclasses import replace
-
-    steps = int(recording.final["step"]) if recording.status != schema.RUNNING else plan.config.steps
-    config = replace(plan.config, steps=max(steps, 1), controller=_without_python(plan.config))
+    config = replace(
+        plan.config,
+        steps=_steps_taken(plan.config, recording),
+        record=recording.variables,
+        controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
+    )
     run(replace(plan, config=config), controls=recording.controls, output=path)
 
 
-def _without_python(config: RunConfig) -> str:
-    """A Python controller is never run again: its outputs are in the file."""
-    return "none" if config.is_python else config.controller
+def _steps_taken(config: RunConfig, recording: Recording) -> int:
+    """How far to simulate; never much further than the file's rows reach, whatever its configuration says."""
+    rows = recording.n_valid
+    if recording.status == schema.INTERRUPTED and int(recording.final["step"]) > 0:
+        return min(int(recording.final["step"]), rows * recording.every)
+    if recording.status in (schema.RUNNING, schema.INTERRUPTED):
+        return (rows - 1) * recording.every + 1
+    return min(config.steps, (rows + 1) * recording.every)

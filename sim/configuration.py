@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,7 @@ DEFAULT_RECORD = (
     "link_quaternion",
     "incoming_wrench",
 )
+MAX_STEPS = 2**53  # beyond it step numbers are no float64
 HOLD_FREQUENCY = 20.0  # [rad/s] of the critically damped acceleration drives that `hold` uses without gains
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
@@ -92,12 +93,19 @@ class RunConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        positive = {"steps": self.steps, "every": self.every, "iterations": self.iterations}
-        for name, value in positive.items():
-            if value < 1:
-                raise UsageError(f"{name} is {value}, want at least 1")
+        for f in fields(self):
+            _check_type(f.name, getattr(self, f.name), f.default)
+        for name in ("steps", "every", "iterations"):
+            if not 1 <= getattr(self, name) <= MAX_STEPS:
+                raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
         if not (math.isfinite(self.dt) and self.dt > 0):
             raise UsageError(f"dt is {self.dt}, want a positive time step in seconds")
+        if self.coupling_frequency is not None and not (
+            math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
+        ):
+            raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
+        if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
+            raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         choices = {
             "solver": SOLVERS,
             "integrator": INTEGRATORS,
@@ -154,6 +162,32 @@ class RunConfig:
             raise UsageError(f"configuration: {error}") from error
 
 
+def _check_type(name: str, value: object, default: object) -> None:
+    """Refuse a value of another type than the field's default (configurations come from files)."""
+    if name in ("gravity", "record"):
+        right = value is None or isinstance(value, tuple)
+        entry = str if name == "record" else (int, float)
+        want = "a list of names" if name == "record" else "three numbers"
+        right = right and all(isinstance(item, entry) for item in value or ())  # type: ignore[attr-defined]
+    elif default is MISSING:
+        want = "numbers by name"
+        right = isinstance(value, Mapping) and all(_is_number(number) for number in value.values())
+    elif isinstance(default, bool):
+        right, want = isinstance(value, bool), "true or false"
+    elif isinstance(default, int):
+        right, want = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+    elif isinstance(default, str):
+        right, want = isinstance(value, str), "a text"
+    else:
+        right, want = _is_number(value) or (default is None and value is None), "a number"
+    if not right:
+        raise UsageError(f"{name} is {value!r}, want {want}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A configuration resolved against a robot: all arrays a simulation starts from."""
@@ -177,7 +211,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             option that the integrator or solver cannot serve.
         ModelError: the model cannot be simulated.
     """
-    robot = _compiled(articulation, config)
+    robot = compiled_robot(articulation, config)
     labels, model = robot.labels, robot.model
     notes: list[str] = []
     qpos = initial_qpos(robot.compiled, config.q0, notes)
@@ -219,12 +253,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     )
 
 
-def _compiled(articulation: Articulation, config: RunConfig) -> Robot:
+def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
+    """The articulation with its arrays, couplings and gravity as configured; see compile_model."""
+    soft = articulation
     if config.coupling == "compliant":
-        soft = tuple(_softened(c, config) for c in articulation.couplings)
-        articulation = replace(articulation, couplings=soft)
+        soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
     coupling = "exact" if config.coupling == "exact" else "rows"
-    return Robot(articulation, compile_model(articulation, coupling=coupling, locks=True, gravity=config.gravity))
+    return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
@@ -412,7 +447,7 @@ def make_inputs(plan: Plan, start_step: Array, torque: Array, target: Array, tar
     return Inputs(
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
         start_step=np.ascontiguousarray(start_step, np.int64),
-        torque=np.ascontiguousarray(torque, float),
+        torque=np.array(torque, float, order="C"),  # a copy: a Python controller writes into it
         target=np.ascontiguousarray(target, float),
         target_velocity=np.ascontiguousarray(target_velocity, float),
     )

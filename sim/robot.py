@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ class Robot:
 
     articulation: Articulation
     compiled: Compiled
+    loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of it takes over
 
     @classmethod
     def of(

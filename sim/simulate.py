@@ -18,6 +18,7 @@ from artsim.sim.state import make_state, make_workspace
 
 Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
+_STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,7 @@ class Simulation:
         """Recorded rows until the run ends or stops; what stopped it is in `stop_reason`."""
         config = self.plan.config
         while self.step < config.steps and not self.stop_reason:
-            rows = self._advance() if self.controller is None else self._advance_with_controller()
-            if len(next(iter(rows.rows.values()), ())) or rows.controls is not None:
-                yield rows
+            yield self._advance() if self.controller is None else self._advance_with_controller()
 
     def check(self) -> None:
         """Raise StoppedError when the run stopped early, naming joint and time."""
@@ -143,7 +142,7 @@ class Simulation:
     def _advance(self) -> BlockOfRows:
         config = self.plan.config
         assert self.block_rows is not None
-        self._block.plan[0] = min(self.block_rows * config.every, config.steps - self.step)
+        self._block.plan[0] = min(self.block_rows * config.every, config.steps - self.step, _STEPS_PER_CALL)
         self._call()
         self.stop_reason = int(self._step.counters[2])
         return BlockOfRows(self._recorded(int(self._step.counters[1])))
@@ -159,19 +158,19 @@ class Simulation:
         steps: list[int] = []
         torques: list[Array] = []
         self._block.plan[0] = 1
-        end = min(self.step + self.block_rows * config.every, config.steps)
+        end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), config.steps)
         while self.step < end and not self.stop_reason:
             torque = self._ask()
             if not torques or not np.array_equal(torque, torques[-1]):
                 steps.append(self.step)
                 torques.append(torque)
             self._inputs.torque[int(self._step.counters[4])] = torque
-            before = self.step
             self._call()
             self.stop_reason = int(self._step.counters[2])
-            if self._step.counters[1] and self.step > before:
+            if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record} if parts else {}
+        parts = parts or [self._recorded(0)]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record}
         row = int(self._step.counters[4])
         count = len(steps)
         return BlockOfRows(

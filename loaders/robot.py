@@ -1,0 +1,71 @@
+"""A Robot from a file, for Python: read it, compile it, remember what a run of it takes over."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal
+
+from artsim.loaders.load import load_articulation
+from artsim.sim.configuration import RunConfig, compiled_robot
+from artsim.sim.robot import Robot
+
+
+def load_robot(
+    path: str | PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    packages: Mapping[str, str | PathLike[str]] | None = None,
+    coupling: Literal["exact", "rows", "compliant"] = "exact",
+    coupling_frequency: float | None = None,
+    coupling_damping: float = 1.0,
+    gravity: Sequence[float] | None = None,
+    meshes: bool = True,
+    mesh_root: str | PathLike[str] | None = None,
+    strict: bool = False,
+    balance_inertia: bool = False,
+    xacro: bool = False,
+    max_xml_mb: float = 64.0,
+) -> Robot:
+    """Load a robot file (URDF).
+
+    Args:
+        path: the file; "-" reads standard input.
+        base: whether the root link is fixed to the world or free.
+        packages: where package://NAME/ is, by name.
+        coupling: mimic joints eliminated exactly, hard constraint rows, or springs.
+        coupling_frequency: natural frequency of compliant couplings [Hz].
+        coupling_damping: their damping ratio.
+        gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
+        meshes: look for meshes; mesh_root is a further folder they may come from.
+        strict: refuse what would be a warning because artsim had to guess.
+        balance_inertia: replace inertias that no body can have by a ball's.
+        xacro: expand macros first; they can read files of this machine.
+        max_xml_mb: refuse larger files [MB].
+
+    Raises:
+        MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
+    """
+    settings = {
+        "base": base,
+        "balance_inertia": balance_inertia,
+        "coupling": coupling,
+        "coupling_frequency": coupling_frequency,
+        "coupling_damping": coupling_damping,
+        "gravity": None if gravity is None else tuple(float(x) for x in gravity),
+    }
+    config = RunConfig.from_mapping(settings)
+    articulation = load_articulation(
+        path if isinstance(path, str) else Path(path),
+        base=base,
+        packages={name: Path(folder) for name, folder in (packages or {}).items()},
+        mesh_root=None if mesh_root is None else fspath(mesh_root),
+        meshes=meshes,
+        max_xml_mb=max_xml_mb,
+        strict=strict,
+        balance_inertia=balance_inertia,
+        xacro=xacro,
+    )
+    return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)
