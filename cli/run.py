@@ -10,27 +10,42 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.run_options import run_config, run_options
 from artsim.cli.terminal import printable
-from artsim.io.controls import Controls, read_controls
+from artsim.io import schema
+from artsim.sim.controls import Controls
 from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, prepare
+from artsim.io.runs import Outcome, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
-from artsim.loaders.load import load_articulation
+from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import Plan, RunConfig
+from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
+from artsim.sim.jit import warm
 from artsim.sim.model import compile_model
+from artsim.sim.run import SIMULATE
 from artsim.sim.simulate import Controller, Simulation
 
 _BAR_AFTER = 0.5  # s: shorter runs show no progress
+_INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
-@click.command(short_help="Simulate a robot and write the result to an HDF5 file.")
+class Stored(NamedTuple):
+    """What --config holds: values, and the model's text when it is an output file."""
+
+    values: dict[str, Any]
+    text: str | None = None
+
+
+@click.command(
+    short_help="Simulate a robot and write the result to an HDF5 file.",
+    context_settings={"auto_envvar_prefix": "ARTSIM"},
+)
 @click.argument("model", required=False)
 @run_options
 @model_options
@@ -48,6 +63,7 @@ _BAR_AFTER = 0.5  # s: shorter runs show no progress
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     model: str | None,
     output: Path | None,
     force: bool,
@@ -61,86 +77,80 @@ def run(
 ) -> None:
     """Simulate MODEL (a URDF file, or - for standard input).
 
-    Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr.
+    Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every
+    option can also be set as ARTSIM_<NAME> in the environment.
     """
-    stored, text = _stored(config)
-    if model is None and text is None:
+    if _typed(ctx, "steps") and _typed(ctx, "duration"):
+        raise UsageError("give --steps or --duration, not both")
+    stored = _stored(config)
+    if model is None and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
         _refuse_own_input(output, model, config)
         check_output(output, force=force)
-    if model is not None:
-        if ctx.get_parameter_source("base") == click.core.ParameterSource.DEFAULT and "base" in stored:
-            load_options["base"] = stored["base"]
-        articulation = load_articulation(model, **load_options)
-    else:
-        assert text is not None
-        articulation = _load_stored(text, stored)
+    for name in ("base", "balance_inertia"):
+        if not _typed(ctx, name) and name in stored.values:
+            load_options[name] = stored.values[name]
+    articulation = _load(model, stored, load_options)
     labels = compile_model(articulation).labels
-    run_with = run_config(
-        ctx, options, stored, labels, base=articulation.base, balance_inertia=load_options["balance_inertia"]
-    )
-    plan = prepare(articulation, run_with)
+    of_model = {"base": articulation.base, "balance_inertia": load_options["balance_inertia"]}
+    plan = prepare(articulation, run_config(ctx, options, stored.values, labels, **of_model))
     if not quiet:
         for note in (*map(str, articulation.notes), *plan.notes):
             click.echo(f"warning: {printable(note)}", err=True)
-    controls = _controls(plan, options["control"])
-    controller = _python_controller(run_with)
-    began = time.perf_counter()
+    controls: Controls | None = None
+    controller: Controller | None = None
+    if options["control"] is not None:
+        controls = plan_controls(plan, options["control"])
+    if stored.text is not None and not any(_typed(ctx, name) for name in _INPUTS):
+        assert config is not None
+        controls = plan_controls(plan, config)  # as they acted; the Python code they came from is not run again
+    else:
+        controller = _python_controller(plan.config)
+    warm(SIMULATE, 1)  # Ctrl-C still ends the process here, before there is an output
     with _signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
-    _finish(outcome, time.perf_counter() - began, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
-def _stored(config: Path | None) -> tuple[dict[str, Any], str | None]:
-    """Configuration values of --config, and the model's text when it is an output file."""
+def _typed(ctx: click.Context, name: str) -> bool:
+    """Whether an option was given on the command line or in the environment."""
+    return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+
+
+def _stored(config: Path | None) -> Stored:
     if config is None:
-        return {}, None
+        return Stored({})
     if config.suffix in (".h5", ".hdf5"):
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
-            return dict(recording.config), recording.model_text
+            return Stored(recording.config, recording.model_text)
     import tomllib
 
     try:
-        return tomllib.loads(config.read_text(encoding="utf-8")), None
+        return Stored(tomllib.loads(config.read_text(encoding="utf-8")))
     except OSError as error:
         raise MissingInputError(f"{config}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
 
 
-def _load_stored(text: str, stored: Mapping[str, Any]) -> Any:
-    from artsim.loaders.load import load_text
-
-    return load_text(
-        text,
-        name="<stored model>",
-        base=stored.get("base", "fixed"),
-        balance_inertia=bool(stored.get("balance_inertia", False)),
-        meshes=False,
-    )
+def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Articulation:
+    if load_options["base"] not in ("fixed", "floating"):
+        raise UsageError(f"configuration: base is {load_options['base']!r}, want 'fixed' or 'floating'")
+    if model is not None:
+        return load_articulation(model, **load_options)
+    assert stored.text is not None
+    options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
+    return load_text(stored.text, name="<stored model>", **options)
 
 
 def _refuse_own_input(output: Path, model: str | None, config: Path | None) -> None:
     for name in (model, None if config is None else str(config)):
         with contextlib.suppress(OSError):
-            if name is not None and name != "-" and output.exists() and os.path.samefile(output, name):
+            if name is not None and name != "-" and output.exists() and output.samefile(name):
                 raise UsageError(f"--output {output} is the input itself")
-
-
-def _controls(plan: Plan, path: Path | None) -> Controls | None:
-    if path is None:
-        return None
-    return read_controls(
-        path,
-        plan.robot.dofs,
-        plan.config.dt,
-        torque=plan.torque,
-        target=plan.target,
-        target_velocity=plan.target_velocity,
-    )
 
 
 def _python_controller(config: RunConfig) -> Controller | None:
@@ -209,7 +219,7 @@ def _simulate(
                 output=output,
                 compress=compress,
                 force=force,
-                provenance=_provenance(),
+                provenance=provenance(" ".join(sys.argv[1:])),
                 progress=after_block,
             )
         except StorageError as error:
@@ -247,29 +257,8 @@ def _progress(config: RunConfig, *, show: bool) -> Iterator[Callable[[int], None
             bar.stop()
 
 
-def _provenance() -> dict[str, str | int | float]:
-    from importlib import metadata
-
-    from artsim import __version__
-
-    versions = {name: metadata.version(name) for name in ("numpy", "numba", "llvmlite", "h5py")}
-    return {
-        "command": " ".join(sys.argv[1:]),
-        "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
-        "threads": 1,
-        **_cpu(),
-    }
-
-
-def _cpu() -> dict[str, str]:
-    import llvmlite.binding as llvm
-
-    return {"cpu": llvm.get_host_cpu_name()}
-
-
 def _finish(
     outcome: Outcome,
-    seconds: float,
     output: Path | None,
     caught: list[int],
     *,
@@ -278,7 +267,7 @@ def _finish(
     verbose: bool,
 ) -> None:
     """Summary, then the exit code of what ended the run."""
-    summary = _summary(outcome, seconds, output)
+    summary = _summary(outcome, output)
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
@@ -289,17 +278,19 @@ def _finish(
     outcome.simulation.check()
 
 
-def _summary(outcome: Outcome, seconds: float, output: Path | None) -> dict[str, Any]:
-    simulation = outcome.simulation
+def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
+    simulation, seconds = outcome.simulation, outcome.seconds
     config = simulation.plan.config
-    start, end = simulation.energy
+    start, end = map(_number, simulation.energy)
+    if outcome.status == schema.NON_FINITE:
+        end = None
     return {
         "steps": simulation.step,
         "time": simulation.time,
         "seconds": seconds,
         "steps_per_second": simulation.step / seconds if seconds > 0 else 0.0,
         "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
-        "energy": [_number(start), _number(end)],
+        "energy": [start, end],
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
         "worst_coupling_error": simulation.coupling_error,

@@ -1,0 +1,135 @@
+"""`artsim info`: what a robot file or an output file holds, on one screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from artsim.cli.check import align, counts, describe_joint, describe_totals, joint_kinds, joint_object, total_mass
+from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.terminal import printable
+from artsim.loaders.load import load_articulation
+from artsim.sim.description import Articulation
+
+MAX_ROWS = 24  # lines of a table
+MAX_NAMES = 12  # names in a line
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+@click.command(short_help="Say what a robot file or an output file holds.")
+@click.argument("file", metavar="MODEL|FILE.h5")
+@model_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
+    """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of `artsim run`) holds."""
+    if is_recording(file):
+        from artsim.io.reader import open_recording
+
+        with open_recording(file) as recording:
+            summary = recording.summary()
+            content: dict[str, Any] = {"kind": "run", **summary, "config": recording.config}
+        lines = describe_run(content)
+    else:
+        articulation = load_articulation(file, **load_options)
+        content = model_object(articulation)
+        lines = describe_model(articulation)
+    if as_json:
+        click.echo(json.dumps(content, allow_nan=False))
+        return
+    for line in lines:
+        click.echo(printable(line))
+
+
+def is_recording(file: str) -> bool:
+    """Whether a name means an output file: by its first bytes, and by its suffix when these cannot be read."""
+    path = Path(file)
+    if file != "-" and path.suffix.lower() in (".h5", ".hdf5"):
+        return True
+    try:
+        if file == "-" or not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            return stream.read(len(_HDF5)) == _HDF5
+    except (OSError, ValueError):
+        return False  # reading the model says why
+
+
+# --- a model ---------------------------------------------------------------------------------------------------------
+
+
+def describe_model(articulation: Articulation) -> list[str]:
+    """Totals, then the moving joints with their limits."""
+    couplings = {coupling.follower: coupling for coupling in articulation.couplings}
+    moving = [joint for joint in articulation.joints if joint.kind != "fixed"]
+    rows = [("JOINT", "TYPE", "RANGE", "EFFORT", "VELOCITY")]
+    rows += [describe_joint(joint, couplings) for joint in moving[:MAX_ROWS]]
+    lines = [*describe_totals(articulation), *(["", *align([*rows])] if moving else [])]
+    if len(moving) > MAX_ROWS:
+        lines.append(f"… and {len(moving) - MAX_ROWS} more joints; `artsim check` prints the tree")
+    if articulation.notes:
+        lines += ["", f"{len(articulation.notes)} warnings; `artsim check` prints them"]
+    return lines
+
+
+def model_object(articulation: Articulation) -> dict[str, Any]:
+    """Everything for --json; rad, m, N m, N, kg."""
+    couplings = {coupling.follower: coupling for coupling in articulation.couplings}
+    return {
+        "kind": "model",
+        "file": articulation.path,
+        "name": articulation.name,
+        "format": articulation.format,
+        "base": articulation.base,
+        "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
+        "mass": total_mass(articulation),
+        "links": [link.name for link in articulation.links],
+        "joints": [joint_object(joint, couplings.get(joint.name)) for joint in articulation.joints],
+        "warnings": len(articulation.notes),
+    }
+
+
+# --- a run -----------------------------------------------------------------------------------------------------------
+
+
+def describe_run(run: Mapping[str, Any]) -> list[str]:
+    """State, length, configuration, robot, then a table of the variables."""
+    model, facts, config = run["model"], run["provenance"], run["config"]
+    total = "" if run["steps_total"] is None else f" of {run['steps_total']}"
+    every = "every step" if run["every"] == 1 else f"every {run['every']} steps"
+    lines = [
+        f"{run['file']}: run of {model.get('format', '')} robot {model.get('name', '')!r}, {run['state']} "
+        f"({run['bytes'] / 1e6:.3g} MB)",
+        f"{run['rows']} rows, {every}{total} of {run['dt']:g} s; {run['duration']:g} s recorded",
+        ", ".join(
+            f"{name} {config[name]}"
+            for name in ("integrator", "solver", "coupling", "controller", "base")
+            if name in config
+        ),
+        f"links ({len(run['links'])}): {some(run['links'])}",
+        f"dofs ({len(run['dofs'])}, {len(run['independent_dofs'])} independent): {some(run['dofs'])}",
+        f"created {run.get('created', 'at an unknown time')} by {versions(facts)}",
+        f"command: artsim {facts.get('command', '')}",
+        "",
+    ]
+    rows = [("VARIABLE", "SHAPE", "UNIT", "MEANING")]
+    for name, variable in run["variables"].items():
+        shape = ", ".join(f"{dim} {n}" for dim, n in zip(variable["dims"], variable["shape"], strict=True))
+        rows.append((name, shape, variable["units"], variable["long_name"]))
+    return [*lines, *align([*rows])]
+
+
+def some(names: list[str]) -> str:
+    """The first names."""
+    return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
+
+
+def versions(facts: Mapping[str, Any]) -> str:
+    """`artsim 0.1.0, numpy 2.4, …` as stored; whatever is stored there, since files come from anywhere."""
+    try:
+        return ", ".join(f"{name} {version}" for name, version in json.loads(facts["versions"]).items())
+    except (KeyError, ValueError, AttributeError, TypeError):
+        return "unknown versions"
