@@ -18,12 +18,12 @@ from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.run_options import run_config, run_options
 from artsim.cli.terminal import printable
 from artsim.io import schema
-from artsim.sim.controls import Controls
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import Plan, RunConfig
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
 from artsim.sim.jit import warm

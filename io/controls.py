@@ -1,8 +1,4 @@
-"""The inputs of a run over time: joint torques and drive targets, each row held until the next begins.
-
-They come from options, from a file (`read_controls`) or from a Python controller (`ControlLog`), act as one `Controls`,
-and are stored as they acted, so that a replay needs nothing else (`controls_from_file`).
-"""
+"""Control files: joint torques and drive targets over time, from .csv, .npz or .h5."""
 
 from __future__ import annotations
 
@@ -10,13 +6,13 @@ import io
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import MissingInputError, ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -29,94 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 MAX_FILE_BYTES = 1 << 30
-_VALUES = ("torque", "target", "target_velocity")
 _SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Controls:
-    """What acts on the robot from which step on; row k holds for steps start_step[k] ≤ step < start_step[k + 1].
-
-    `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or
-    m/s], each (rows, nv) float64. The arrays are made contiguous and read-only. Raises UsageError on wrong shapes.
-    """
-
-    start_step: IntArray
-    torque: FloatArray
-    target: FloatArray
-    target_velocity: FloatArray
-
-    def __post_init__(self) -> None:
-        start = _frozen(np.asarray(self.start_step, dtype=np.int64))
-        if start.ndim != 1 or np.any(np.diff(start) <= 0) or (start.size and start[0] < 0):
-            raise UsageError("controls: start_step must be a list of increasing step numbers from 0")
-        object.__setattr__(self, "start_step", start)
-        shape = np.shape(self.torque)
-        for name in _VALUES:
-            values = _frozen(np.asarray(getattr(self, name), dtype=np.float64))
-            if values.ndim != 2 or values.shape != (start.size, *shape[1:]):
-                raise UsageError(f"controls: {name} has shape {values.shape}, want ({start.size}, nv) as torque has")
-            object.__setattr__(self, name, values)
-
-    @classmethod
-    def held(cls, *, torque: FloatArray, target: FloatArray, target_velocity: FloatArray) -> Controls:
-        """One row, (nv,) each, for the whole run."""
-        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None])
-
-    @property
-    def nv(self) -> int:
-        return int(self.torque.shape[1])
-
-    @property
-    def rows(self) -> int:
-        return int(self.start_step.size)
-
-    def row_at(self, step: int) -> int:
-        """The row that acts on `step`; -1 before the first."""
-        return int(np.searchsorted(self.start_step, step, side="right")) - 1
-
-
-def _frozen(values: Array) -> Array:
-    copy = np.array(values, order="C")
-    copy.setflags(write=False)
-    return copy
-
-
-class ControlLog:
-    """Collects what a Python controller returns, step by step, for `Recorder.write(block, controls=log.take())`.
-
-    A step whose inputs are bit for bit those of the step before adds no row. The rows do not outlive `take`.
-    """
-
-    def __init__(self, nv: int) -> None:
-        self._nv = nv
-        self._steps: list[int] = []
-        self._rows: list[FloatArray] = []  # (3, nv): torque, target, target_velocity
-        self._last = b""
-
-    def append(self, step: int, torque: FloatArray, target: FloatArray, target_velocity: FloatArray) -> None:
-        """The inputs (nv,) each that act from `step` on; steps increase."""
-        row = np.array((torque, target, target_velocity), dtype=np.float64).reshape(3, self._nv)
-        content = row.tobytes()
-        if content != self._last:
-            self._steps.append(step)
-            self._rows.append(row)
-            self._last = content
-
-    def take(self) -> Controls:
-        """The rows since the last call."""
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 3, self._nv)
-        controls = Controls(np.array(self._steps, np.int64), rows[:, 0], rows[:, 1], rows[:, 2])
-        self._steps, self._rows = [], []
-        return controls
-
-
-def controls_from_file(file: h5py.File) -> Controls:
-    """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate (reader.py)."""
-    group = file["controls"]
-    rows = int(group["n_valid"][()])
-    values = {name: group[name][:rows] for name in ("start_step", *_VALUES)}
-    return Controls(**values)
 
 
 # ---- control files
@@ -151,7 +60,7 @@ def read_controls(
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
     _check_readable(where)
-    return _controls(where, reader(where, names), len(names), dt, dict(zip(_VALUES, held, strict=True)))
+    return _controls(where, reader(where, names), len(names), dt, dict(zip(VALUES, held, strict=True)))
 
 
 class _Table(NamedTuple):
@@ -359,7 +268,7 @@ def _run_inputs(path: Path, names: tuple[str, ...]) -> _Table:
         inputs = recording.controls
         time = inputs.start_step.astype(np.float64) * recording.dt
         every_dof = list(range(len(names)))
-        return _Table(time, {name: (every_dof, getattr(inputs, name)) for name in _VALUES})
+        return _Table(time, {name: (every_dof, getattr(inputs, name)) for name in VALUES})
 
 
 def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: tuple[str, ...]) -> _Table:

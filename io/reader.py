@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema, superblock
-from artsim.io.controls import Controls, controls_from_file
 from artsim.io.rows import Rows
 from artsim.io.schema import Labels
+from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -484,6 +484,14 @@ def _locked(path: Path) -> bool:
 
 
 # ---- comparing two runs
+
+
+def controls_from_file(file: h5py.File) -> Controls:
+    """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate."""
+    group = file["controls"]
+    rows = int(group["n_valid"][()])
+    values = {name: group[name][:rows] for name in ("start_step", *VALUES)}
+    return Controls(**values)
 
 
 def first_difference(a: Recording, b: Recording) -> Difference | None:

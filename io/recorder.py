@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema
-from artsim.io.controls import Controls
 from artsim.io.schema import Labels, Variable
+from artsim.sim.controls import Controls
 from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
 
 if TYPE_CHECKING:

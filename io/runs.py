@@ -16,11 +16,12 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.controls import Controls, read_controls
+from artsim.io.controls import read_controls
 from artsim.io.reader import Difference, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.rows import Rows
 from artsim.sim.configuration import Plan, RunConfig, plan_run
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.model import Labels
@@ -28,7 +29,7 @@ from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
 from artsim.sim.run import NON_FINITE
-from artsim.sim.simulate import Controller, ControlRows, Simulation
+from artsim.sim.simulate import Controller, Simulation
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -82,7 +83,7 @@ def run(
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
     controls = controls or held_controls(plan)
-    simulation = Simulation(plan, _rows(controls), controller)
+    simulation = Simulation(plan, controls, controller)
     if output is None:
         began = time.perf_counter()
         status = _drive(simulation, None, progress, on_block)
@@ -121,7 +122,7 @@ def _drive(
     for block in simulation.blocks():
         empty = not len(next(iter(block.rows.values()), ())) and block.controls is None
         if recorder is not None and not empty:
-            recorder.write(block.rows, None if block.controls is None else _controls(block.controls))
+            recorder.write(block.rows, block.controls)
         if on_block is not None:
             on_block(block.rows)
         if progress is not None and progress(simulation) and simulation.step < simulation.plan.config.steps:
@@ -129,14 +130,6 @@ def _drive(
     if simulation.stop_reason:
         return schema.NON_FINITE if simulation.stop_reason == NON_FINITE else schema.INTERRUPTED
     return schema.COMPLETE
-
-
-def _rows(controls: Controls) -> ControlRows:
-    return ControlRows(controls.start_step, controls.torque, controls.target, controls.target_velocity)
-
-
-def _controls(rows: ControlRows) -> Controls:
-    return Controls(rows.start_step, rows.torque, rows.target, rows.target_velocity)
 
 
 def _none(nv: int) -> Controls:

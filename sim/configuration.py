@@ -448,6 +448,6 @@ def make_inputs(plan: Plan, start_step: Array, torque: Array, target: Array, tar
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
         start_step=np.ascontiguousarray(start_step, np.int64),
         torque=np.array(torque, float, order="C"),  # a copy: a Python controller writes into it
-        target=np.ascontiguousarray(target, float),
-        target_velocity=np.ascontiguousarray(target_velocity, float),
+        target=np.array(target, float),
+        target_velocity=np.array(target_velocity, float),
     )

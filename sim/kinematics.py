@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import real, sincos
+from artsim.sim.lanes import real
 from artsim.sim.model import FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.sincos import sincos
 
 
 @inlined

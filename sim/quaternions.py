@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from artsim.sim.jit import inlined
-from artsim.sim.lanes import sincos
+from artsim.sim.sincos import sincos
 
 
 @inlined

@@ -140,7 +140,7 @@ class Robot:
         self, given: Mapping[str, Array | None], quantities: Sequence[str], reduced: bool, at: str
     ) -> tuple[Callable[[], None], dict[str, Array]]:
         """The bound call, and where its results will be."""
-        single = np.ndim(given["qpos"]) == 1
+        single = np.ndim(given["qpos"]) == 1  # type: ignore[arg-type]  # qpos is never left out
         inputs = self._inputs(given)
         for name in quantities:
             if name not in QUANTITIES:

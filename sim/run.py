@@ -89,6 +89,7 @@ class Step(NamedTuple):
     counters: Ints1  # (6,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
+    worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
     load: Reals1  # (nv,) force and torque through each dof's joint, last step, for the load-dependent friction
     applied: Reals1  # (nv,) [N m or N]
@@ -175,7 +176,14 @@ def make_step(model: Model) -> Step:
     """The scratch of a step."""
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
-    shapes |= {"counters": (6,), "coupling_error": (1,), "energy": (2,), "free": (nu,), "next": (nu,)}
+    shapes |= {
+        "counters": (6,),
+        "coupling_error": (1,),
+        "energy": (2,),
+        "worst_residual": (1,),
+        "free": (nu,),
+        "next": (nu,),
+    }
     shapes |= {"start_qpos": (nq,), "stage_qpos": (nq,), "link_force": (nl, 3), "link_torque": (nl, 3)}
     shapes |= {"columns": (6, nv), "effective_coupling": (len(model.row_follower),)}
     step: Step = allocate(Step, shapes)
@@ -196,6 +204,7 @@ def block_shapes(model: Model) -> dict[str, tuple[int, ...]]:
         "com": (3,),
         "momentum": (6,),
         "energy": (2,),
+        "worst_residual": (1,),
         "solver_iterations": (),
         "solver_residual": (),
     }

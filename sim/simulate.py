@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.configuration import Plan, make_inputs
+from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.errors import StoppedError, UsageError
 from artsim.sim.jit import bind
 from artsim.sim.records import Array, allocate
@@ -22,21 +23,11 @@ _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
 @dataclass(frozen=True)
-class ControlRows:
-    """Inputs over time: row n acts from start_step[n] until the next one's."""
-
-    start_step: Array  # (rows,) int64
-    torque: Array  # (rows, nv) [N m or N]
-    target: Array  # (rows, nv) [rad or m]
-    target_velocity: Array  # (rows, nv)
-
-
-@dataclass(frozen=True)
 class BlockOfRows:
     """Recorded rows by name, and the inputs that began in them when a Python controller made these."""
 
     rows: dict[str, Array]
-    controls: ControlRows | None = None
+    controls: Controls | None = None
 
 
 @dataclass
@@ -48,7 +39,7 @@ class Simulation:
     """
 
     plan: Plan
-    controls: ControlRows
+    controls: Controls
     controller: Controller | None = None
     block_rows: int | None = None
     stop_reason: int = field(default=0, init=False)
@@ -64,6 +55,7 @@ class Simulation:
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
+        self._log = ControlLog(self.plan.robot.nv)
         self.reblock()
 
     def reblock(self) -> None:
@@ -111,6 +103,11 @@ class Simulation:
         return float(self._step.coupling_error[0])
 
     @property
+    def worst_residual(self) -> float:
+        """Largest velocity that the constraint solver left unsolved in any step so far [rad/s or m/s]."""
+        return float(self._step.worst_residual[0])
+
+    @property
     def energy(self) -> tuple[float, float]:
         """Kinetic plus potential energy at the start and now [J]."""
         return float(self._step.energy[0]), float(self._step.energy[1])
@@ -155,33 +152,19 @@ class Simulation:
         config = self.plan.config
         assert self.controller is not None and self.block_rows is not None
         parts: list[dict[str, Array]] = []
-        steps: list[int] = []
-        torques: list[Array] = []
         self._block.plan[0] = 1
         end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), config.steps)
         while self.step < end and not self.stop_reason:
-            torque = self._ask()
-            if not torques or not np.array_equal(torque, torques[-1]):
-                steps.append(self.step)
-                torques.append(torque)
-            self._inputs.torque[int(self._step.counters[4])] = torque
+            row = int(self._step.counters[4])
+            self._inputs.torque[row] = self._ask()
+            self._log.append(self.step, *(getattr(self._inputs, name)[row] for name in VALUES))
             self._call()
             self.stop_reason = int(self._step.counters[2])
             if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
         parts = parts or [self._recorded(0)]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record}
-        row = int(self._step.counters[4])
-        count = len(steps)
-        return BlockOfRows(
-            rows,
-            ControlRows(
-                np.array(steps, np.int64),
-                np.array(torques).reshape(count, -1),
-                np.repeat(self._inputs.target[row : row + 1], count, axis=0),
-                np.repeat(self._inputs.target_velocity[row : row + 1], count, axis=0),
-            ),
-        )
+        return BlockOfRows(rows, self._log.take())
 
     def _ask(self) -> Array:
         assert self.controller is not None

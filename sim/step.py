@@ -33,7 +33,6 @@ from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS, RK
 from artsim.sim.solvers.direct import direct
 from artsim.sim.solvers.pgs import pgs
 
-_ROUNDS = 12  # of lazy rows; each adds at least one, two or three are the rule
 _TOLERANCE = 1e-13  # of `auto`'s sweeps [rad/s or m/s]
 
 
@@ -122,12 +121,13 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         if _refused(i, r, f):
             return
     _bare_system(m, s.qpos, s.qvel, w, i, f)
-    for _ in range(_ROUNDS):
+    for _ in range(3 * f.velocity.shape[0] + 1):  # every round adds a row; two or three rounds are the rule
         _solve_with_rows(m, s, w, i, r, f)
         if not _broken(m, s, i, r, f):
             break
         if _refused(i, r, f):
             return
+    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f)
 
 

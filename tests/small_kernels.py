@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.jit import njit
-from artsim.sim.lanes import sincos
+from artsim.sim.sincos import sincos
 
 
 @njit

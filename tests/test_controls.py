@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artsim.io.controls import ControlLog, Controls, read_controls
+from artsim.io.controls import read_controls
+from artsim.sim.controls import ControlLog, Controls
 from artsim.sim.errors import ArtsimError, MissingInputError, ModelError, UsageError
 
 DOFS = ("finger_1", "finger_2", "root.vx")

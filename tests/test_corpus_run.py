@@ -12,8 +12,9 @@ import pytest
 from artsim.io.runs import prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.configuration import RunConfig
+from artsim.sim.controls import Controls
 from artsim.sim.errors import ArtsimError, ModelError
-from artsim.sim.simulate import ControlRows, Simulation
+from artsim.sim.simulate import Simulation
 from tests.conftest import corpus
 
 STEPS = 100
@@ -41,7 +42,7 @@ def run_all(folder: Path) -> dict[str, list[tuple[str, str]]]:
 
 def simulate(plan: Any) -> str:
     """What went wrong in STEPS steps, '' for nothing."""
-    held = ControlRows(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
+    held = Controls(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
     simulation = Simulation(plan, held)
     try:
         rows = [block.rows for block in simulation.blocks()]

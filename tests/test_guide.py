@@ -15,11 +15,12 @@ import pytest
 
 from artsim.loaders.load import load_articulation
 from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Inertial, Joint, Link, Pose
 from artsim.sim.jit import disabled
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import QUANTITIES, Robot
-from artsim.sim.simulate import ControlRows, Simulation
+from artsim.sim.simulate import Simulation
 from tests.naive import Twin
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -70,7 +71,7 @@ def after_one_step(
     """Velocities after a step of 10 ms under constant joint forces."""
     config = RunConfig(steps=1, dt=0.01, q0=qpos, v0=qvel, torque=torque, gravity=DOWN, record=("qvel",))
     plan = plan_run(articulation, config)
-    rows = ControlRows(np.zeros(1, np.int64), *(x[None] for x in (plan.torque, plan.target, plan.target_velocity)))
+    rows = Controls(np.zeros(1, np.int64), *(x[None] for x in (plan.torque, plan.target, plan.target_velocity)))
     simulation = Simulation(plan, rows)
     for _ in simulation.blocks():
         pass

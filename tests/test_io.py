@@ -22,10 +22,10 @@ import pytest
 
 from artsim.io import recorder as recorder_module
 from artsim.io import schema, superblock
-from artsim.io.controls import ControlLog, Controls
 from artsim.io.reader import Recording, first_difference, open_checked, open_recording
 from artsim.io.recorder import MeshRecord, ModelRecord, Recorder, check_output, model_record
 from artsim.io.schema import Labels
+from artsim.sim.controls import ControlLog, Controls
 from artsim.sim.description import Articulation, Geom, Inertial, Joint, Link
 from artsim.sim.errors import BusyError, MissingInputError, ModelError, OutputError, StorageError, UsageError
 
@@ -272,7 +272,7 @@ def test_resident_memory_is_flat(tmp_path: Path) -> None:
         import resource, sys
         import numpy as np
         from artsim.io.recorder import *
-        from artsim.io.controls import Controls
+        from artsim.sim.controls import Controls
         n = 50
         names = tuple(f"j{i}" for i in range(n))
         labels = Labels(names, names, ("a",), names, ("rad",) * n, ("rad/s",) * n, ("N m",) * n)

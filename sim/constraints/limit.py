@@ -1,7 +1,7 @@
 """Joint position and velocity limits as rows that push one way.
 
-A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back by a
-fifth each step: all at once would be a kick.
+A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back at
+its distance over a tenth of a second: all at once would be a kick.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from artsim.sim.constraints.row import add_row
 from artsim.sim.jit import njit
 from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 
-_RECOVERY = 0.2
+_RECOVERY = 0.1  # s
 
 
 @njit
@@ -27,7 +27,7 @@ def position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
     n = add_row(m, w, r, POSITION_ROW, k, sign)
     gap = sign * (coordinate(m, s.qpos, k) - bound)
     h = i.time_step[0]
-    r.bias[n] = (gap if gap >= 0.0 else _RECOVERY * gap) / h + sign * h * w.drift[k]
+    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + sign * h * w.drift[k]
     r.lower[n] = 0.0
 
 
@@ -53,10 +53,10 @@ def mark_violations(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
         if r.row_of_position[k] == 0 and m.dof_coord[k] >= 0:
             q = coordinate(m, s.qpos, k)
             end = q + h * v
-            if end < m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k])) and v < 0.0:
+            if end < m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k])):
                 r.row_of_position[k] = -1
                 found = True
-            elif end > m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k])) and v > 0.0:
+            elif end > m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k])):
                 r.row_of_position[k] = 1
                 found = True
         if r.row_of_velocity[k] == 0 and abs(v) > m.velocity_limit[k] * (1.0 + 1e-13):

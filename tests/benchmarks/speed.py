@@ -19,9 +19,10 @@ import numpy as np
 
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.robot import Robot
-from artsim.sim.simulate import ControlRows, Simulation
+from artsim.sim.simulate import Simulation
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 ARM_TARGET = [0.3, 0.5, -0.2, -1.0, 0.4, 0.7, 0.1]
@@ -66,7 +67,7 @@ def unbounded(articulation: Articulation) -> Articulation:
 def our_steps(articulation: Articulation, steps: int, **config: Any) -> Callable[[], float]:
     """CPU seconds of `steps` steps, state only."""
     plan = plan_run(articulation, RunConfig(steps=steps, every=steps, record=("qpos",), **config))
-    held = ControlRows(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
+    held = Controls(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
 
     def run() -> float:
         simulation = Simulation(plan, held)
