@@ -421,17 +421,17 @@ def test_velocity_limits() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("pull", [0.0, -5.0, 5.0])
+@pytest.mark.parametrize("pull", [0.0, -5.0, 5.0, -500.0])
 def test_start_outside_is_brought_back_gently(pull: float) -> None:
     """A start beyond a limit is noted; the joint comes back at its distance over 0.1 s, whatever pulls it out."""
     run = simulate(slider(limit=(0.0, 1.0)), steps=30, dt=DT, q0={"x": -0.1}, gravity=(pull, 0.0, 0.0))
     assert run["qpos"].min() == -0.1
     assert np.all(run["tau_limit"] >= 0)
     held = -0.1 * (1 - DT / 0.1) ** np.arange(30)  # ẋ = -x / 0.1 s, step by step
-    if pull <= 0:
+    assert np.all(run["qpos"][:, 0] >= held - 1e-12)
+    assert run["qvel"][1, 0] == pytest.approx(1.0, rel=1e-12)
+    if pull == -500.0:  # pulls harder than it would coast
         assert run["qpos"][:, 0] == pytest.approx(held, abs=1e-12)
-    else:
-        assert np.all(run["qpos"][:, 0] >= held - 1e-12)
     assert "x starts at -0.1, outside its limits [0, 1]" in run.plan.notes[0]
 
 
