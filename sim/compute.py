@@ -16,7 +16,16 @@ from artsim.sim.dynamics import (
     solve,
 )
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, jacobian, kinematics, like, link_frame, world_inertia
+from artsim.sim.kinematics import (
+    cross,
+    jacobian,
+    kinematics,
+    like,
+    link_frame,
+    motion_columns,
+    origin_of,
+    world_inertia,
+)
 from artsim.sim.lanes import lane_count, lane_get, lane_of, lane_set
 from artsim.sim.quaternions import quaternion_of
 
@@ -71,11 +80,12 @@ def _poses(m: Any, w: Any, b: Any, first: Any) -> None:
     for link in range(m.link_body.shape[0]):
         i = m.link_body[link]
         R, r = link_frame(m, w, link)
-        for lane in range(lane_count(w.position)):
+        p = origin_of(m, w, i)
+        for lane in range(lane_count(w.arm)):
             row = first + lane
             if b.link_position.shape[0] > 0:
                 for k in range(3):
-                    b.link_position[row, link, k] = lane_of(w.position[i, k] + r[k], lane)
+                    b.link_position[row, link, k] = lane_of(p[k] + r[k], lane)
             if b.link_quaternion.shape[0] > 0:
                 rotation = (
                     lane_of(R[0], lane),
@@ -98,6 +108,7 @@ def _jacobians(m: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None
     if b.jacobian.shape[0] == 0:
         return
     J = x.columns
+    motion_columns(m, w)
     zero = like(0.0, w)
     for link in range(m.link_body.shape[0]):
         i = m.link_body[link]
@@ -139,8 +150,9 @@ def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
         c[k] = like(m.body_moment[0, k], w)
     for i in range(1, m.body_parent.shape[0]):
         mass += m.body_mass[i]
+        p = origin_of(m, w, i)
         for k in range(3):
-            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * w.position[i, k]
+            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * p[k]
     for k in range(3):
         c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
     if b.com.shape[0] > 0:
@@ -155,7 +167,8 @@ def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
     for k in range(m.dof_body.shape[0]):
         i = m.dof_body[k]
         f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        t0, t1, t2 = cross(w.position[i, 0] - c[0], w.position[i, 1] - c[1], w.position[i, 2] - c[2], f0, f1, f2)
+        p = origin_of(m, w, i)
+        t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
         A[0, k] = f0
         A[1, k] = f1
         A[2, k] = f2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, axis_of, cross, like, symmetric_times
+from artsim.sim.kinematics import accelerations, axis_of, cross, like, motion_columns, symmetric_times
 
 
 @njit
@@ -72,7 +72,7 @@ def _gather_forces(m: Any, w: Any, tau: Any) -> None:
         n1 = n[i, 1]
         n2 = n[i, 2]
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 tau[k] = a0 * f0 + a1 * f1 + a2 * f2
             else:
@@ -131,7 +131,7 @@ def composites(m: Any, w: Any) -> None:
 def column_momentum(m: Any, w: Any, k: Any) -> Any:
     """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the body's origin."""
     i = m.dof_body[k]
-    a0, a1, a2 = axis_of(m, w, k)
+    a0, a1, a2 = axis_of(w, k)
     h = w.composite_moment
     if m.dof_linear[k]:
         mass = w.composite_mass[i]
@@ -151,16 +151,17 @@ def mass_matrix(m: Any, w: Any) -> None:
 
     Featherstone 2008, sec. 6.2, with the columns seen at the tree's reference point: an entry is six products.
     """
+    motion_columns(m, w)
     S = w.motion
     M = w.mass_matrix
     for k in range(m.dof_body.shape[0]):
         i = m.dof_body[k]
         f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        a0, a1, a2 = axis_of(m, w, k)
+        a0, a1, a2 = axis_of(w, k)
         # within the joint about the body's own origin, where small inertias keep their digits
         first = m.body_dof[i]
         for j in range(first, k):
-            b0, b1, b2 = axis_of(m, w, j)
+            b0, b1, b2 = axis_of(w, j)
             if m.dof_linear[j]:
                 M[k, j] = b0 * f0 + b1 * f1 + b2 * f2
             else:
@@ -285,7 +286,7 @@ def _bias_wrenches(m: Any, v: Any, w: Any) -> None:
         r1 = r0
         r2 = r0
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
                 t = 2.0 * v[k]
@@ -326,7 +327,7 @@ def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
     """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
     Y = w.articulated
     U = w.projected
-    a0, a1, a2 = axis_of(m, w, k)
+    a0, a1, a2 = axis_of(w, k)
     if m.dof_linear[k]:
         U[k, 0] = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
         U[k, 1] = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
@@ -482,7 +483,7 @@ def _accelerate(m: Any, w: Any, a: Any) -> None:
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
             U = w.projected[k]
             a[k] = (w.surplus[k] - (U[0] * b0 + U[1] * b1 + U[2] * b2 + U[3] * x0 + U[4] * x1 + U[5] * x2)) * w.pivot[k]
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 b0 = b0 + a0 * a[k]
                 b1 = b1 + a1 * a[k]

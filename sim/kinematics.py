@@ -41,26 +41,10 @@ def symmetric_times(I: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
-def _set_column(S: Any, k: Any, l0: Any, l1: Any, l2: Any, w0: Any, w1: Any, w2: Any) -> None:
-    S[0, k] = l0
-    S[1, k] = l1
-    S[2, k] = l2
-    S[3, k] = w0
-    S[4, k] = w1
-    S[5, k] = w2
-
-
-@inlined
-def _angular_column(w: Any, k: Any, i: Any, a0: Any, a1: Any, a2: Any) -> None:
-    """Rotation about (a0, a1, a2) through body i's origin, seen at the tree's reference point."""
-    l0, l1, l2 = cross(w.arm[i, 0], w.arm[i, 1], w.arm[i, 2], a0, a1, a2)
-    _set_column(w.motion, k, l0, l1, l2, a0, a1, a2)
-
-
-@inlined
-def _linear_column(w: Any, k: Any, a0: Any, a1: Any, a2: Any) -> None:
-    zero = a0 - a0
-    _set_column(w.motion, k, a0, a1, a2, zero, zero, zero)
+def _set_axis(w: Any, k: Any, x: Any, y: Any, z: Any) -> None:
+    w.axis[k, 0] = x
+    w.axis[k, 1] = y
+    w.axis[k, 2] = z
 
 
 @inlined
@@ -111,14 +95,13 @@ def _place(w: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) -> 
     w.offset[i, 1] = d1
     w.offset[i, 2] = d2
     for k in range(3):
-        w.position[i, k] = w.position[above, k] + w.offset[i, k]
         # a free root is its tree's reference point
         w.arm[i, k] = d0 - d0 if root else w.arm[above, k] + w.offset[i, k]
 
 
 @njit
 def kinematics(m: Any, q: Any, w: Any) -> None:
-    """Rotations, positions and motion columns of all bodies at q (nq,). Featherstone 2008, ch. 4."""
+    """Rotations, origins and axes of all bodies at q (nq,). Featherstone 2008, ch. 4."""
     R = w.rotation
     T = m.tree_rotation
     for i in range(1, m.body_parent.shape[0]):
@@ -145,23 +128,23 @@ def kinematics(m: Any, q: Any, w: Any) -> None:
             s, c = sincos(q[n])
             _turned_about_z(w, i, E, s, c)
             _place(w, i, above, d0, d1, d2, False)
-            _angular_column(w, k, i, E[2], E[5], E[8])
+            _set_axis(w, k, E[2], E[5], E[8])
         elif kind == PRISMATIC:
             s = q[n]
             for row in range(3):
                 for column in range(3):
                     R[i, row, column] = E[3 * row + column]
             _place(w, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
-            _linear_column(w, k, E[2], E[5], E[8])
+            _set_axis(w, k, E[2], E[5], E[8])
         elif kind == PLANAR:
             x = q[n]
             y = q[n + 1]
             s, c = sincos(q[n + 2])
             _turned_about_z(w, i, E, s, c)
             _place(w, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
-            _linear_column(w, k, E[0], E[3], E[6])
-            _linear_column(w, k + 1, E[1], E[4], E[7])
-            _angular_column(w, k + 2, i, E[2], E[5], E[8])
+            _set_axis(w, k, E[0], E[3], E[6])
+            _set_axis(w, k + 1, E[1], E[4], E[7])
+            _set_axis(w, k + 2, E[2], E[5], E[8])
         else:
             first = n
             turning = k
@@ -175,11 +158,11 @@ def kinematics(m: Any, q: Any, w: Any) -> None:
                 first = n + 3
                 turning = k + 3
                 for axis in range(3):
-                    _linear_column(w, k + axis, E[axis], E[3 + axis], E[6 + axis])
+                    _set_axis(w, k + axis, E[axis], E[3 + axis], E[6 + axis])
             _turned_by_quaternion(w, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
             _place(w, i, above, d0, d1, d2, kind == FREE and above == 0)
             for axis in range(3):
-                _angular_column(w, turning + axis, i, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
+                _set_axis(w, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
 
 
 @njit
@@ -205,10 +188,42 @@ def world_inertia(m: Any, w: Any) -> None:
 
 
 @inlined
-def axis_of(m: Any, w: Any, k: Any) -> Any:
+def axis_of(w: Any, k: Any) -> Any:
     """The axis of dof k in the world: direction of translation or of rotation."""
-    row = 0 if m.dof_linear[k] else 3
-    return w.motion[row, k], w.motion[row + 1, k], w.motion[row + 2, k]
+    return w.axis[k, 0], w.axis[k, 1], w.axis[k, 2]
+
+
+@inlined
+def origin_of(m: Any, w: Any, i: Any) -> Any:
+    """Position of body i's origin in the world [m]."""
+    root = m.body_root[i]
+    p = w.offset
+    return p[root, 0] + w.arm[i, 0], p[root, 1] + w.arm[i, 1], p[root, 2] + w.arm[i, 2]
+
+
+@njit
+def motion_columns(m: Any, w: Any) -> None:
+    """w.motion: what a unit of each dof's velocity does to its tree's reference point. Needs kinematics."""
+    S = w.motion
+    for k in range(m.dof_body.shape[0]):
+        i = m.dof_body[k]
+        a0, a1, a2 = axis_of(w, k)
+        if m.dof_linear[k]:
+            zero = a0 - a0
+            S[0, k] = a0
+            S[1, k] = a1
+            S[2, k] = a2
+            S[3, k] = zero
+            S[4, k] = zero
+            S[5, k] = zero
+        else:
+            l0, l1, l2 = cross(w.arm[i, 0], w.arm[i, 1], w.arm[i, 2], a0, a1, a2)
+            S[0, k] = l0
+            S[1, k] = l1
+            S[2, k] = l2
+            S[3, k] = a0
+            S[4, k] = a1
+            S[5, k] = a2
 
 
 @njit
@@ -226,7 +241,7 @@ def velocities(m: Any, v: Any, w: Any) -> None:
         u1 = u1 + u[above, 1]
         u2 = u2 + u[above, 2]
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 u0 = u0 + a0 * v[k]
                 u1 = u1 + a1 * v[k]
@@ -275,7 +290,7 @@ def accelerations(m: Any, v: Any, a: Any, w: Any) -> None:
         r1 = r0
         r2 = r0
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
                 t = 2.0 * v[k]
@@ -305,7 +320,7 @@ def accelerations(m: Any, v: Any, a: Any, w: Any) -> None:
 def jacobian(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> None:
     """Jacobian (6, nv) of the point of `body` at (r0, r1, r2) from the tree's reference point: linear, angular.
 
-    Columns of the body's chain only; the rest of `out` is left as it is. O(d).
+    Columns of the body's chain only; the rest of `out` is left as it is. O(d). Needs `motion_columns`.
     """
     S = w.motion
     k = m.body_dof[body + 1] - 1 if body > 0 else -1

@@ -41,6 +41,7 @@ class Model(NamedTuple):
     gravity: ConstReals1  # (3,) [m/s²]
     # bodies, parents first
     body_parent: ConstInts1  # (nb,)
+    body_root: ConstInts1  # (nb,) the free body whose origin is the tree's reference point; 0: the world's origin
     joint_type: ConstInts1  # (nb,)
     body_dof: ConstInts1  # (nb + 1,) first dof of each body
     body_coord: ConstInts1  # (nb + 1,) first coordinate of each body
@@ -265,6 +266,7 @@ def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
     ends = (last.dof + _DOFS[last.type], last.coord + _COORDS[last.type]) if len(bodies) > 1 else (0, 0)
     return {
         "body_parent": [b.parent for b in bodies],
+        "body_root": _roots(bodies),
         "joint_type": [b.type for b in bodies],
         "body_dof": [*(b.dof for b in bodies), ends[0]],
         "body_coord": [*(b.coord for b in bodies), ends[1]],
@@ -274,6 +276,14 @@ def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
         "body_moment": np.array([b.moment for b in bodies]),
         "body_inertia": np.array([six(b.inertia) for b in bodies]),
     }
+
+
+def _roots(bodies: list[_Body]) -> list[int]:
+    roots = [0]
+    for body in bodies[1:]:
+        free = body.type == FREE and body.parent == 0
+        roots.append(body.index if free else roots[body.parent])
+    return roots
 
 
 def _dofs(bodies: list[_Body]) -> dict[str, Real]:

@@ -6,7 +6,17 @@ from typing import Any
 
 from artsim.sim.dynamics import column_momentum, composites, inverse_dynamics, mass_matrix
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, axis_of, cross, jacobian, link_frame, symmetric_times, velocities
+from artsim.sim.kinematics import (
+    accelerations,
+    axis_of,
+    cross,
+    jacobian,
+    link_frame,
+    motion_columns,
+    origin_of,
+    symmetric_times,
+    velocities,
+)
 from artsim.sim.quaternions import quaternion_of
 
 
@@ -47,9 +57,10 @@ def _copy(values: Any, row: Any, out: Any) -> None:
 def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
     for link in range(m.link_body.shape[0]):
         R, x = link_frame(m, w, link)
+        p = origin_of(m, w, m.link_body[link])
         q = quaternion_of(R)
         for k in range(min(b.link_position.shape[0], 1) * 3):
-            b.link_position[row, link, k] = w.position[m.link_body[link], k] + x[k]
+            b.link_position[row, link, k] = p[k] + x[k]
         for k in range(min(b.link_quaternion.shape[0], 1) * 4):
             b.link_quaternion[row, link, k] = q[k]
 
@@ -139,7 +150,7 @@ def _coupling_remainder(m: Any, w: Any, f: Any) -> None:
         F = f.link_force[link]
         N = f.link_torque[link]
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(m, w, k)
+            a0, a1, a2 = axis_of(w, k)
             if m.dof_linear[k]:
                 total = a0 * F[0] + a1 * F[1] + a2 * F[2]
             else:
@@ -189,6 +200,7 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
 def _jacobians(m: Any, w: Any, f: Any, row: Any, b: Any) -> None:
     """Jacobians of all links at their centres of mass."""
     J = f.columns
+    motion_columns(m, w)
     for link in range(m.link_body.shape[0]):
         i = m.link_body[link]
         R, x = link_frame(m, w, link)
@@ -230,8 +242,9 @@ def energies(m: Any, q: Any, v: Any, w: Any) -> Any:
         c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
         kinetic += 0.5 * mass * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
         kinetic += 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+        p = origin_of(m, w, i)
         for k in range(3):
-            potential -= g[k] * (mass * w.position[i, k] + w.moment[i, k])
+            potential -= g[k] * (mass * p[k] + w.moment[i, k])
     for k in range(v.shape[0]):
         kinetic += 0.5 * m.armature[k] * v[k] * v[k]
         if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
@@ -249,9 +262,10 @@ def _momentum(m: Any, s: Any, w: Any, f: Any, row: Any, b: Any) -> None:
     c2 = m.body_moment[0, 2]
     for i in range(1, m.body_parent.shape[0]):
         mass += m.body_mass[i]
-        c0 += w.moment[i, 0] + m.body_mass[i] * w.position[i, 0]
-        c1 += w.moment[i, 1] + m.body_mass[i] * w.position[i, 1]
-        c2 += w.moment[i, 2] + m.body_mass[i] * w.position[i, 2]
+        p = origin_of(m, w, i)
+        c0 += w.moment[i, 0] + m.body_mass[i] * p[0]
+        c1 += w.moment[i, 1] + m.body_mass[i] * p[1]
+        c2 += w.moment[i, 2] + m.body_mass[i] * p[2]
     scale = 1.0 / mass if mass > 0.0 else 0.0
     c0 *= scale
     c1 *= scale
@@ -268,7 +282,8 @@ def _momentum(m: Any, s: Any, w: Any, f: Any, row: Any, b: Any) -> None:
     for k in range(s.qvel.shape[0]):
         i = m.dof_body[k]
         p0, p1, p2, n0, n1, n2 = column_momentum(m, w, k)
-        t0, t1, t2 = cross(w.position[i, 0] - c0, w.position[i, 1] - c1, w.position[i, 2] - c2, p0, p1, p2)
+        x = origin_of(m, w, i)
+        t0, t1, t2 = cross(x[0] - c0, x[1] - c1, x[2] - c2, p0, p1, p2)
         v = s.qvel[k]
         b.momentum[row, 0] += p0 * v
         b.momentum[row, 1] += p1 * v

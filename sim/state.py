@@ -23,8 +23,8 @@ class Workspace(NamedTuple):
 
     rotation: Lanes3  # (nb, 3, 3) internal frame to world
     offset: Lanes2  # (nb, 3) from the parent's origin to the body's [m]
-    position: Lanes2  # (nb, 3) of the origin [m]
-    arm: Lanes2  # (nb, 3) the same from the tree's reference point: no digits lost far from the world's origin
+    arm: Lanes2  # (nb, 3) the origin, from the tree's reference point: no digits lost far from the world's origin [m]
+    axis: Lanes2  # (nv, 3) direction of each dof's translation, or axis of its rotation
     motion: Lanes2  # (6, nv) what a unit of each dof's velocity does to the tree's reference point: linear, angular
     inertia: Lanes2  # (nb, 6) about the origin [kg m²]
     moment: Lanes2  # (nb, 3) mass times centre of mass from the origin [kg m]
@@ -54,7 +54,7 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     """Shapes of the Workspace fields for a model."""
     nb, nv, nu = len(model.body_parent), len(model.dof_body), len(model.independent_dof)
     vectors = dict.fromkeys(
-        "offset position arm moment composite_moment velocity angular_velocity acceleration "
+        "offset arm moment composite_moment velocity angular_velocity acceleration "
         "angular_acceleration force torque".split(),
         (nb, 3),
     )
@@ -62,6 +62,7 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
         **vectors,
         **dict.fromkeys(("pivot", "surplus", "gain", "drift", "bias"), (nv,)),
         "rotation": (nb, 3, 3),
+        "axis": (nv, 3),
         "motion": (6, nv),
         "inertia": (nb, 6),
         "composite_mass": (nb,),
