@@ -26,7 +26,7 @@ from artsim.sim.kinematics import (
     origin_of,
     world_inertia,
 )
-from artsim.sim.lanes import lane_count, lane_get, lane_of, lane_set
+from artsim.sim.lanes import blocks_from_lanes, blocks_to_lanes, lane_count, lane_get, lane_of, lane_set
 from artsim.sim.quaternions import quaternion_of
 
 
@@ -59,18 +59,25 @@ def compute(m: Any, s: Any, w: Any, x: Any, b: Any) -> None:
             _joint_space(m, s, w, x, b, first, reduced)
 
 
-@inlined
+@njit
 def _gather(rows: Any, first: Any, out: Any) -> None:
+    """Rows first, first + 1, … of a table (N, n) into a lane vector (n,)."""
+    n = out.shape[0]
+    start = first * n
+    done = blocks_to_lanes(rows, start, n, out, n)
     for lane in range(lane_count(out)):
-        for i in range(out.shape[0]):
-            lane_set(out, i, lane, rows[first + lane, i])
+        for i in range(done, n):
+            lane_set(out, i, lane, lane_get(rows, start + lane * n + i, 0))
 
 
-@inlined
-def _scatter(values: Any, first: Any, rows: Any) -> None:
+@njit
+def _scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
+    """A lane array, flat, to the places start, start + stride, … of a flat table, one for each lane."""
+    count = values.size
+    done = blocks_from_lanes(values, count, out, start, stride)
     for lane in range(lane_count(values)):
-        for i in range(rows.shape[1]):
-            rows[first + lane, i] = lane_get(values, i, lane)
+        for i in range(done, count):
+            lane_set(out, start + lane * stride + i, 0, lane_get(values, i, lane))
 
 
 @njit
@@ -123,20 +130,15 @@ def _jacobians(m: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None
             for k in range(J.shape[1]):
                 J[row, k] = zero
         jacobian(m, w, i, w.arm[i, 0] + r0, w.arm[i, 1] + r1, w.arm[i, 2] + r2, J)
-        for row in range(6):
-            _reduce_row(m, w, J[row], x.reduced, reduced)
-            for lane in range(lane_count(J)):
-                for k in range(b.jacobian.shape[3]):
-                    if reduced:
-                        b.jacobian[first + lane, link, row, k] = lane_get(x.reduced, k, lane)
-                    else:
-                        b.jacobian[first + lane, link, row, k] = lane_get(J[row], k, lane)
-
-
-@inlined
-def _reduce_row(m: Any, w: Any, full: Any, out: Any, reduced: Any) -> None:
-    if reduced:
-        reduce_vector(m, full, w, out)
+        width = b.jacobian.shape[3]
+        robot = m.link_body.shape[0] * 6 * width  # from one robot's Jacobians to the next one's
+        start = first * robot + link * 6 * width
+        if reduced:
+            for row in range(6):
+                reduce_vector(m, J[row], w, x.reduced)
+                _scatter(x.reduced, b.jacobian, start + row * width, robot)
+        else:
+            _scatter(J, b.jacobian, start, robot)
 
 
 @njit
@@ -156,7 +158,7 @@ def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
     for k in range(3):
         c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
     if b.com.shape[0] > 0:
-        _scatter(c, first, b.com)
+        _scatter(c, b.com, first * c.size, c.size)
     if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] == 0:
         return
     composites(m, w)
@@ -178,12 +180,9 @@ def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
         for row in range(6):
             h[row] = h[row] + A[row, k] * s.qvel[k]
     if b.momentum.shape[0] > 0:
-        _scatter(h, first, b.momentum)
+        _scatter(h, b.momentum, first * h.size, h.size)
     if b.centroidal_momentum_matrix.shape[0] > 0:
-        for row in range(6):
-            for lane in range(lane_count(A)):
-                for k in range(A.shape[1]):
-                    b.centroidal_momentum_matrix[first + lane, row, k] = lane_get(A[row], k, lane)
+        _scatter(A, b.centroidal_momentum_matrix, first * A.size, A.size)
 
 
 @njit
@@ -234,36 +233,29 @@ def _joint_space(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any, reduced: An
             reduce_matrix(m, w, x.diagonal)
             factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
             solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x.reduced)
-            _scatter(x.reduced, first, b.forward_dynamics)
+            _scatter(x.reduced, b.forward_dynamics, first * x.reduced.size, x.reduced.size)
         else:
             for k in range(nv):
                 x.diagonal[k] = zero + m.armature[k]
             articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
-            _scatter(w.bias, first, b.forward_dynamics)
+            _scatter(w.bias, b.forward_dynamics, first * w.bias.size, w.bias.size)
 
 
 @inlined
 def _out(m: Any, w: Any, x: Any, out: Any, first: Any, reduced: Any) -> None:
     if reduced:
         reduce_vector(m, w.bias, w, x.reduced)
-        _scatter(x.reduced, first, out)
+        _scatter(x.reduced, out, first * x.reduced.size, x.reduced.size)
     else:
-        _scatter(w.bias, first, out)
+        _scatter(w.bias, out, first * w.bias.size, w.bias.size)
 
 
 @njit
 def _scatter_symmetric(M: Any, parent: Any, first: Any, out: Any) -> None:
-    """A full symmetric matrix per lane from the ancestors' entries of the lower triangle; the rest is zero."""
-    n = M.shape[0]
-    for lane in range(lane_count(M)):
-        row = first + lane
-        for i in range(n):
-            for j in range(n):
-                out[row, i, j] = 0.0
-        for i in range(n):
-            j = i
-            while j >= 0:
-                value = lane_get(M, i * n + j, lane)
-                out[row, i, j] = value
-                out[row, j, i] = value
-                j = parent[j]
+    """A full symmetric matrix per lane: ancestors' entries are mirrored, the rest was always 0."""
+    for i in range(M.shape[0]):
+        j = parent[i]
+        while j >= 0:
+            M[j, i] = M[i, j]
+            j = parent[j]
+    _scatter(M, out, first * M.size, M.size)

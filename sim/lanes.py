@@ -234,3 +234,103 @@ overload(lane_get)(lambda array, index, lane: lambda array, index, lane: _lane_g
 overload(lane_set)(
     lambda array, index, lane, value: lambda array, index, lane, value: _lane_set(array, index, lane, value)
 )
+
+
+# ------------------------------------------------------------------ rows of robots to lanes and back
+
+
+def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
+    """WIDTH vectors of WIDTH, transposed in registers: blocks of 1, 2, 4 change places across the diagonal."""
+    step = 1
+    while step < WIDTH:
+        low = [k if not k & step else WIDTH + (k ^ step) for k in range(WIDTH)]
+        high = [k ^ step if not k & step else WIDTH + k for k in range(WIDTH)]
+        for i in range(WIDTH):
+            if not i & step:
+                a, b = vectors[i], vectors[i | step]
+                for target, order in ((i, low), (i | step, high)):
+                    mask = ir.Constant(ir.VectorType(_LANE, WIDTH), order)
+                    vectors[target] = builder.shuffle_vector(a, b, mask)
+        step *= 2
+    return vectors
+
+
+def _row_pointers(context: Any, builder: Any, array_type: Any, array: Any, start: Any, stride: Any) -> list[Any]:
+    """Where each lane's run of WIDTH floats starts: start + lane * stride, as vector pointers."""
+    data = make_array(array_type)(context, builder, array).data
+    pointers = []
+    for lane in range(WIDTH):
+        index = builder.add(start, builder.mul(stride, ir.Constant(start.type, lane)))
+        pointers.append(builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer()))
+    return pointers
+
+
+@intrinsic
+def _gather_block(typing_context: Any, rows: Any, start: Any, stride: Any, out: Any, index: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        vectors = []
+        for pointer in _row_pointers(context, builder, sig.args[0], *args[:3]):
+            vectors.append(builder.load(pointer, align=8))
+        data = make_array(sig.args[3])(context, builder, args[3]).data
+        for k, vector in enumerate(_transposed(builder, vectors)):
+            position = builder.add(args[4], ir.Constant(args[4].type, k))
+            builder.store(vector, builder.gep(data, [position]), align=64)
+        return context.get_dummy_value()
+
+    return types.void(rows, types.int64, types.int64, out, types.int64), codegen
+
+
+@intrinsic
+def _scatter_block(typing_context: Any, values: Any, index: Any, out: Any, start: Any, stride: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = make_array(sig.args[0])(context, builder, args[0]).data
+        vectors = []
+        for k in range(WIDTH):
+            position = builder.add(args[1], ir.Constant(args[1].type, k))
+            vectors.append(builder.load(builder.gep(data, [position]), align=64))
+        pointers = _row_pointers(context, builder, sig.args[2], *args[2:])
+        for pointer, vector in zip(pointers, _transposed(builder, vectors), strict=True):
+            builder.store(vector, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64, out, types.int64, types.int64), codegen
+
+
+def blocks_to_lanes(rows: Any, start: int, stride: int, out: Any, count: int) -> int:
+    """Whole blocks of WIDTH entries from each robot's row into lanes; how many entries that was."""
+    return 0
+
+
+def blocks_from_lanes(values: Any, count: int, out: Any, start: int, stride: int) -> int:
+    """Whole blocks of WIDTH entries from lanes to each robot's row; how many entries that was."""
+    return 0
+
+
+@overload(blocks_to_lanes)
+def _blocks_to_lanes(rows, start, stride, out, count):  # type: ignore[no-untyped-def]
+    if out.dtype != pack:
+        return lambda rows, start, stride, out, count: 0
+
+    def whole_blocks(rows, start, stride, out, count):  # type: ignore[no-untyped-def]
+        done = 0
+        while done + WIDTH <= count:
+            _gather_block(rows, start + done, stride, out, done)
+            done += WIDTH
+        return done
+
+    return whole_blocks
+
+
+@overload(blocks_from_lanes)
+def _blocks_from_lanes(values, count, out, start, stride):  # type: ignore[no-untyped-def]
+    if values.dtype != pack:
+        return lambda values, count, out, start, stride: 0
+
+    def whole_blocks(values, count, out, start, stride):  # type: ignore[no-untyped-def]
+        done = 0
+        while done + WIDTH <= count:
+            _scatter_block(values, done, out, start + done, stride)
+            done += WIDTH
+        return done
+
+    return whole_blocks
