@@ -1,0 +1,472 @@
+"""`artsim run` and `artsim replay --verify` as users meet them: own processes, judged by exit code, words and file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import xarray
+
+import artsim
+from artsim.cli.replay import load_stored
+from artsim.io import runs, schema
+from artsim.io.reader import first_difference
+from artsim.io.runs import verify
+from artsim.sim.configuration import RunConfig
+from tests.conftest import ROOT
+
+ROBOTS = sorted((ROOT / "robots").glob("*.urdf"))
+ARM = ROOT / "robots" / "arm7.urdf"
+GRIPPER = ROOT / "robots" / "parallel_gripper.urdf"
+
+INERTIAL = '<inertial><mass value="{0}"/><inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"/></inertial>'
+LINK = f'<link name="{{}}">{INERTIAL.format(1)}</link>'
+ZERO = f'<link name="{{}}">{INERTIAL.format(0)}</link>'
+BARE = '<link name="{}"/>'
+JOINT = (
+    '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>'
+    '<origin xyz="0.5 0 0"/><axis xyz="0 1 0"/></joint>'
+)
+
+
+def run(*arguments: object, stdin: bytes | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`artsim …` in a process of its own."""
+    words = [sys.executable, "-m", "artsim", *map(str, arguments)]
+    done = subprocess.run(words, input=stdin, capture_output=True, env=os.environ | environment, timeout=300)
+    return subprocess.CompletedProcess(words, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def good(*arguments: object, **more: object) -> subprocess.CompletedProcess[str]:
+    """A call that must succeed."""
+    done = run(*arguments, **more)  # type: ignore[arg-type]
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def refused(code: int, *arguments: object, words: tuple[str, ...] = (), **more: object) -> str:
+    """A call that must fail with this code and these words, and no traceback."""
+    done = run(*arguments, **more)  # type: ignore[arg-type]
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    return done.stderr
+
+
+def difference(a: Path, b: Path) -> object:
+    with artsim.open(a) as left, artsim.open(b) as right:
+        return first_difference(left, right)
+
+
+def write_robot(path: Path, *parts: str) -> Path:
+    path.write_text(f'<robot name="r">\n{chr(10).join(parts)}\n</robot>\n')
+    return path
+
+
+# --- what is refused (rows 41, 49, 103 to 106) -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("steps", ["0", "-1", "1e30", "nan", "abc", "9" * 30])
+def test_103_steps(steps: str, tmp_path: Path) -> None:
+    refused(2, "run", GRIPPER, "--steps", steps, "-o", tmp_path / "out.h5", words=("steps",))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--dt", "nan"),
+        ("--dt", "0"),
+        ("--duration", "inf"),
+        ("--duration", "1e20"),
+        ("--steps", "5", "--duration", "1"),
+        ("--every", "0"),
+        ("--gravity", "1,2"),
+        ("--gravity", "1,2,nan"),
+        ("--coupling-damping", "nan"),
+        ("--coupling-damping", "-1"),
+        ("--coupling", "compliant"),
+        ("--stiffness", "-1"),
+        ("--stiffness", "joint_1=x"),
+        ("--target", "joint_1=0.1"),
+        ("--record", "qpoz"),
+        ("--controller", "hodl"),
+        ("--base", "flying"),
+        ("--integrator", "rk4", "--velocity-limits"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_options(options: tuple[str, ...], tmp_path: Path) -> None:
+    refused(2, "run", ARM, *options, "-o", tmp_path / "out.h5")
+    assert not list(tmp_path.iterdir())
+
+
+def test_104_start(tmp_path: Path) -> None:
+    vector = tmp_path / "q.csv"
+    vector.write_text("1, 2\n")
+    refused(2, "run", ARM, "--q0", "1,2,3", words=("got 3 numbers, want 7",))
+    refused(2, "run", ARM, "--q0", vector, words=("got 2 numbers, want 7",))
+    refused(2, "run", ARM, "--q0", tmp_path / "no.npy", words=("does not exist",))
+    refused(2, "run", ARM, "--q0", "nan,0,0,0,0,0,0", words=("not finite",))
+    refused(2, "run", ARM, "--q0", "joint_2=inf", words=("joint_2", "not finite"))
+    refused(2, "run", ARM, "--q0", "joint2=1", words=("did you mean 'joint_2'?",))
+    refused(2, "run", GRIPPER, "--q0", "left_finger_joint=0.01", "--q0", "right_finger_joint=0.02", words=("follows",))
+
+
+def test_105_output_that_cannot_be_created(tmp_path: Path) -> None:
+    model = tmp_path / "model.urdf"
+    model.write_bytes(GRIPPER.read_bytes())
+    link = tmp_path / "link.h5"
+    link.symlink_to(model)
+    for output in (model, link):
+        refused(2, "run", model, "-o", output, "--force", words=("input itself",))
+    refused(73, "run", model, "-o", tmp_path, words=("directory",))
+    refused(73, "run", model, "-o", "/dev/full", words=("device",))
+    refused(73, "run", model, "-o", "/dev/full", "--force", words=("device",))
+    refused(73, "run", model, "-o", tmp_path / "no" / "out.h5", words=("does not exist",))
+    assert model.read_bytes() == GRIPPER.read_bytes()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_f5_folder_without_permission(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    refused(73, "run", GRIPPER, "-o", tmp_path / "out.h5", words=("not writable",))
+    tmp_path.chmod(0o700)
+
+
+def test_106_output_exists(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    output.write_bytes(b"precious")
+    refused(73, "run", GRIPPER, "-o", output, words=("--force",))
+    assert output.read_bytes() == b"precious"
+    good("run", GRIPPER, "--steps", 5, "-o", output, "--force")
+    with artsim.open(output) as recording:
+        assert recording.n_valid == 5
+
+
+@pytest.mark.parametrize("inert", [ZERO, BARE], ids=["41", "49"])
+def test_41_49_links_without_inertia(inert: str, tmp_path: Path) -> None:
+    parts = (LINK.format("base"), LINK.format("arm"), inert.format("tip"))
+    model = write_robot(tmp_path / "m.urdf", *parts, JOINT.format("j", "base", "arm"), JOINT.format("k", "arm", "tip"))
+    refused(65, "run", model, "-o", tmp_path / "out.h5", words=("m.urdf:4:", "'tip'", "inertia"))
+    assert not (tmp_path / "out.h5").exists()
+    moved = write_robot(tmp_path / "n.urdf", *parts, JOINT.format("j", "base", "tip"), JOINT.format("k", "tip", "arm"))
+    done = run("run", moved, "--steps", 5)  # the link beyond has mass: the chain has dynamics
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_model() -> None:
+    refused(2, "run", words=("MODEL",))
+    refused(66, "run", "no.urdf")
+    refused(66, "run", "--config", "no.h5")
+    refused(66, "run", "--config", "no.toml")
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def test_standard_input_gives_the_same_run(tmp_path: Path) -> None:
+    good("run", GRIPPER, "--steps", 50, "-o", tmp_path / "a.h5")
+    good("run", "-", "--steps", 50, "-o", tmp_path / "b.h5", stdin=GRIPPER.read_bytes())
+    assert difference(tmp_path / "a.h5", tmp_path / "b.h5") is None
+
+
+def test_json_is_one_object_and_stderr_says_the_same(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    done = good("run", GRIPPER, "--steps", 200, "-o", output, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["steps"], summary["status"], summary["output"]) == (200, 1, str(output))
+    assert summary["bytes"] == output.stat().st_size
+    assert done.stderr == ""
+    told = good("run", GRIPPER, "--steps", 200)
+    assert told.stdout == ""
+    assert "200 steps" in told.stderr
+    assert good("run", GRIPPER, "--steps", 5, "--quiet").stderr == ""
+
+
+def test_compiling_is_not_counted_as_simulating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Kernels are compiled when a Simulation is made."""
+
+    class Slow(runs.Simulation):
+        def __post_init__(self) -> None:
+            time.sleep(0.3)
+            super().__post_init__()
+
+    monkeypatch.setattr(runs, "Simulation", Slow)
+    robot = artsim.load(GRIPPER)
+    plan = runs.prepare(robot.articulation, RunConfig(steps=10))
+    assert runs.run(plan).seconds < 0.3
+    assert runs.run(plan, output=tmp_path / "out.h5").seconds < 0.3
+
+
+def test_record_every_gravity_base(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    good("run", GRIPPER, "--steps", 25, "--every", 10, "--record", "qpos,energy", "-o", output)
+    with artsim.open(output) as recording:
+        assert recording.variables == ("qpos", "energy")
+        assert recording["time"].tolist() == [0.0, 0.02, 0.04]
+    good("run", GRIPPER, "--steps", 5, "--record", "+jacobian", "--record", "+bias", "-o", output, "--force")
+    with artsim.open(output) as recording:
+        assert set(recording.variables) == {*schema.DEFAULT_RECORDED, "bias"}  # the last --record counts
+    free = ("run", ROOT / "robots" / "quadruped.urdf", "--base", "floating", "--gravity", "0,0,-1.62", "--steps", 100)
+    good(*free, "-o", output, "--force", "--record", "qpos,com")
+    with artsim.open(output) as recording:
+        com, time_ = recording["com"], recording.time
+    semi_implicit = -1.62 * time_ * (time_ + 0.002) / 2
+    assert np.abs(com[:, 2] - com[0, 2] - semi_implicit).max() < 1e-9
+
+
+def test_control_file(tmp_path: Path) -> None:
+    table = tmp_path / "inputs.csv"
+    table.write_text("time,joint_1.torque,joint_2.target\n0,1.5,0.1\n0.02,-1.5,0.2\n")
+    output = tmp_path / "out.h5"
+    good("run", ARM, "--steps", 30, "--control", table, "--stiffness", 500, "--damping", 20, "-o", output)
+    with artsim.open(output) as recording:
+        applied = recording["tau_applied"][:, 0]
+        assert applied.tolist() == [1.5] * 10 + [-1.5] * 20
+        assert recording.controls.target[:, 1].tolist() == [0.1, 0.2]
+    good("replay", "--verify", output)
+    good("run", "--config", output, "-o", tmp_path / "again.h5")
+    assert difference(output, tmp_path / "again.h5") is None
+    refused(66, "run", ARM, "--control", tmp_path / "no.csv")
+    table.write_text("time,joint_9.torque\n0,1\n")
+    refused(2, "run", ARM, "--control", table, words=("joint_9",))
+
+
+@pytest.mark.parametrize(
+    ("controller", "least", "most"),
+    [("none", 0.5, 9), ("hold", 0, 0.3), ("gravity-compensation", 0, 1e-9), ("computed-torque", 0, 1e-9)],
+)
+def test_built_in_controllers(controller: str, least: float, most: float, tmp_path: Path) -> None:
+    """How far the arm falls in 0.4 s [rad]; `hold` is a spring and sags."""
+    output = tmp_path / "out.h5"
+    good("run", ARM, "--q0", "joint_2=0.5", "--steps", 200, "--controller", controller, "-o", output)
+    good("replay", "--verify", output)
+    with artsim.open(output) as recording:
+        moved = np.abs(recording.final["qpos"] - recording["qpos"][0]).max()
+    assert least <= moved <= most
+
+
+PYTHON = """
+import pathlib
+def damp(t, qpos, qvel):
+    pathlib.Path(__file__).with_name("called").touch()
+    return -5.0 * qvel + (0.1 if t > 0.05 else 0.0)
+def short(t, qpos, qvel):
+    return [1.0]
+def broken(t, qpos, qvel):
+    return 1 / 0
+def wild(t, qpos, qvel):
+    return qvel * float("nan") if t > 0.05 else qvel
+"""
+
+
+def test_python_controller_is_stored_and_never_run_again(tmp_path: Path) -> None:
+    code = tmp_path / "own.py"
+    code.write_text(PYTHON)
+    output, again = tmp_path / "out.h5", tmp_path / "again.h5"
+    good("run", ARM, "--steps", 60, "--controller", f"{code}:damp", "-o", output)
+    assert (tmp_path / "called").exists()
+    (tmp_path / "called").unlink()
+    with artsim.open(output) as recording:
+        assert np.abs(recording["tau_applied"]).max() > 0
+    good("replay", "--verify", output)
+    good("run", "--config", output, "-o", again)
+    assert difference(output, again) is None
+    assert not (tmp_path / "called").exists()
+    code.unlink()
+    good("replay", "--verify", again)
+
+
+def test_python_controllers_that_fail(tmp_path: Path) -> None:
+    code = tmp_path / "own.py"
+    code.write_text(PYTHON)
+    output = tmp_path / "out.h5"
+    refused(2, "run", ARM, "--controller", f"{code}:short", words=("(7,)",))
+    refused(2, "run", ARM, "--controller", f"{code}:broken", words=("ZeroDivisionError", "t = 0"))
+    refused(2, "run", ARM, "--controller", f"{code}:dmap", words=("dmap",))
+    refused(66, "run", ARM, "--controller", f"{tmp_path / 'no.py'}:damp")
+    refused(3, "run", ARM, "--controller", f"{code}:wild", "-o", output, words=("not finite", "joint_1"))
+    with artsim.open(output) as recording:
+        assert recording.state == "interrupted"
+
+
+# --- F20: a state that is not finite ---------------------------------------------------------------------------------
+
+
+def test_f20_unstable_gains(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    unstable = ("--integrator", "rk4", "--stiffness", 1e12, "--q0", "j=1", "--target", "j=0")
+    told = refused(3, "run", write_free(tmp_path), *unstable, "-o", output)
+    assert "'j'" in told
+    assert "t = " in told
+    with artsim.open(output) as recording:
+        assert recording.state == "stopped"
+        assert recording.status == 2
+        assert 0 < recording.n_valid < 1000
+        for name in recording.variables:
+            assert np.isfinite(recording[name]).all(), name
+    good("replay", "--verify", output)
+
+
+def write_free(folder: Path) -> Path:
+    """One joint without limits."""
+    return write_robot(folder / "free.urdf", LINK.format("base"), LINK.format("arm"), JOINT.format("j", "base", "arm"))
+
+
+# --- configurations --------------------------------------------------------------------------------------------------
+
+
+def test_config_toml_and_precedence(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('steps = 20\ndt = 0.004\nrecord = ["qpos"]\n[q0]\njoint_2 = 0.3\n')
+    output = tmp_path / "out.h5"
+    good("run", ARM, "--config", config, "-o", output)
+    with artsim.open(output) as recording:
+        assert (recording.n_valid, recording.dt, recording.variables) == (20, 0.004, ("qpos",))
+        assert recording["qpos"][0, 1] == 0.3
+    good("run", ARM, "--config", config, "--steps", 7, "-o", output, "--force", ARTSIM_STEPS="9", ARTSIM_DT="0.001")
+    with artsim.open(output) as recording:
+        assert (recording.n_valid, recording.dt) == (7, 0.001)
+    refused(2, "run", "--config", config, words=("MODEL",))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("stepz = 3", "did you mean 'steps'?"),
+        ("steps = 'many'", "steps"),
+        ("steps = 2.5", "steps"),
+        ("dt = 'x'", "dt"),
+        ("q0 = 3", "q0"),
+        ("q0 = {joint_2 = 'x'}", "q0"),
+        ("gravity = [1, 2]", "gravity"),
+        ("record = 'qpos'", "record"),
+        ("velocity_limits = 1", "velocity_limits"),
+        ("base = 3", "base"),
+        ("steps = ", "not TOML"),
+    ],
+)
+def test_wrong_configurations(text: str, word: str, tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(text)
+    refused(2, "run", ARM, "--config", config, words=(word,))
+
+
+def test_config_of_an_output_repeats_it(tmp_path: Path) -> None:
+    output, again = tmp_path / "a.h5", tmp_path / "b.h5"
+    options = ("--base", "floating", "--steps", 40, "--every", 3, "--record", "+energy", "--friction-coefficient", 0.1)
+    good("run", ROOT / "robots" / "quadruped.urdf", *options, "-o", output)
+    good("run", "--config", output, "-o", again)
+    assert difference(output, again) is None
+    with artsim.open(output) as a, artsim.open(again) as b:
+        assert a.config == b.config
+    refused(2, "run", "--config", output, "-o", output, "--force", words=("input itself",))
+
+
+# --- signals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("extra", [(), ("--every", "1000000")], ids=["", "rarely recorded"])
+def test_f2_signals(number: int, code: int, extra: tuple[str, ...], tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    words = [sys.executable, "-m", "artsim", "run", str(ARM), "--steps", "2000000000", "-o", str(output), *extra]
+    process = subprocess.Popen([*words, "--record", "qpos"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not output.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.7)
+    process.send_signal(number)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == code, told
+    assert "Traceback" not in told
+    with artsim.open(output) as recording:
+        assert recording.state == "interrupted"
+        assert recording.n_valid > 0
+        assert int(recording.final["step"]) > 0
+        assert np.isfinite(recording["qpos"][-1]).all()
+
+
+def test_an_interrupted_run_reproduces(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    words = [sys.executable, "-m", "artsim", "run", str(GRIPPER), "--steps", "2000000000", "-o", str(output)]
+    process = subprocess.Popen([*words, "--every", "3", "--record", "qpos,qvel"], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (output.exists() and output.stat().st_size > 20_000) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.terminate()
+    assert process.wait(30) == 143
+    good("replay", "--verify", output)
+
+
+# --- replay ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_robot_reproduces(tmp_path: Path) -> None:
+    """Also when two processes work side by side, and when threads do."""
+
+    def verified(path: Path) -> str:
+        output = tmp_path / f"{path.stem}.h5"
+        good("run", path, "--steps", 30, "--record", "+mass_matrix,+jacobian,+energy", "-o", output)
+        return good("replay", "--verify", output).stdout
+
+    with ThreadPoolExecutor(2) as pool:
+        for told in pool.map(verified, ROBOTS):
+            assert "reproduced" in told
+
+    outputs = [tmp_path / f"{path.stem}.h5" for path in ROBOTS]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda path: verify(path, load_stored), outputs)) == [None] * len(outputs)
+
+
+def test_a_changed_byte_is_found(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    good("run", ARM, "--steps", 50, "-o", output)
+    with h5py.File(output, "r+") as file:
+        value = file["trajectory/qvel"][20, 3]
+        file["trajectory/qvel"][20, 3] = np.nextafter(value, 1)
+    refused(3, "replay", "--verify", output, words=("qvel", "step 20", "joint_4"))
+    refused(2, "replay", output, words=("--verify",))
+    refused(65, "replay", "--verify", ARM, words=("XML",))
+
+
+def test_a_stored_model_without_inertia_is_refused(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    good("run", write_free(tmp_path), "--steps", 5, "-o", output)
+    with h5py.File(output, "r+") as file:
+        text = file["model/source"][()].decode()
+        file["model/source"][()] = text.replace(LINK.format("arm"), BARE.format("arm"))
+    refused(65, "replay", "--verify", output, words=("'arm'",))
+
+
+# --- other readers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [ARM, ROOT / "robots" / "two_finger_gripper.urdf"], ids=lambda path: path.stem)
+def test_xarray_opens_every_group_without_a_warning(model: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    names = ",".join(f"+{name}" for name in schema.RECORDED)
+    good("run", model, "--steps", 20, "--record", names, "-o", output)
+    with h5py.File(output) as file:
+        groups = [name for name, item in file.items() if isinstance(item, h5py.Group)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for group in groups:
+            with xarray.open_dataset(output, group=group, engine="h5netcdf") as data:
+                data.load()
+        with xarray.open_dataset(output, group="trajectory", engine="h5netcdf") as data:
+            joint = artsim.load(model).coords[-1]
+            assert data.qpos.sel(coord=joint).shape == (20,)
+            assert data.jacobian.dims == ("time", "link", "twist", "dof")
