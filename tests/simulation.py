@@ -21,10 +21,9 @@ import pinocchio as pin
 
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import Plan, RunConfig, plan_run
-from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.robot import Robot
-from artsim.sim.simulate import Simulation
+from artsim.sim.simulate import ControlRows, Simulation
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]
@@ -79,15 +78,15 @@ def load(model: str | Path | Articulation, base: str = "fixed") -> Articulation:
     return load_text(model, name="test.urdf", base=base, meshes=False)  # type: ignore[arg-type]
 
 
-def constant_controls(plan: Plan) -> Controls:
+def constant_controls(plan: Plan) -> ControlRows:
     """The plan's torque and targets from the first step on."""
-    return Controls(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
+    return ControlRows(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
 
 
 def simulate(
     model: str | Path | Articulation,
     *,
-    controls: Callable[[Plan], Controls] = constant_controls,
+    controls: Callable[[Plan], ControlRows] = constant_controls,
     function: Callable[[float, Array, Array], Array] | None = None,
     block_rows: int | None = None,
     check: bool = True,
@@ -318,8 +317,9 @@ class Truth:
         return self.inverse_dynamics(q, v, np.zeros(len(v)))
 
     def acceleration(self, q: Array, v: Array, tau: Array) -> Array:
-        """Forward dynamics of the tree without couplings."""
-        return np.linalg.solve(self.mass_matrix(q), tau - self.bias(q, v))
+        """Forward dynamics of the tree without couplings, by Pinocchio's ABA."""
+        p, w, S, rate = self.convert(q, v)
+        return np.linalg.solve(S, pin.aba(self.model, self.data, p, w, np.linalg.solve(S.T, tau)) - rate)
 
     def energy(self, q: Array, v: Array) -> float:
         """Kinetic and potential."""
