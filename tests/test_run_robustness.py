@@ -159,6 +159,7 @@ def test_targets_act_at_their_steps() -> None:
 
 
 @pytest.mark.small
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # what kernels run as Python say
 @pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("block_rows", [None, 1, 7])
 def test_not_finite_stops_and_keeps_what_was_before(integrator: str, block_rows: int | None) -> None:
