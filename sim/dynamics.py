@@ -9,6 +9,7 @@ from typing import Any
 
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, axis_of, cross, like, motion_columns, symmetric_times
+from artsim.sim.lanes import subtract_row
 
 
 @njit
@@ -195,8 +196,7 @@ def factorise(H: Any, inverse_pivot: Any, parent: Any, run: Any) -> None:
             j = i
             while j >= 0:
                 start = run[j]
-                for c in range(start, j + 1):
-                    H[i, c] = H[i, c] - a * H[k, c]
+                subtract_row(H, i, k, start, j + 1, a)
                 j = parent[start]
             H[k, i] = a
             i = parent[i]

@@ -334,3 +334,55 @@ def _blocks_from_lanes(values, count, out, start, stride):  # type: ignore[no-un
         return done
 
     return whole_blocks
+
+
+# ------------------------------------------------------------------ rows of one robot's matrix
+
+
+def subtract_row(H: Any, i: int, k: int, start: int, stop: int, a: Any) -> None:
+    """H[i, start:stop] -= a H[k, start:stop]; for one robot WIDTH entries at a time."""
+    for c in range(start, stop):
+        H[i, c] = H[i, c] - a * H[k, c]
+
+
+@intrinsic
+def _subtract_block(typing_context: Any, H: Any, i: Any, k: Any, c: Any, a: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = make_array(sig.args[0])(context, builder, args[0])
+        extent = cgutils.unpack_tuple(builder, array.shape)[1]
+
+        def pointer(row: Any) -> Any:
+            index = builder.add(builder.mul(row, extent), args[3])
+            return builder.bitcast(builder.gep(array.data, [index]), _VECTOR.as_pointer())
+
+        target = pointer(args[1])
+        product = builder.fmul(
+            _broadcast(builder, args[4]), builder.load(pointer(args[2]), align=8), flags=("contract",)
+        )
+        builder.store(builder.fsub(builder.load(target, align=8), product, flags=("contract",)), target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(H, types.int64, types.int64, types.int64, types.float64), codegen
+
+
+@overload(subtract_row)
+def _subtract_row(H, i, k, start, stop, a):  # type: ignore[no-untyped-def]
+    if H.dtype == pack:
+
+        def entries(H, i, k, start, stop, a):  # type: ignore[no-untyped-def]
+            for c in range(start, stop):
+                H[i, c] = H[i, c] - a * H[k, c]
+
+        return entries
+
+    def blocks(H, i, k, start, stop, a):  # type: ignore[no-untyped-def]
+        # LLVM cannot know that the rows do not overlap, and leaves this loop scalar
+        c = start
+        while c + WIDTH <= stop:
+            _subtract_block(H, i, k, c, a)
+            c += WIDTH
+        while c < stop:
+            H[i, c] = H[i, c] - a * H[k, c]
+            c += 1
+
+    return blocks
