@@ -180,7 +180,7 @@ def test_simulate_refuses(settings: dict[str, Any], message: str) -> None:
 
 
 def test_stopping(tmp_path: Path) -> None:
-    unstable: dict[str, Any] = {"integrator": "rk4", "stiffness": 1e12, "target": {"joint_1": 0.1}, "steps": 500}
+    unstable: dict[str, Any] = {"v0": {"joint_2": 1e200}, "steps": 500}
     with pytest.raises(StoppedError, match="joint"):
         artsim.simulate(ARM, **unstable)
     kept = in_memory(ARM, **unstable, check=False)
