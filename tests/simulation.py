@@ -21,9 +21,10 @@ import pinocchio as pin
 
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import Plan, RunConfig, plan_run
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.robot import Robot
-from artsim.sim.simulate import ControlRows, Simulation
+from artsim.sim.simulate import Simulation
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]
@@ -78,15 +79,15 @@ def load(model: str | Path | Articulation, base: str = "fixed") -> Articulation:
     return load_text(model, name="test.urdf", base=base, meshes=False)  # type: ignore[arg-type]
 
 
-def constant_controls(plan: Plan) -> ControlRows:
+def constant_controls(plan: Plan) -> Controls:
     """The plan's torque and targets from the first step on."""
-    return ControlRows(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
+    return Controls(np.zeros(1, np.int64), plan.torque[None], plan.target[None], plan.target_velocity[None])
 
 
 def simulate(
     model: str | Path | Articulation,
     *,
-    controls: Callable[[Plan], ControlRows] = constant_controls,
+    controls: Callable[[Plan], Controls] = constant_controls,
     function: Callable[[float, Array, Array], Array] | None = None,
     block_rows: int | None = None,
     check: bool = True,

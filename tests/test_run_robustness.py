@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from artsim.sim.configuration import Plan
+from artsim.sim.controls import Controls
 from artsim.sim.errors import StoppedError, UsageError
 from artsim.sim.run import RECORDED
-from artsim.sim.simulate import ControlRows
 from tests.simulation import Array, Run, box_link, constant_controls, joint, robot_file, simulate, slider, urdf
 
 PENDULUM = robot_file("double_pendulum")
@@ -71,10 +71,10 @@ def test_python_controller_is_the_constant_torque(model: Path, config: dict[str,
     """A function asked before each step, each step a block of its own, gives the bytes of the torque it returns."""
     torque: list[Array] = []
 
-    def controls(plan: Plan) -> ControlRows:
+    def controls(plan: Plan) -> Controls:
         torque.append(plan.torque + 0.1)
         rows = constant_controls(plan)
-        return ControlRows(rows.start_step, torque[-1][None], rows.target, rows.target_velocity)
+        return Controls(rows.start_step, torque[-1][None], rows.target, rows.target_velocity)
 
     constant = simulate(model, steps=15, every=every, controls=controls, **config)
     asked = simulate(model, steps=15, every=every, function=lambda t, q, v: torque[0], **config)
@@ -123,9 +123,9 @@ def test_controller_that_is_not_finite_names_joint_and_time() -> None:
 def schedule(*rows: tuple[int, float]) -> Any:
     """Control rows on a slider: (first step, torque)."""
 
-    def controls(plan: Plan) -> ControlRows:
+    def controls(plan: Plan) -> Controls:
         n = len(rows)
-        return ControlRows(
+        return Controls(
             np.array([step for step, _ in rows], np.int64),
             np.array([[value] for _, value in rows]),
             np.repeat(plan.target[None], n, axis=0),
@@ -147,9 +147,9 @@ def test_controls_act_at_their_steps(block_rows: int | None) -> None:
 
 @pytest.mark.small
 def test_targets_act_at_their_steps() -> None:
-    def controls(plan: Plan) -> ControlRows:
+    def controls(plan: Plan) -> Controls:
         target = np.array([[0.0], [0.2]])
-        return ControlRows(np.array([0, 5], np.int64), np.zeros((2, 1)), target, np.array([[0.0], [0.1]]))
+        return Controls(np.array([0, 5], np.int64), np.zeros((2, 1)), target, np.array([[0.0], [0.1]]))
 
     gains: dict[str, Any] = {"stiffness": {"x": 100.0}, "damping": {"x": 10.0}}
     run = simulate(slider(), steps=10, dt=0.001, controls=controls, **gains)
@@ -159,7 +159,9 @@ def test_targets_act_at_their_steps() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # what kernels run as Python say
+@pytest.mark.filterwarnings(
+    "ignore:(overflow|invalid value) encountered:RuntimeWarning"
+)
 @pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("block_rows", [None, 1, 7])
 def test_not_finite_stops_and_keeps_what_was_before(integrator: str, block_rows: int | None) -> None:
