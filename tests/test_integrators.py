@@ -146,7 +146,7 @@ def free_body(inertia: tuple[float, float, float]) -> str:
     )
 
 
-NO_GRAVITY = {"gravity": (0.0, 0.0, 0.0)}
+NO_GRAVITY: dict[str, Any] = {"gravity": (0.0, 0.0, 0.0)}
 
 
 def momentum_error(run: Run) -> float:

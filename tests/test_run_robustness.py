@@ -159,9 +159,7 @@ def test_targets_act_at_their_steps() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.filterwarnings(
-    "ignore:(overflow|invalid value) encountered:RuntimeWarning"
-)
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # of kernels run as Python
 @pytest.mark.parametrize("integrator", ["semi-implicit-euler", "rk4"])
 @pytest.mark.parametrize("block_rows", [None, 1, 7])
 def test_not_finite_stops_and_keeps_what_was_before(integrator: str, block_rows: int | None) -> None:
@@ -201,7 +199,7 @@ def test_blowing_up_is_stopped(integrator: str) -> None:
     ],
     ids=["rk4", "direct"],
 )
-def test_limits_that_a_solver_cannot_serve_stop_the_run(config: dict[str, str], message: str) -> None:
+def test_limits_that_a_solver_cannot_serve_stop_the_run(config: dict[str, Any], message: str) -> None:
     text = urdf(
         box_link("first", 1.0),
         box_link("second", 1.0),

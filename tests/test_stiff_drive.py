@@ -32,7 +32,8 @@ PLAIN = {
 
 def drive(stiffness: float, **config: Any) -> Run:
     gains: dict[str, Any] = {"stiffness": {"joint_1": stiffness}, "damping": {"joint_1": stiffness / 100}}
-    return simulate(CHAIN, **({"steps": STEPS, "dt": DT, "target": {"joint_1": TARGET}} | gains | config))
+    plan: dict[str, Any] = {"steps": STEPS, "dt": DT, "target": {"joint_1": TARGET}}
+    return simulate(CHAIN, **(plan | gains | config))
 
 
 def coordinates(run: Run) -> Array:
