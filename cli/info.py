@@ -38,7 +38,7 @@ def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
         content = model_object(articulation)
         lines = describe_model(articulation)
     if as_json:
-        click.echo(json.dumps(content, allow_nan=False))
+        click.echo(json.dumps(content))
         return
     for line in lines:
         click.echo(printable(line))
