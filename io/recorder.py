@@ -449,11 +449,13 @@ class Recorder:
         self._datasets[path] = group.fixed(name, np.asarray(values), dims, self._attributes(path))
 
     def _attributes(self, path: str) -> dict[str, str]:
-        """units, long_name, and the coordinate variables that belong to the variable (CF `coordinates`)."""
+        """units, long_name, comment, and the coordinate variables that belong to the variable (CF `coordinates`)."""
         variable = schema.TABLE[path]
         where, _, name = path.rpartition("/")
         units = schema.unit_of(variable, schema.entry_units(self._labels))
         attributes = {"units": units, "long_name": variable.meaning}
+        if variable.comment:
+            attributes["comment"] = variable.comment
         beside = [
             entry
             for entry, dims in schema.LABELS_OF_ENTRIES.items()

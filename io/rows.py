@@ -38,9 +38,10 @@ class Rows:
         return labels
 
     def meaning(self, name: str) -> dict[str, str]:
-        """`units` and `long_name` of a variable."""
+        """`units`, `long_name` and `comment` of a variable."""
         variable = schema.TABLE[f"trajectory/{name}"]
-        return {"units": schema.unit_of(variable, schema.entry_units(self.labels)), "long_name": variable.meaning}
+        units = schema.unit_of(variable, schema.entry_units(self.labels))
+        return {"units": units, "long_name": variable.meaning, "comment": variable.comment}
 
     def to_xarray(self, variables: tuple[str, ...] | None = None) -> xarray.Dataset:
         """The valid rows as a labelled dataset in memory; needs the package xarray."""

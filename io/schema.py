@@ -49,6 +49,7 @@ class Variable(NamedTuple):
     meaning: str
     dtype: str = "f8"  # numpy's name, or "str" (variable-length UTF-8)
     on_request: bool = False  # trajectory only: written when asked for by name
+    comment: str = ""  # more than fits on a plot's axis
 
 
 class Dimension(NamedTuple):
@@ -67,17 +68,17 @@ FIXED_LABELS = {
 }
 
 DIMENSIONS: Mapping[str, Dimension] = {
-    "coord": Dimension("position coordinates, in the model's order"),
-    "dof": Dimension("degrees of freedom, in the model's order"),
-    "dof2": Dimension("degrees of freedom, second index of a matrix"),
-    "independent_dof": Dimension("degrees of freedom left when hard couplings are eliminated"),
-    "link": Dimension("links, depth first"),
-    "joint": Dimension("joints, in the file's order"),
-    "xyz": Dimension("world axes", FIXED_LABELS["xyz"]),
-    "quat": Dimension("quaternion entries, scalar first", FIXED_LABELS["quat"]),
-    "twist": Dimension("linear, then angular velocity, world axes", FIXED_LABELS["twist"]),
-    "wrench": Dimension("force, then torque, world axes", FIXED_LABELS["wrench"]),
-    "energy_kind": Dimension("kinds of energy", FIXED_LABELS["energy_kind"]),
+    "coord": Dimension("coordinate"),
+    "dof": Dimension("degree of freedom"),
+    "dof2": Dimension("degree of freedom (second index)"),
+    "independent_dof": Dimension("independent degree of freedom"),
+    "link": Dimension("link"),
+    "joint": Dimension("joint"),
+    "xyz": Dimension("axis", FIXED_LABELS["xyz"]),
+    "quat": Dimension("quaternion entry", FIXED_LABELS["quat"]),
+    "twist": Dimension("twist entry", FIXED_LABELS["twist"]),
+    "wrench": Dimension("wrench entry", FIXED_LABELS["wrench"]),
+    "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
 """Dimensions with string labels. `time` [s] has numbers and grows; `mesh` has no labels (a mesh may repeat)."""
 
@@ -93,72 +94,113 @@ LABELS_OF_ENTRIES = {
 TWIST_UNITS = ("m/s",) * 3 + ("rad/s",) * 3
 WRENCH_UNITS = ("N",) * 3 + ("N m",) * 3
 
-_TIME = Variable(("time",), "s", "time since the start of the run; row k is step k * every")
-_STEP_FORCE = "acting over the step, full coordinates"
+_TIME = Variable(("time",), "s", "time", comment="since the start of the run; row k is step k * every")
 
 TABLE: Mapping[str, Variable] = {
     # the run, row by row
     "trajectory/time": _TIME,
-    "trajectory/qpos": Variable(("time", "coord"), "{coord_units}", "position coordinates before the step"),
-    "trajectory/qvel": Variable(("time", "dof"), "{dof_units}", "velocities before the step"),
-    "trajectory/qacc": Variable(("time", "dof"), "{dof_units}/s", "acceleration over the step"),
+    "trajectory/qpos": Variable(
+        ("time", "coord"), "{coord_units}", "position", comment="coordinates before the step, in the model's order"
+    ),
+    "trajectory/qvel": Variable(("time", "dof"), "{dof_units}", "velocity", comment="before the step"),
+    "trajectory/qacc": Variable(("time", "dof"), "{dof_units}/s", "acceleration", comment="over the step"),
     "trajectory/tau_applied": Variable(
-        ("time", "dof"), "{force_units}", f"joint forces of controllers and external wrenches, {_STEP_FORCE}"
+        ("time", "dof"),
+        "{force_units}",
+        "applied joint force",
+        comment="of controllers and external wrenches, acting over the step",
     ),
     "trajectory/tau_drive": Variable(
-        ("time", "dof"), "{force_units}", f"joint forces of drives and actuators, {_STEP_FORCE}"
+        ("time", "dof"), "{force_units}", "drive force", comment="of drives and actuators, acting over the step"
     ),
     "trajectory/tau_passive": Variable(
-        ("time", "dof"), "{force_units}", f"joint forces of damping, springs and friction, {_STEP_FORCE}"
+        ("time", "dof"),
+        "{force_units}",
+        "passive joint force",
+        comment="of damping, springs and friction, acting over the step",
     ),
     "trajectory/tau_coupling": Variable(
-        ("time", "dof"), "{force_units}", f"joint forces of mimic joints and joint equalities, {_STEP_FORCE}"
+        ("time", "dof"),
+        "{force_units}",
+        "coupling force",
+        comment="of mimic joints and joint equalities, acting over the step",
     ),
-    "trajectory/tau_limit": Variable(("time", "dof"), "{force_units}", f"joint forces of limits, {_STEP_FORCE}"),
+    "trajectory/tau_limit": Variable(
+        ("time", "dof"), "{force_units}", "limit force", comment="of position and velocity limits, acting over the step"
+    ),
     "trajectory/link_position": Variable(
-        ("time", "link", "xyz"), "m", "origin of the link's frame in the world, before the step"
+        ("time", "link", "xyz"),
+        "m",
+        "link position",
+        comment="origin of the link's frame in the world, before the step",
     ),
     "trajectory/link_quaternion": Variable(
-        ("time", "link", "quat"), "1", "rotation of the link's frame to the world (w, x, y, z), before the step"
+        ("time", "link", "quat"),
+        "1",
+        "link rotation",
+        comment="of the link's frame to the world (w, x, y, z), before the step",
     ),
     "trajectory/incoming_wrench": Variable(
         ("time", "link", "wrench"),
         "{wrench_units}",
-        "wrench of the parent on the link through its joint, at the link frame's origin, world axes",
+        "incoming joint wrench",
+        comment="of the parent on the link through its joint, at the link frame's origin, world axes",
     ),
     "trajectory/jacobian": Variable(
         ("time", "link", "twist", "dof"),
         "{twist_units} per dof_units",
-        "velocity of the link per joint velocity, at its centre of mass (or where --at says), world axes",
+        "link Jacobian",
         on_request=True,
+        comment="velocity of the link per joint velocity, at its centre of mass, world axes",
     ),
     "trajectory/gravity": Variable(
-        ("time", "dof"), "{force_units}", "joint forces that hold the robot against gravity", on_request=True
+        ("time", "dof"),
+        "{force_units}",
+        "gravity compensation",
+        on_request=True,
+        comment="joint forces that hold the robot against gravity",
     ),
     "trajectory/mass_matrix": Variable(
         ("time", "dof", "dof2"),
         "{force_units} s per dof_units",
-        "joint-space inertia with armature, full coordinates",
+        "mass matrix",
         on_request=True,
+        comment="joint-space inertia with armature, full coordinates",
     ),
     "trajectory/bias": Variable(
-        ("time", "dof"), "{force_units}", "Coriolis, centrifugal and gravity joint forces", on_request=True
+        ("time", "dof"),
+        "{force_units}",
+        "bias force",
+        on_request=True,
+        comment="Coriolis, centrifugal and gravity joint forces",
     ),
-    "trajectory/com": Variable(("time", "xyz"), "m", "centre of mass of all links in the world", on_request=True),
+    "trajectory/com": Variable(
+        ("time", "xyz"), "m", "centre of mass", on_request=True, comment="of all links in the world"
+    ),
     "trajectory/momentum": Variable(
         ("time", "twist"),
         "kg m/s (linear), kg m^2/s (angular)",
-        "linear momentum, then angular momentum about the centre of mass, world axes",
+        "momentum",
         on_request=True,
+        comment="linear, then angular about the centre of mass, world axes",
     ),
     "trajectory/energy": Variable(
-        ("time", "energy_kind"), "J", "kinetic and potential energy before the step", on_request=True
+        ("time", "energy_kind"), "J", "energy", on_request=True, comment="kinetic and potential, before the step"
     ),
     "trajectory/solver_iterations": Variable(
-        ("time",), "1", "iterations the constraint solver took", "i4", on_request=True
+        ("time",),
+        "1",
+        "solver iterations",
+        "i4",
+        on_request=True,
+        comment="sweeps or solves of the constraint solver in the step",
     ),
     "trajectory/solver_residual": Variable(
-        ("time",), "1", "what the constraint solver left unsolved, in its own measure", on_request=True
+        ("time",),
+        "1",
+        "solver residual",
+        on_request=True,
+        comment="largest velocity the constraint solver left unsolved [rad/s or m/s]",
     ),
     "trajectory/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "trajectory/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
