@@ -31,6 +31,8 @@ from artsim.sim.model import compile_model
 from artsim.sim.run import SIMULATE
 from artsim.sim.simulate import Controller, Simulation
 
+_MAX_WARNINGS = 5
+_RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
 _BAR_AFTER = 0.5  # s: shorter runs show no progress
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
@@ -96,8 +98,7 @@ def run(
     of_model = {"base": articulation.base, "balance_inertia": load_options["balance_inertia"]}
     plan = prepare(articulation, run_config(ctx, options, stored.values, labels, **of_model))
     if not quiet:
-        for note in (*map(str, articulation.notes), *plan.notes):
-            click.echo(f"warning: {printable(note)}", err=True)
+        _warn([*map(str, articulation.notes), *plan.notes], all_of_them=verbose)
     controls: Controls | None = None
     controller: Controller | None = None
     if options["control"] is not None:
@@ -294,6 +295,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
         "worst_coupling_error": simulation.coupling_error,
+        "worst_solver_residual": _number(simulation.worst_residual),
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
         "output": None if output is None else str(output),
@@ -303,6 +305,14 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
+
+
+def _warn(notes: list[str], *, all_of_them: bool) -> None:
+    shown = notes if all_of_them else notes[:_MAX_WARNINGS]
+    for note in shown:
+        click.echo(f"warning: {printable(note)}", err=True)
+    if len(notes) > len(shown):
+        click.echo(f"warning: {len(notes) - len(shown)} more; --verbose shows them, artsim check too", err=True)
 
 
 def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
@@ -316,6 +326,9 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if summary["couplings"]:
         how = "exact, by elimination" if summary["coupling"] == "exact" else f"{summary['worst_coupling_error']:.3g}"
         lines.append(f"worst coupling error: {how}")
+    residual = summary["worst_solver_residual"]
+    if residual is None or residual > _RESIDUAL:
+        lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")
     limits = sorted(summary["limit_steps"].items(), key=lambda item: -item[1])
     if limits:
         shown = limits if verbose else limits[:6]
