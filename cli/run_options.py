@@ -149,7 +149,7 @@ def run_config(
         if name not in known or not (typed or name not in values):
             continue
         if name in _NAMES:
-            values[name] = _read_named(name, value, labels)
+            values[name] = {**values.get(name, {}), **_read_named(name, value, labels)}
         elif name == "record":
             values[name] = _read_record(value)
         else:

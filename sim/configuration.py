@@ -38,7 +38,7 @@ INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 COUPLINGS = ("exact", "rows", "compliant")
 CONTROLLERS = {
     "none": NO_CONTROLLER,
-    "hold": NO_CONTROLLER,
+    "hold": COMPUTED_TORQUE,  # towards where it starts
     "gravity-compensation": GRAVITY_COMPENSATION,
     "computed-torque": COMPUTED_TORQUE,
 }
@@ -56,7 +56,7 @@ DEFAULT_RECORD = (
     "incoming_wrench",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
-HOLD_FREQUENCY = 20.0  # [rad/s] of the critically damped acceleration drives that `hold` uses without gains
+TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
 
@@ -230,18 +230,9 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     zero = np.zeros(robot.nv)
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     target = _dof_values(config.target, labels, "target", hold)
-    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
-    if config.controller != "computed-torque":
-        for name in config.target:
-            if not driven[labels.dofs.index(name)]:
-                raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
-    resolved = replace(
-        config,
-        q0=dict(zip(labels.coords, qpos.tolist(), strict=True)),
-        v0=dict(zip(labels.dofs, qvel.tolist(), strict=True)),
-    )
+    _refuse_idle_targets(config, labels, inputs)
     return Plan(
-        resolved,
+        _resolved(config, model, labels, qpos, qvel),
         robot,
         inputs,
         _dof_values(config.torque, labels, "torque", zero),
@@ -250,6 +241,29 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         qpos,
         qvel,
         tuple(notes),
+    )
+
+
+def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
+    """A target that nothing would follow is a mistake."""
+    if config.controller == "computed-torque":
+        return
+    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
+    for name in config.target:
+        if config.controller == "hold":
+            raise UsageError(f"controller 'hold' keeps the start; for a target of {name!r} use computed-torque")
+        if not driven[labels.dofs.index(name)]:
+            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+
+
+def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
+    """The configuration with the whole start in it; followers are left out, so that it can be changed and run again."""
+    coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
+    dofs = {int(k) for k in model.coupling_follower}
+    return replace(
+        config,
+        q0={name: float(qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
+        v0={name: float(qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
     )
 
 
@@ -402,17 +416,13 @@ def drivable(model: Model) -> list[int]:
 def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:
     model = robot.model
     zero = np.zeros(robot.nv)
-    stiffness, damping = dict(config.stiffness), dict(config.damping)
-    mode = config.drive_mode
-    if config.controller == "hold" and not stiffness and not damping:
-        stiffness, damping, mode = {"*": HOLD_FREQUENCY**2}, {"*": 2 * HOLD_FREQUENCY}, "acceleration"
-    drive_stiffness = _joint_values(stiffness, robot, "stiffness", zero)
-    drive_damping = _joint_values(damping, robot, "damping", zero)
+    drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
+    drive_damping = _joint_values(config.damping, robot, "damping", zero)
     limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
     if config.drive_limit_kind == "impulse":
         limit = limit / config.dt
     driven = (drive_stiffness > 0) | (drive_damping > 0)
-    gain = HOLD_FREQUENCY
+    gain = TRACKING_FREQUENCY
     return {
         "time_step": np.array([config.dt]),
         "solver": np.array([SOLVERS[config.solver]]),
@@ -423,7 +433,7 @@ def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
-        "drive_acceleration": (driven & (mode == "acceleration")).astype(np.int64),
+        "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
     }
 
 

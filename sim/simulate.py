@@ -10,7 +10,7 @@ import numpy as np
 
 from artsim.sim.configuration import Plan, make_inputs
 from artsim.sim.controls import VALUES, ControlLog, Controls
-from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import NON_FINITE, SIMULATE, Block, block_shapes, make_rows, make_step
@@ -56,6 +56,7 @@ class Simulation:
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
         self._log = ControlLog(self.plan.robot.nv)
+        self._failure: ArtsimError | None = None
         self.reblock()
 
     def reblock(self) -> None:
@@ -122,6 +123,8 @@ class Simulation:
         config = self.plan.config
         while self.step < config.steps and not self.stop_reason:
             yield self._advance() if self.controller is None else self._advance_with_controller()
+            if self._failure is not None:  # after the rows before it
+                raise self._failure
 
     def check(self) -> None:
         """Raise StoppedError when the run stopped early, naming joint and time."""
@@ -156,7 +159,11 @@ class Simulation:
         end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), config.steps)
         while self.step < end and not self.stop_reason:
             row = int(self._step.counters[4])
-            self._inputs.torque[row] = self._ask()
+            try:
+                self._inputs.torque[row] = self._ask()
+            except ArtsimError as error:
+                self._failure = error
+                break
             self._log.append(self.step, *(getattr(self._inputs, name)[row] for name in VALUES))
             self._call()
             self.stop_reason = int(self._step.counters[2])

@@ -246,10 +246,10 @@ def test_control_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("controller", "least", "most"),
-    [("none", 0.5, 9), ("hold", 0, 0.3), ("gravity-compensation", 0, 1e-9), ("computed-torque", 0, 1e-9)],
+    [("none", 0.5, 9), ("hold", 0, 1e-9), ("gravity-compensation", 0, 1e-9), ("computed-torque", 0, 1e-9)],
 )
 def test_built_in_controllers(controller: str, least: float, most: float, tmp_path: Path) -> None:
-    """How far the arm falls in 0.4 s [rad]; `hold` is a spring and sags."""
+    """How far the arm falls in 0.4 s [rad]."""
     output = tmp_path / "out.h5"
     good("run", ARM, "--q0", "joint_2=0.5", "--steps", 200, "--controller", controller, "-o", output)
     good("replay", "--verify", output)
@@ -303,6 +303,26 @@ def test_python_controllers_that_fail(tmp_path: Path) -> None:
 
 
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
+
+
+def test_a_failing_controller_keeps_the_rows_before_it(tmp_path: Path) -> None:
+    code, output = tmp_path / "late.py", tmp_path / "late.h5"
+    code.write_text("def late(t, qpos, qvel):\n    return 0 * qvel if t < 0.0999 else 1 / 0\n")
+    refused(2, "run", ARM, "--steps", 200, "--controller", f"{code}:late", "-o", output, words=("t = 0.1 s",))
+    with artsim.open(output) as recording:
+        assert recording.n_valid == 50
+        assert recording.state == "interrupted"
+
+
+def test_a_typed_start_changes_only_what_it_names(tmp_path: Path) -> None:
+    """A stored start leaves followers to their leaders, so that a leader can be moved."""
+    first, second = tmp_path / "first.h5", tmp_path / "second.h5"
+    gripper = ROOT / "robots" / "two_finger_gripper.urdf"
+    good("run", gripper, "--steps", 5, "--q0", "left_driver_joint=0.1", "--v0", "left_driver_joint=0.3", "-o", first)
+    good("run", "--config", first, "--q0", "left_driver_joint=0.2", "-o", second)
+    with artsim.open(first) as a, artsim.open(second) as b:
+        assert np.array_equal(np.abs(b["qpos"][0]), np.full(6, 0.2))
+        assert np.array_equal(a["qvel"][0], b["qvel"][0])
 
 
 def test_f20_unstable_gains(tmp_path: Path) -> None:
