@@ -129,7 +129,7 @@ def test_packages_are_the_folders() -> None:
         *(f"artsim.{name.replace('/', '.')}" for name in folders),
     }
     links = {path.name for path in (ROOT / "src" / "artsim").iterdir() if path.is_symlink()}
-    assert links == {*FOLDERS, "robots"}
+    assert links == {*FOLDERS, "collision", "robots"}
     assert not [path for path in SOURCES if path.name == "__init__.py"]
 
 
