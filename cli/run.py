@@ -22,7 +22,7 @@ from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import Plan, RunConfig
+from artsim.sim.configuration import INTEGRATORS, Plan, RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
@@ -108,7 +108,8 @@ def run(
         controls = plan_controls(plan, config)  # as they acted; the Python code they came from is not run again
     else:
         controller = _python_controller(plan.config)
-    warm(SIMULATE, 1)  # Ctrl-C still ends the process here, before there is an output
+    # Ctrl-C still ends the process here, before there is an output
+    warm(SIMULATE[INTEGRATORS[plan.config.integrator]], 1)
     with _signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)

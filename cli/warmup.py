@@ -13,6 +13,6 @@ from artsim.sim.run import SIMULATE
 @click.command(short_help="Compile and cache the engine's kernels.")
 def warmup() -> None:
     """Compile every kernel that is not in the cache yet."""
-    for entry, width in ((SIMULATE, 1), (COMPUTE, 1), (COMPUTE, WIDTH)):
+    for entry, width in (*((entry, 1) for entry in SIMULATE.values()), (COMPUTE, 1), (COMPUTE, WIDTH)):
         warm(entry, width)
     click.echo("kernels are ready")

@@ -427,7 +427,6 @@ def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:
         "time_step": np.array([config.dt]),
         "solver": np.array([SOLVERS[config.solver]]),
         "iterations": np.array([config.iterations]),
-        "integrator": np.array([INTEGRATORS[config.integrator]]),
         "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,

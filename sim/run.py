@@ -41,7 +41,6 @@ class Inputs(NamedTuple):
     time_step: ConstReals1  # (1,) [s]
     solver: ConstInts1  # (1,) AUTO, PGS, DIRECT
     iterations: ConstInts1  # (1,) sweeps
-    integrator: ConstInts1  # (1,)
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
@@ -146,7 +145,12 @@ class Block(NamedTuple):
 
 RECORDED = tuple(name for name in Block._fields if name != "plan")
 
-SIMULATE = Entry("simulate", "artsim.sim.step", (Model, State, Workspace, Inputs, Rows, Step, Block))
+_RECORDS = (Model, State, Workspace, Inputs, Rows, Step, Block)
+SIMULATE = {
+    SEMI_IMPLICIT_EULER: Entry("simulate", "artsim.sim.step", _RECORDS),
+    RK4: Entry("simulate_rk4", "artsim.sim.rk4", _RECORDS),
+}
+"""The entry of each integrator: one that is not used is not compiled."""
 
 
 def make_rows(model: Model, driven: int) -> Rows:

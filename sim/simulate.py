@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.configuration import Plan, make_inputs
+from artsim.sim.configuration import INTEGRATORS, Plan, make_inputs
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
@@ -63,9 +63,8 @@ class Simulation:
         """Make the block anew after `block_rows` was changed."""
         model = self.plan.robot.model
         self._block = self._make_block()
-        self._call = bind(
-            SIMULATE, 1, model, self._state, self._work, self._inputs, self._rows, self._step, self._block
-        )
+        entry = SIMULATE[INTEGRATORS[self.plan.config.integrator]]
+        self._call = bind(entry, 1, model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model

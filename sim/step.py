@@ -11,9 +11,8 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import applied_forces, coordinate, drive_force, implicit_system, passive_forces
-from artsim.sim.constraints.coupling import coupling_slope, spring_of
+from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
-from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
@@ -25,11 +24,11 @@ from artsim.sim.dynamics import (
     mass_matrix,
     solve,
 )
-from artsim.sim.integrators import inverse_tangent, move
+from artsim.sim.integrators import move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.recording import energies, record
-from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS, RK4
+from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS
 from artsim.sim.solvers.direct import direct
 from artsim.sim.solvers.pgs import pgs
 
@@ -39,36 +38,33 @@ _TOLERANCE = 1e-13  # of `auto`'s sweeps [rad/s or m/s]
 @njit
 def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
+    begin(m, s, w, i, f)
+    for _ in range(b.plan[0]):
+        choose_controls(i, f)
+        _euler(m, s, w, i, r, f)
+        if not is_finite(m, f) or f.counters[2] != 0:
+            break
+        if f.counters[0] % b.plan[1] == 0:
+            record(m, s, w, i, r, f, b)
+        _finish_euler(m, s, w, i, f)
+        f.counters[0] += 1
+    f.energy[1] = total_energy(m, s, w)
+
+
+@njit
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
+    """What a block of steps starts with: followers in place, no rows; before the first step energy and load."""
     f.counters[1] = 0
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i) else 0
     if f.counters[0] == 0:
-        f.energy[0] = _energy(m, s, w)
-        _note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
-    for _ in range(b.plan[0]):
-        _choose_controls(i, f)
-        if i.integrator[0] == RK4:
-            _stage(m, s.qpos, s.qvel, w, i, r, f)
-        else:
-            _euler(m, s, w, i, r, f)
-        if not _finite(m, f) or f.counters[2] != 0:
-            break
-        recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
-        if recorded:
-            record(m, s, w, i, r, f, b)
-        if i.integrator[0] == RK4:
-            _finish_rk4(m, s, w, i, r, f)
-            if f.counters[2] != 0:
-                f.counters[1] -= recorded  # a step that was not taken has no row
-                break
-        else:
-            _finish_euler(m, s, w, i, f)
-        f.counters[0] += 1
-    f.energy[1] = _energy(m, s, w)
+        f.energy[0] = total_energy(m, s, w)
+        note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
-def _energy(m: Any, s: Any, w: Any) -> Any:
+def total_energy(m: Any, s: Any, w: Any) -> Any:
+    """Kinetic plus potential energy at the state [J]."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     kinetic, potential = energies(m, s.qpos, s.qvel, w)
@@ -76,7 +72,7 @@ def _energy(m: Any, s: Any, w: Any) -> Any:
 
 
 @njit
-def _choose_controls(i: Any, f: Any) -> None:
+def choose_controls(i: Any, f: Any) -> None:
     """f.counters[4]: the control row that acts on this step."""
     row = f.counters[4]
     while row + 1 < i.start_step.shape[0] and i.start_step[row + 1] <= f.counters[0]:
@@ -85,7 +81,7 @@ def _choose_controls(i: Any, f: Any) -> None:
 
 
 @njit
-def _finite(m: Any, f: Any) -> bool:
+def is_finite(m: Any, f: Any) -> bool:
     """False when a velocity at the end of the step is not finite; then the reason and its dof are in f.counters."""
     for a in range(f.next.shape[0]):
         if not math.isfinite(f.next[a]):
@@ -120,7 +116,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
             return
         if _refused(i, r, f):
             return
-    _bare_system(m, s.qpos, s.qvel, w, i, f)
+    bare_system(m, s.qpos, s.qvel, w, i, f)
     for _ in range(3 * f.velocity.shape[0] + 1):  # every round adds a row; two or three rounds are the rule
         _solve_with_rows(m, s, w, i, r, f)
         if not _broken(m, s, i, r, f):
@@ -166,7 +162,7 @@ def _broken(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
 
 
 @njit
-def _bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
+def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), coupling rows' r."""
     coupled_bias(m, v, w)
     composites(m, w)
@@ -282,11 +278,11 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
             f.drive[k] = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
-    _add_coupling_forces(m, s.qpos, r, f, 1.0 / h)
+    add_coupling_forces(m, s.qpos, r, f, 1.0 / h)
 
 
 @njit
-def _add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
+def add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
     """Add Jᵀ λ scale of the coupling rows to f.coupling."""
     for n in range(r.number[0]):
         if r.kind[n] == COUPLING_ROW:
@@ -302,15 +298,15 @@ def _add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
 @njit
 def _finish_euler(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
     """The state at the end of the step."""
-    _note_load(m, s, w, f)
+    note_load(m, s, w, f)
     for a in range(f.next.shape[0]):
         s.qvel[m.independent_dof[a]] = f.next[a]
     move(m, s.qpos, s.qvel, i.time_step[0])
-    _settle(m, s, w, f)
+    settle(m, s, w, f)
 
 
 @njit
-def _note_load(m: Any, s: Any, w: Any, f: Any) -> None:
+def note_load(m: Any, s: Any, w: Any, f: Any) -> None:
     """f.load of this step, where friction depends on it: |force| (linear dofs) or |torque| (angular) in the joint."""
     wanted = False
     for k in range(f.load.shape[0]):
@@ -326,148 +322,10 @@ def _note_load(m: Any, s: Any, w: Any, f: Any) -> None:
 
 
 @njit
-def _settle(m: Any, s: Any, w: Any, f: Any) -> None:
+def settle(m: Any, s: Any, w: Any, f: Any) -> None:
     """Followers from their leaders, and what is left of the couplings."""
     expand(m, s.qpos, s.qvel, w)
     for c in range(m.row_follower.shape[0]):
         leader = m.row_leader[c]
         value, _, _ = coupling_slope(m, c, s.qpos[m.dof_coord[leader]] if leader >= 0 else 0.0)
         f.coupling_error[0] = max(f.coupling_error[0], abs(s.qpos[m.dof_coord[m.row_follower[c]]] - value))
-
-
-# ------------------------------------------------------------------ RK4
-
-
-@njit
-def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
-    expand(m, q, v, w)
-    kinematics(m, q, w)
-    world_inertia(m, w)
-    applied_forces(m, q, v, w, i, f)
-    for k in range(f.stiffness.shape[0]):
-        f.stiffness[k] = i.drive_stiffness[k]
-        f.damping[k] = i.drive_damping[k]
-    _bare_system(m, q, v, w, i, f)
-    row = f.counters[4]
-    for k in range(f.force.shape[0]):
-        x = coordinate(m, q, k)
-        drive = drive_force(i, f, row, k, x, v[k])
-        f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
-        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (x - m.spring_reference[k])
-        f.coupling[k] = 0.0
-        f.limit[k] = 0.0
-        f.diagonal[k] = 0.0
-        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] - w.bias[k]
-    _spring_couplings(m, q, v, f)
-    for k in range(f.force.shape[0]):
-        f.force[k] += f.coupling[k]
-    reduce_matrix(m, w, f.diagonal)
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-    reduce_vector(m, f.force, w, f.next)
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.next)
-    _hold_couplings(m, q, v, w, i, r, f)
-    expand_velocity(m, f.next, w, f.qacc)
-    for k in range(f.qacc.shape[0]):
-        f.qacc[k] += w.drift[k]
-
-
-@njit
-def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
-    """f.coupling of the compliant coupling rows as explicit springs."""
-    for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0:
-            follower = m.row_follower[c]
-            leader = m.row_leader[c]
-            x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-            rate = v[leader] if leader >= 0 else 0.0
-            value, slope, _ = coupling_slope(m, c, x)
-            stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
-            force = -stiffness * (q[m.dof_coord[follower]] - value) - damping * (v[follower] - slope * rate)
-            f.coupling[follower] += force
-            if leader >= 0:
-                f.coupling[leader] -= slope * force
-
-
-@njit
-def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """Hard coupling rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
-    a = 0.1 / i.time_step[0]
-    r.number[0] = 0
-    for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0:
-            continue
-        follower = m.row_follower[c]
-        leader = m.row_leader[c]
-        x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-        rate = v[leader] if leader >= 0 else 0.0
-        value, slope, bend = coupling_slope(m, c, x)
-        n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
-        if leader >= 0:
-            add_entry(m, w, r, n, leader, -slope)
-        r.coupling[n] = c
-        error = q[m.dof_coord[follower]] - value
-        r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
-    if r.number[0] == 0:
-        return
-    responses(m, w, r)
-    direct(r, f.next)
-    _add_coupling_forces(m, q, r, f, 1.0)
-
-
-@njit
-def _finish_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
-
-    Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
-    """
-    h = i.time_step[0]
-    nv = f.qacc.shape[0]
-    for n in range(f.start_qpos.shape[0]):
-        f.start_qpos[n] = s.qpos[n]
-    for k in range(nv):
-        f.start_qvel[k] = s.qvel[k]
-        f.tangent[k] = s.qvel[k]
-        f.sum_velocity[k] = s.qvel[k]
-        f.sum_acceleration[k] = f.qacc[k]
-    for stage in range(1, 4):
-        step = h if stage == 3 else 0.5 * h
-        for n in range(f.start_qpos.shape[0]):
-            f.stage_qpos[n] = f.start_qpos[n]
-        move(m, f.stage_qpos, f.tangent, step)
-        for k in range(nv):
-            f.tangent[k] *= step  # the rotation vector of this stage
-            f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
-        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f)
-        weight = 1.0 if stage == 3 else 2.0
-        for k in range(nv):
-            f.velocity[k] = f.stage_qvel[k]
-        inverse_tangent(m, f.tangent, f.velocity)
-        for k in range(nv):
-            f.tangent[k] = f.velocity[k]
-            f.sum_velocity[k] += weight * f.velocity[k]
-            f.sum_acceleration[k] += weight * f.qacc[k]
-    for k in range(nv):
-        f.sum_velocity[k] /= 6.0
-        s.qvel[k] = f.start_qvel[k] + h * f.sum_acceleration[k] / 6.0
-    move(m, s.qpos, f.sum_velocity, h)
-    _settle(m, s, w, f)
-    for a in range(f.next.shape[0]):
-        f.next[a] = s.qvel[m.independent_dof[a]]
-    if not _finite(m, f) or not _inside(m, s, f):
-        for n in range(f.start_qpos.shape[0]):
-            s.qpos[n] = f.start_qpos[n]
-        for k in range(nv):
-            s.qvel[k] = f.start_qvel[k]
-
-
-@njit
-def _inside(m: Any, s: Any, f: Any) -> bool:
-    """False when a coordinate is beyond its limit; then the reason and the dof are in f.counters."""
-    for k in range(s.qvel.shape[0]):
-        c = m.dof_coord[k]
-        if c >= 0 and (s.qpos[c] < m.lower[k] - 1e-9 or s.qpos[c] > m.upper[k] + 1e-9):
-            f.counters[2] = INEQUALITY
-            f.counters[3] = k
-            return False
-    return True

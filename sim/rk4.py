@@ -1,0 +1,178 @@
+"""The classical Runge-Kutta method of order 4, for free motion: everything explicit, couplings exact or as rows.
+
+It has no rows that push one way: a run that meets a limit stops. Rotations are integrated on the group
+(Munthe-Kaas 1999).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.actuation import applied_forces, coordinate, drive_force
+from artsim.sim.constraints.coupling import coupling_slope, spring_of
+from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.rows import responses
+from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.dynamics import factorise, solve
+from artsim.sim.integrators import inverse_tangent, move
+from artsim.sim.jit import njit
+from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.recording import record
+from artsim.sim.run import COUPLING_ROW, INEQUALITY
+from artsim.sim.solvers.direct import direct
+from artsim.sim.step import add_coupling_forces, bare_system, begin, choose_controls, is_finite, settle, total_energy
+
+
+@njit
+def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+    """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
+    begin(m, s, w, i, f)
+    for _ in range(b.plan[0]):
+        choose_controls(i, f)
+        _stage(m, s.qpos, s.qvel, w, i, r, f)
+        if not is_finite(m, f):
+            break
+        recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
+        if recorded:
+            record(m, s, w, i, r, f, b)
+        _finish(m, s, w, i, r, f)
+        if f.counters[2] != 0:
+            f.counters[1] -= recorded  # a step that was not taken has no row
+            break
+        f.counters[0] += 1
+    f.energy[1] = total_energy(m, s, w)
+
+
+@njit
+def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
+    expand(m, q, v, w)
+    kinematics(m, q, w)
+    world_inertia(m, w)
+    applied_forces(m, q, v, w, i, f)
+    for k in range(f.stiffness.shape[0]):
+        f.stiffness[k] = i.drive_stiffness[k]
+        f.damping[k] = i.drive_damping[k]
+    bare_system(m, q, v, w, i, f)
+    row = f.counters[4]
+    for k in range(f.force.shape[0]):
+        x = coordinate(m, q, k)
+        drive = drive_force(i, f, row, k, x, v[k])
+        f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
+        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (x - m.spring_reference[k])
+        f.coupling[k] = 0.0
+        f.limit[k] = 0.0
+        f.diagonal[k] = 0.0
+        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] - w.bias[k]
+    _spring_couplings(m, q, v, f)
+    for k in range(f.force.shape[0]):
+        f.force[k] += f.coupling[k]
+    reduce_matrix(m, w, f.diagonal)
+    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    reduce_vector(m, f.force, w, f.next)
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.next)
+    _hold_couplings(m, q, v, w, i, r, f)
+    expand_velocity(m, f.next, w, f.qacc)
+    for k in range(f.qacc.shape[0]):
+        f.qacc[k] += w.drift[k]
+
+
+@njit
+def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
+    """f.coupling of the compliant coupling rows as explicit springs."""
+    for c in range(m.row_follower.shape[0]):
+        if m.row_frequency[c] > 0.0:
+            follower = m.row_follower[c]
+            leader = m.row_leader[c]
+            x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
+            rate = v[leader] if leader >= 0 else 0.0
+            value, slope, _ = coupling_slope(m, c, x)
+            stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
+            force = -stiffness * (q[m.dof_coord[follower]] - value) - damping * (v[follower] - slope * rate)
+            f.coupling[follower] += force
+            if leader >= 0:
+                f.coupling[leader] -= slope * force
+
+
+@njit
+def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Hard coupling rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
+    a = 0.1 / i.time_step[0]
+    r.number[0] = 0
+    for c in range(m.row_follower.shape[0]):
+        if m.row_frequency[c] > 0.0:
+            continue
+        follower = m.row_follower[c]
+        leader = m.row_leader[c]
+        x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
+        rate = v[leader] if leader >= 0 else 0.0
+        value, slope, bend = coupling_slope(m, c, x)
+        n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
+        if leader >= 0:
+            add_entry(m, w, r, n, leader, -slope)
+        r.coupling[n] = c
+        error = q[m.dof_coord[follower]] - value
+        r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
+    if r.number[0] == 0:
+        return
+    responses(m, w, r)
+    direct(r, f.next)
+    add_coupling_forces(m, q, r, f, 1.0)
+
+
+@njit
+def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
+
+    Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
+    """
+    h = i.time_step[0]
+    nv = f.qacc.shape[0]
+    for n in range(f.start_qpos.shape[0]):
+        f.start_qpos[n] = s.qpos[n]
+    for k in range(nv):
+        f.start_qvel[k] = s.qvel[k]
+        f.tangent[k] = s.qvel[k]
+        f.sum_velocity[k] = s.qvel[k]
+        f.sum_acceleration[k] = f.qacc[k]
+    for stage in range(1, 4):
+        step = h if stage == 3 else 0.5 * h
+        for n in range(f.start_qpos.shape[0]):
+            f.stage_qpos[n] = f.start_qpos[n]
+        move(m, f.stage_qpos, f.tangent, step)
+        for k in range(nv):
+            f.tangent[k] *= step  # the rotation vector of this stage
+            f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
+        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f)
+        weight = 1.0 if stage == 3 else 2.0
+        for k in range(nv):
+            f.velocity[k] = f.stage_qvel[k]
+        inverse_tangent(m, f.tangent, f.velocity)
+        for k in range(nv):
+            f.tangent[k] = f.velocity[k]
+            f.sum_velocity[k] += weight * f.velocity[k]
+            f.sum_acceleration[k] += weight * f.qacc[k]
+    for k in range(nv):
+        f.sum_velocity[k] /= 6.0
+        s.qvel[k] = f.start_qvel[k] + h * f.sum_acceleration[k] / 6.0
+    move(m, s.qpos, f.sum_velocity, h)
+    settle(m, s, w, f)
+    for a in range(f.next.shape[0]):
+        f.next[a] = s.qvel[m.independent_dof[a]]
+    if not is_finite(m, f) or not _inside(m, s, f):
+        for n in range(f.start_qpos.shape[0]):
+            s.qpos[n] = f.start_qpos[n]
+        for k in range(nv):
+            s.qvel[k] = f.start_qvel[k]
+
+
+@njit
+def _inside(m: Any, s: Any, f: Any) -> bool:
+    """False when a coordinate is beyond its limit; then the reason and the dof are in f.counters."""
+    for k in range(s.qvel.shape[0]):
+        c = m.dof_coord[k]
+        if c >= 0 and (s.qpos[c] < m.lower[k] - 1e-9 or s.qpos[c] > m.upper[k] + 1e-9):
+            f.counters[2] = INEQUALITY
+            f.counters[3] = k
+            return False
+    return True
