@@ -134,11 +134,12 @@ def compile_model(
     hard = coupling == "exact"
     couplings = [c for c in articulation.couplings if hard and c.frequency is None]
     first_dof = {body.joint.name: body.dof for body in bodies if body.joint}
-    soft = _in_row_order([c for c in articulation.couplings if c not in couplings], first_dof)
+    soft = _in_row_order([c for c in articulation.couplings if not hard or c.frequency is not None], first_dof)
     if locks:
         couplings += _locks(bodies, couplings)
     eliminated = _Elimination(couplings, soft, first_dof, dofs)
-    gravity = gravity or articulation.options.gravity or (0.0, 0.0, -9.81)
+    if gravity is None:
+        gravity = articulation.options.gravity or (0.0, 0.0, -9.81)
     arrays = {
         "gravity": np.asarray(gravity, float),
         **_body_arrays(bodies),
