@@ -76,7 +76,7 @@ class Rows(NamedTuple):
     response: Reals2  # (rows, nu)
     correction: Reals1  # (rows,) scratch of the direct solver
     delassus: Reals2  # (couplings, couplings) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, its factor
-    row_of_position: Ints1  # (nv,) marks of dofs whose position limit has a row: -1 lower, 1 upper, 0 none
+    row_of_position: Ints1  # (nv,) marks of the position limits that have a row: 1 lower, 2 upper, 3 both
     row_of_velocity: Ints1  # (nv,) the same for velocity limits
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
@@ -159,7 +159,7 @@ def make_rows(model: Model, driven: int) -> Rows:
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
     limited = np.count_nonzero(np.isfinite(model.lower) | np.isfinite(model.upper))
     slowed = np.count_nonzero(np.isfinite(model.velocity_limit))
-    n = couplings + int(rubbing) + driven + int(limited) + int(slowed)
+    n = couplings + int(rubbing) + driven + 2 * int(limited) + 2 * int(slowed)  # limits: both sides
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         "number": (1,),

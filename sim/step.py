@@ -117,7 +117,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         if _refused(i, r, f):
             return
     bare_system(m, s.qpos, s.qvel, w, i, f)
-    for _ in range(3 * f.velocity.shape[0] + 1):  # every round adds a row; two or three rounds are the rule
+    for _ in range(5 * f.velocity.shape[0] + 1):  # every round adds a row; two or three rounds are the rule
         _solve_with_rows(m, s, w, i, r, f)
         if not _broken(m, s, i, r, f):
             break

@@ -446,3 +446,47 @@ def test_equal_limits_lock() -> None:
     assert not np.any(run["qvel"][:, 0])
     assert np.ptp(run["qpos"][:, 1]) > 1e-4
     assert balance(run, Truth(text, run.robot)) <= 1e-9
+
+
+# Narrow limits and a stiff drive that would cross their whole range in a step.
+NARROW = urdf(
+    box_link("a", 0.5, (0, 0, -0.1)),
+    box_link("b", 0.5, (0, 0, -0.1)),
+    joint("first", "revolute", "base", "a", limit=(-0.01, 0.02), velocity=2.0),
+    joint("second", "revolute", "a", "b", at=(0, 0, -0.2), limit=(-0.03, 0.01), velocity=2.0),
+)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("pull", [20.0, -20.0])
+@pytest.mark.parametrize("velocity_limits", [False, True])
+def test_limits_on_the_other_side_of_a_saturated_drive(pull: float, velocity_limits: bool) -> None:
+    """The drive, unlimited, would overshoot one limit; limited, it loses to the load, which the other limit holds."""
+    run = simulate(
+        NARROW,
+        steps=60,
+        dt=0.01,
+        gravity=(pull, 0.0, 0.0),
+        stiffness={"*": 1e6},
+        drive_limit={"*": 0.05},
+        target={"first": 0.5 * np.sign(pull), "second": 0.5 * np.sign(pull)},
+        velocity_limits=velocity_limits,
+        iterations=400,
+    )
+    model = run.robot.model
+    assert np.any(run["tau_limit"])
+    assert np.abs(np.abs(run["tau_drive"]) - 0.05).max() <= 1e-9
+    ends = np.vstack([run["qpos"], run.simulation.qpos])
+    assert np.all(ends >= model.lower - 1e-12)
+    assert np.all(ends <= model.upper + 1e-12)
+    if velocity_limits:
+        assert np.abs(run["qvel"]).max() <= 2.0 + 1e-12
+
+
+@pytest.mark.small
+def test_a_step_at_two_limits_counts_once() -> None:
+    """Thrown at its limit faster than allowed; then it swings back."""
+    config: dict[str, Any] = {"q0": {"x": 0.0995}, "v0": {"x": 3.0}, "gravity": (-1.0, 0.0, 0.0)}
+    run = simulate(slider(limit=(-1.0, 0.1), velocity=1.0), steps=10, velocity_limits=True, **config)
+    assert run["tau_limit"][0, 0] < 0
+    assert run.simulation.limit_steps == {"x": np.count_nonzero(run["tau_limit"])}

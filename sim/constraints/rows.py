@@ -10,7 +10,7 @@ from typing import Any
 from artsim.sim.constraints.coupling import coupling_row
 from artsim.sim.constraints.drive import drive_row
 from artsim.sim.constraints.friction import friction_row
-from artsim.sim.constraints.limit import position_row, velocity_row
+from artsim.sim.constraints.limit import position_rows, velocity_rows
 from artsim.sim.dynamics import solve
 from artsim.sim.jit import njit
 from artsim.sim.run import COUPLING_ROW, DRIVE_ROW, FRICTION_ROW
@@ -31,8 +31,8 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
             soft += 1
         friction_row(m, w, i, r, f, k)
         drive_row(m, s, w, i, r, f, k)
-        position_row(m, s, w, i, r, k)
-        velocity_row(m, w, i, r, k)
+        position_rows(m, s, w, i, r, k)
+        velocity_rows(m, w, i, r, k)
 
 
 @njit
@@ -67,7 +67,8 @@ def only_equalities(r: Any) -> bool:
 
 @njit
 def joint_forces(r: Any, f: Any, scale: Any) -> None:
-    """Add the impulses of the rows on single dofs, times `scale`, to f's forces by source."""
+    """Add the impulses of the rows on single dofs, times `scale`, to f's forces by source; count steps at limits."""
+    counted = -1
     for n in range(r.number[0]):
         force = r.sign[n] * r.impulse[n] * scale
         k = r.dof[n]
@@ -78,4 +79,6 @@ def joint_forces(r: Any, f: Any, scale: Any) -> None:
             f.drive[k] += force
         elif kind != COUPLING_ROW:
             f.limit[k] += force
-            f.limit_steps[k] += 1
+            if k != counted and r.impulse[n] > 0.0:  # a dof's rows stand together
+                f.limit_steps[k] += 1
+                counted = k
