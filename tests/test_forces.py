@@ -490,3 +490,10 @@ def test_a_step_at_two_limits_counts_once() -> None:
     run = simulate(slider(limit=(-1.0, 0.1), velocity=1.0), steps=10, velocity_limits=True, **config)
     assert run["tau_limit"][0, 0] < 0
     assert run.simulation.limit_steps == {"x": np.count_nonzero(run["tau_limit"])}
+
+
+@pytest.mark.small
+def test_friction_beyond_all_forces_holds() -> None:
+    """A bound on the impulse, however large, is no equality: `direct` has room for couplings only."""
+    run = simulate(slider(friction=1e305), steps=5, v0={"x": 1.0})
+    assert np.abs(run["qvel"][1:]).max() <= 1e-15

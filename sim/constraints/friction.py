@@ -17,7 +17,7 @@ from artsim.sim.run import FRICTION_ROW
 def friction_row(m: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
     """The friction row of dof k, if it has friction."""
     force = m.friction[k] + m.friction_coefficient[k] * f.load[k]
-    if force <= 0.0:
+    if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
     n = add_row(m, w, r, FRICTION_ROW, k, 1.0)
     h = i.time_step[0]

@@ -58,9 +58,9 @@ def responses(m: Any, w: Any, r: Any) -> None:
 
 @njit
 def only_equalities(r: Any) -> bool:
-    """True when no row is bounded."""
+    """True when no row is bounded: couplings alone are not, and `direct` has room for no more."""
     for n in range(r.number[0]):
-        if r.lower[n] > -1e300 or r.upper[n] < 1e300:
+        if r.kind[n] != COUPLING_ROW:
             return False
     return True
 
