@@ -81,7 +81,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
 def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
     """f.coupling of the compliant coupling rows as explicit springs."""
     for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0:
+        if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
             follower = m.row_follower[c]
             leader = m.row_leader[c]
             x = q[m.dof_coord[leader]] if leader >= 0 else 0.0

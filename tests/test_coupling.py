@@ -288,3 +288,48 @@ def test_stars_mean_no_follower() -> None:
         run = simulate(TOPOLOGIES["chain"], steps=2, stiffness={"*": 50.0}, q0={"b1": 0.1}, coupling=coupling)
         driven = [name for name, k in zip(run.robot.dofs, run.plan.inputs["drive_stiffness"], strict=True) if k > 0]
         assert driven == ["a1", "b1", "b2", "b3"]
+
+
+@pytest.mark.small
+def test_compliance_on_a_polynomial_follower() -> None:
+    """A spring on an exact follower acts at the velocities of the step's end, the drift Ġ u in them."""
+    text = arms()
+    bent = Coupling("a2", "a1", (0.0, 0.5, 0.8))
+    soft = Coupling("b1", "a2", (0.1, 1.5), frequency=5.0, damping_ratio=0.7)
+    articulation = dataclasses.replace(load(text), couplings=(bent, soft))
+    run = simulate(articulation, steps=40, dt=0.01, gravity=OBLIQUE, v0={"a1": 3.0})
+    truth = Truth(text, run.robot)
+    a1, a2, b1 = (run.robot.dofs.index(name) for name in ("a1", "a2", "b1"))
+    G = np.delete(np.eye(6), a2, axis=1)
+    J = np.zeros(6)
+    J[b1], J[a2] = 1.0, -1.5
+    for q, v, a, tau in zip(*(run[name] for name in ("qpos", "qvel", "qacc", "tau_coupling")), strict=True):
+        G[a2] = 0.0
+        G[a2, a1] = 0.5 + 1.6 * q[a1]
+        M = truth.mass_matrix(q)
+        r = J @ G @ np.linalg.solve(G.T @ M @ G, G.T @ J)
+        mu = 2 * np.pi * 5.0
+        rate = J @ (v + 0.01 * a)
+        error = q[b1] - 0.1 - 1.5 * q[a2] + 0.01 * rate
+        force = -(mu * mu * error + 2 * 0.7 * mu * rate) / r
+        assert relative(G.T @ tau - G.T @ J * force, np.append(tau, 1e-3)) <= 1e-9
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("config", [{}, {"solver": "pgs"}, {"integrator": "rk4"}], ids=["auto", "pgs", "rk4"])
+def test_compliance_between_locked_joints(config: dict[str, Any]) -> None:
+    """Nothing can give there: no force, and the other couplings are as if it were not."""
+    still = (0.2, 0.2)
+    parts = [box_link(f"l{n}", 1.0, (0, 0, -0.2)) for n in range(4)]
+    arm = urdf(
+        *parts,
+        joint("a", "revolute", "base", "l0", limit=still),
+        joint("b", "revolute", "l0", "l1", at=(0, 0, -0.4), limit=still, mimic=("a", 2.0, 0.1)),
+        joint("c", "revolute", "l1", "l2", at=(0, 0, -0.4)),
+        joint("d", "revolute", "l2", "l3", at=(0, 0, -0.4), mimic=("c", 1.5, 0.0)),
+    )
+    alone = arm.replace('<mimic joint="a" multiplier="2.0" offset="0.1"/>', "")
+    runs = [simulate(text, steps=20, coupling="compliant", coupling_frequency=5.0, **config) for text in (arm, alone)]
+    assert runs[0]["tau_coupling"][:, 2:] == pytest.approx(runs[1]["tau_coupling"][:, 2:], rel=1e-9, abs=1e-12)
+    assert runs[0]["qpos"] == pytest.approx(runs[1]["qpos"], abs=1e-12)
+    assert all(np.all(np.isfinite(values)) for values in runs[0].rows.values())

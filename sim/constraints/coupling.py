@@ -43,9 +43,10 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
     if leader >= 0:
         add_entry(m, w, r, n, leader, -slope)
     r.coupling[n] = c
-    r.bias[n] = error / h
-    if m.row_frequency[c] > 0.0:
+    drift = w.drift[follower] - slope * (w.drift[leader] if leader >= 0 else 0.0)
+    r.bias[n] = error / h + h * drift
+    if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
         stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
         r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
-        r.bias[n] = stiffness * error / (h * stiffness + damping)
+        r.bias[n] = stiffness * error / (h * stiffness + damping) + h * drift
