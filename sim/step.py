@@ -182,7 +182,8 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
         f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope)
     for k in range(f.diagonal.shape[0]):
         if i.drive_acceleration[k] == 1:
-            inertia = 1.0 / _effective(m, w, k, -1, 0.0)
+            mobility = _effective(m, w, k, -1, 0.0)
+            inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
             f.stiffness[k] *= inertia
             f.damping[k] *= inertia
 

@@ -497,3 +497,22 @@ def test_friction_beyond_all_forces_holds() -> None:
     """A bound on the impulse, however large, is no equality: `direct` has room for couplings only."""
     run = simulate(slider(friction=1e305), steps=5, v0={"x": 1.0})
     assert np.abs(run["qvel"][1:]).max() <= 1e-15
+
+
+@pytest.mark.small
+def test_acceleration_drive_on_what_nothing_moves() -> None:
+    """No force, where the inertia that its gains are scaled by does not exist."""
+    still = {"first": (0.1, 0.1), "second": (-1.0, 1.0)}
+    text = urdf(
+        *(box_link(name, 1.0, (0, 0, -0.2)) for name in ("a", "b")),
+        joint("first", "revolute", "base", "a", limit=still["first"]),
+        joint("second", "revolute", "a", "b", at=(0, 0, -0.4), mimic=("first", 2.0, 0.0)),
+        box_link("c", 1.0, (0, 0, -0.2)),
+        joint("third", "revolute", "b", "c", at=(0, 0, -0.4)),
+    )
+    run = simulate(
+        text, steps=10, dt=DT, stiffness={"first": 9.0, "second": 9.0, "third": 9.0}, drive_mode="acceleration"
+    )
+    assert not np.any(run["tau_drive"][:, :2])
+    assert np.any(run["tau_drive"][:, 2])
+    assert balance(run, Truth(text, run.robot)) <= 1e-9
