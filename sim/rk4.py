@@ -29,6 +29,8 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None
     begin(m, s, w, i, f)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
+        r.report[0] = 0.0
+        r.report[1] = 0.0
         _stage(m, s.qpos, s.qvel, w, i, r, f)
         if not is_finite(m, f):
             break

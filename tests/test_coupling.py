@@ -333,3 +333,11 @@ def test_compliance_between_locked_joints(config: dict[str, Any]) -> None:
     assert runs[0]["tau_coupling"][:, 2:] == pytest.approx(runs[1]["tau_coupling"][:, 2:], rel=1e-9, abs=1e-12)
     assert runs[0]["qpos"] == pytest.approx(runs[1]["qpos"], abs=1e-12)
     assert all(np.all(np.isfinite(values)) for values in runs[0].rows.values())
+
+
+@pytest.mark.small
+def test_rk4_counts_its_solver_s_rounds_per_step() -> None:
+    run = simulate(
+        TOPOLOGIES["chain"], steps=10, integrator="rk4", coupling="rows", record=("solver_iterations", "qpos")
+    )
+    assert np.all(run["solver_iterations"] == 1)
