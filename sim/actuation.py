@@ -28,7 +28,7 @@ def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
     """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
 
     Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
-    tau = Gᵀ (M a + bias). The dofs of free and ball joints are not actuated.
+    tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated, and count as not accelerating.
     """
     row = f.counters[4]
     nv = f.applied.shape[0]
@@ -38,7 +38,7 @@ def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
         if i.controller[0] == COMPUTED_TORQUE:
             f.velocity[k] = v[k]
             c = m.dof_coord[k]
-            if c >= 0:
+            if c >= 0 and _actuated(m, k):
                 error = i.target[row, k] - q[c]
                 rate = i.target_velocity[row, k] - v[k]
                 f.force[k] = i.controller_gains[0] * error + i.controller_gains[1] * rate

@@ -516,3 +516,13 @@ def test_acceleration_drive_on_what_nothing_moves() -> None:
     assert not np.any(run["tau_drive"][:, :2])
     assert np.any(run["tau_drive"][:, 2])
     assert balance(run, Truth(text, run.robot)) <= 1e-9
+
+
+@pytest.mark.small
+def test_computed_torque_asks_nothing_of_the_base() -> None:
+    """What no motor moves has no target: the joints' torques do not grow with the way the base has fallen."""
+    config: dict[str, Any] = {"steps": 3, "base": "floating", "controller": "computed-torque"}
+    model = robot_file("quadruped")
+    low, high = (simulate(model, target={"root.vx": x}, **config)["tau_applied"] for x in (0.0, 5.0))
+    assert np.any(low)
+    assert np.array_equal(low, high)
