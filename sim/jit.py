@@ -205,18 +205,22 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     # Kernels neither raise nor allocate: what the object names of numba's and Python's runtime is never reached.
-    # Every name needs an address all the same, or the engine leaves all of them at zero.
-    trap = ctypes.CFUNCTYPE(None)(lambda: os.abort())
+    # Every name needs an address all the same, or the engine leaves all of them at zero. The stand-ins are a module of
+    # this engine: llvm.add_symbol is for the whole process, where other code compiled by numba calls the real ones.
+    stand_ins = "\n".join(
+        f'define void @"{name}"() {{\n  call void @llvm.trap()\n  unreachable\n}}'
+        for name in needed
+        if name not in _C_LIBRARY
+    )
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f"declare void @llvm.trap()\n{stand_ins}"), machine)
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
-    for name in needed:
-        target = getattr(library, name) if name in _C_LIBRARY else trap
-        llvm.add_symbol(name, ctypes.cast(target, ctypes.c_void_p).value)
+    for name in _C_LIBRARY:
+        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address(symbol))
-    return function, (engine, trap)
+    return function, engine
 
 
 # ------------------------------------------------------------------ compiling (imports numba)

@@ -302,6 +302,13 @@ def test_python_controllers_that_fail(tmp_path: Path) -> None:
         assert recording.state == "interrupted"
 
 
+def test_a_controller_may_use_numba(tmp_path: Path) -> None:
+    """The engine's stand-ins for numba's runtime are its own: in numba's code they ended the process."""
+    code = tmp_path / "fast.py"
+    code.write_text("import numba\n@numba.njit\ndef f(t, qpos, qvel):\n    return -5.0 * qvel\n")
+    good("run", ARM, "--steps", 5, "--controller", f"{code}:f")
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
