@@ -164,9 +164,11 @@ def _python_controller(config: RunConfig) -> Controller | None:
     path, _, name = config.controller.rpartition(":")
     if not Path(path).is_file():
         raise MissingInputError(f"--controller: {path}: no such file")
+    sys.path.insert(0, str(Path(path).resolve().parent))  # modules beside it, as when Python runs it
     try:
-        scope = runpy.run_path(path)
-    except Exception as error:
+        with contextlib.redirect_stdout(sys.stderr):  # stdout is the result's
+            scope = runpy.run_path(path)
+    except (Exception, SystemExit) as error:
         raise UsageError(f"--controller: {path}: {type(error).__name__}: {error}") from error
     if not callable(scope.get(name)):
         raise UsageError(f"--controller: {path} has no function {name!r}")
@@ -174,8 +176,9 @@ def _python_controller(config: RunConfig) -> Controller | None:
 
     def ask(t: float, qpos: Any, qvel: Any) -> Any:
         try:
-            return function(t, qpos, qvel)
-        except Exception as error:
+            with contextlib.redirect_stdout(sys.stderr):
+                return function(t, qpos, qvel)
+        except (Exception, SystemExit) as error:
             raise UsageError(f"--controller: {name} at t = {t:.6g} s: {type(error).__name__}: {error}") from error
 
     return ask

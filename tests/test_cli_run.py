@@ -309,6 +309,22 @@ def test_a_controller_may_use_numba(tmp_path: Path) -> None:
     good("run", ARM, "--steps", 5, "--controller", f"{code}:f")
 
 
+def test_a_controller_may_print_and_import_but_not_exit(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("gain = 2.0\n")
+    code = tmp_path / "own.py"
+    code.write_text(
+        "import sys, beside\nprint('loaded')\n"
+        "def talk(t, qpos, qvel):\n    print('talk')\n    return -beside.gain * qvel\n"
+        "def leave(t, qpos, qvel):\n    sys.exit()\n"
+    )
+    done = good("run", ARM, "--steps", 2, "--controller", f"{code}:talk", "--json")
+    assert json.loads(done.stdout)["steps"] == 2
+    assert "talk" in done.stderr
+    refused(2, "run", ARM, "--controller", f"{code}:leave", words=("SystemExit", "t = 0"))
+    code.write_text("raise SystemExit\n")
+    refused(2, "run", ARM, "--controller", f"{code}:talk", words=("SystemExit",))
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
