@@ -112,8 +112,20 @@ def cli(debug: bool) -> None:
     """Simulate articulated robots: URDF in, labelled HDF5 out."""
 
 
+def _open_standard_streams() -> None:
+    """Streams closed by the caller (`>&-`) lead nowhere; otherwise the next file opened would become stdout."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                os.dup2(null := os.open(os.devnull, os.O_RDWR), number)
+                if null > 2:
+                    os.close(null)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def main() -> None:
     """The entry point. --debug may stand anywhere on the line."""
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -325,6 +325,22 @@ def test_a_controller_may_print_and_import_but_not_exit(tmp_path: Path) -> None:
     refused(2, "run", ARM, "--controller", f"{code}:talk", words=("SystemExit",))
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-"])
+def test_closed_standard_streams(closed: str, tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    words = f"exec '{sys.executable}' -m artsim run '{ARM}' --steps 3 --json -o '{output}' {closed}"
+    done = subprocess.run(["sh", "-c", words], capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    good("replay", "--verify", output)
+
+
+def test_a_closed_standard_input_is_an_empty_model() -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m artsim check - <&-"], capture_output=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stderr) == (65, b"<stdin>: empty file\n")
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
