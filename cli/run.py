@@ -105,7 +105,7 @@ def run(
         controls = plan_controls(plan, options["control"])
     if stored.text is not None and not any(_typed(ctx, name) for name in _INPUTS):
         assert config is not None
-        controls = plan_controls(plan, config)  # as they acted; the Python code they came from is not run again
+        controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
         controller = _python_controller(plan.config)
     # Ctrl-C still ends the process here, before there is an output
@@ -123,7 +123,7 @@ def _typed(ctx: click.Context, name: str) -> bool:
 def _stored(config: Path | None) -> Stored:
     if config is None:
         return Stored({})
-    if config.suffix in (".h5", ".hdf5"):
+    if config.suffix in (".h5", ".hdf5") or _is_hdf5(config):
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
@@ -136,6 +136,15 @@ def _stored(config: Path | None) -> Stored:
         raise MissingInputError(f"{config}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether the file begins like HDF5; `-o` takes any name."""
+    try:
+        with path.open("rb") as file:
+            return file.read(8) == b"\x89HDF\r\n\x1a\n"
+    except OSError:
+        return False
 
 
 def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Articulation:

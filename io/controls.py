@@ -51,16 +51,33 @@ def read_controls(
     """
     where = Path(path)
     names = tuple(dof_names)
-    held = [
-        np.zeros(len(names)) if row is None else np.asarray(row, np.float64)
-        for row in (torque, target, target_velocity)
-    ]
+    held = _held(len(names), torque, target, target_velocity)
     readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
     reader = readers.get(where.suffix.lower())
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
     _check_readable(where)
-    return _controls(where, reader(where, names), len(names), dt, dict(zip(VALUES, held, strict=True)))
+    return _controls(where, reader(where, names), len(names), dt, held)
+
+
+def read_run_controls(
+    path: str | os.PathLike[str],
+    dof_names: Sequence[str],
+    dt: float,
+    *,
+    torque: FloatArray | None = None,
+    target: FloatArray | None = None,
+    target_velocity: FloatArray | None = None,
+) -> Controls:
+    """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
+    where, names = Path(path), tuple(dof_names)
+    held = _held(len(names), torque, target, target_velocity)
+    return _controls(where, _run_inputs(where, names), len(names), dt, held)
+
+
+def _held(nv: int, *rows: FloatArray | None) -> dict[str, FloatArray]:
+    values = [np.zeros(nv) if row is None else np.asarray(row, np.float64) for row in rows]
+    return dict(zip(VALUES, values, strict=True))
 
 
 class _Table(NamedTuple):
@@ -79,7 +96,7 @@ def _check_readable(path: Path) -> None:
         path.open("rb").close()
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
-    if size > MAX_FILE_BYTES:
+    if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # there each array has this bound
         raise ModelError(f"{path}: {size} bytes; control files are read up to {MAX_FILE_BYTES}")
 
 
@@ -266,6 +283,8 @@ def _run_inputs(path: Path, names: tuple[str, ...]) -> _Table:
             other = ", ".join(sorted(set(recording.labels.dof) ^ set(names))[:4]) or "their order"
             raise UsageError(f"{path}: its inputs are for another robot; differing joints: {other}")
         inputs = recording.controls
+        if not inputs.start_step.size:
+            raise ModelError(f"{path}: holds no inputs: its run failed before the first step")
         time = inputs.start_step.astype(np.float64) * recording.dt
         every_dof = list(range(len(names)))
         return _Table(time, {name: (every_dof, getattr(inputs, name)) for name in VALUES})

@@ -17,7 +17,7 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.controls import read_controls
+from artsim.io.controls import read_controls, read_run_controls
 from artsim.io.reader import Difference, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.rows import Rows
@@ -288,9 +288,9 @@ def simulate(
     return MemoryRecording(plan, joined, outcome)
 
 
-def plan_controls(plan: Plan, path: str | os.PathLike[str]) -> Controls:
-    """A control file's inputs for this run."""
-    return read_controls(
+def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:
+    """A control file's inputs for this run; `stored`: those of a run file, whatever its name is."""
+    return (read_run_controls if stored else read_controls)(
         path,
         plan.robot.dofs,
         plan.config.dt,

@@ -341,6 +341,24 @@ def test_a_closed_standard_input_is_an_empty_model() -> None:
     assert (done.returncode, done.stderr) == (65, b"<stdin>: empty file\n")
 
 
+def test_an_output_of_any_name_or_size_is_a_configuration(tmp_path: Path) -> None:
+    output, again = tmp_path / "out", tmp_path / "again.h5"
+    good("run", ARM, "--steps", 3, "-o", output)
+    good("run", "--config", output, "-o", again)
+    assert difference(output, again) is None
+    with again.open("r+b") as file:
+        file.truncate(2**30 + 2**20)  # a hole: what long runs reach
+    good("run", "--config", again)
+    good("run", ARM, "--control", again)
+
+
+def test_an_output_without_inputs_is_refused(tmp_path: Path) -> None:
+    code, output = tmp_path / "own.py", tmp_path / "out.h5"
+    code.write_text("def broken(t, qpos, qvel):\n    return 1 / 0\n")
+    refused(2, "run", ARM, "--controller", f"{code}:broken", "-o", output)
+    refused(65, "run", "--config", output, words=("no inputs",))
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
