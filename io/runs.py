@@ -334,12 +334,13 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
     """Simulate again what the file holds (model text, configuration, inputs) and compare byte for byte.
 
     `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none. Of a run
-    whose writer was killed the rows are compared, not the final state, which it did not write.
+    that broke off (writer killed, disk full, controller failed) only the rows are compared: it wrote no final state.
     Raises as the gate and the run do; UsageError for a file that holds no row.
     """
     with open_recording(path) as recording:
         if not recording.variables or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
+        ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         config = RunConfig.from_mapping(recording.config)
         plan = prepare(load(recording.model_text, str(recording.model.get("name", "model")), config), config)
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
@@ -347,7 +348,7 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
             _again(plan, recording, again)
             with open_recording(again) as other:
                 difference = first_difference(recording, other)
-    if difference and difference.dataset.startswith("final/") and recording.status == schema.RUNNING:
+    if difference and difference.dataset.startswith("final/") and not ended:
         return None
     return difference
 
