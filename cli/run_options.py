@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -189,9 +189,13 @@ def _read_named(option: str, words: tuple[str, ...], labels: Labels) -> dict[str
         else:
             vector = _read_vector(flag, word)
             if len(vector) != len(names):
-                raise UsageError(f"{flag}: got {len(vector)} numbers, want {len(names)}: {', '.join(names[:8])}, …")
+                raise UsageError(f"{flag}: got {len(vector)} numbers, want {len(names)}: {_listed(names)}")
             values.update(zip(names, vector, strict=True))
     return values
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def _number(word: str, what: str) -> float:
@@ -215,6 +219,8 @@ def _read_vector(flag: str, word: str) -> list[float]:
 
         try:
             vector = np.load(path, allow_pickle=False)
+            if vector.dtype.kind not in "fiu":
+                raise TypeError(f"{vector.dtype}")
             return [_number(str(float(x)), flag) for x in vector.ravel()]
         except (ValueError, TypeError, OSError) as error:
             raise UsageError(f"{flag}: {word}: not a .npy file of numbers ({error})") from None

@@ -133,7 +133,7 @@ def _check_time(path: Path, time: FloatArray, row_name: str) -> None:
         )
 
 
-def _dof_index(path: Path, name: str, names: tuple[str, ...]) -> int:
+def _dof_index(path: Path | str, name: str, names: tuple[str, ...]) -> int:
     try:
         return names.index(name)
     except ValueError:
@@ -180,7 +180,9 @@ def _csv_columns(path: Path, line: int, header: list[str], names: tuple[str, ...
         joint, dot, suffix = word.rpartition(".")
         if not dot or suffix not in _SUFFIXES:
             raise ModelError(f"{path}:{line}: column {word!r}: want <joint>.target, <joint>.velocity or <joint>.torque")
-        columns.append((_SUFFIXES[suffix], _dof_index(path, joint, names)))
+        columns.append((_SUFFIXES[suffix], _dof_index(f"{path}:{line}", joint, names)))
+    if not columns:
+        raise ModelError(f"{path}:{line}: want <joint>.target, <joint>.velocity or <joint>.torque beside time")
     if len(set(columns)) < len(columns):
         twice = next(word for word in header if header.count(word) > 1)
         raise ModelError(f"{path}:{line}: column {twice!r} stands there twice")

@@ -359,6 +359,13 @@ def test_an_output_without_inputs_is_refused(tmp_path: Path) -> None:
     refused(65, "run", "--config", output, words=("no inputs",))
 
 
+def test_vectors_by_file_are_real_numbers(tmp_path: Path) -> None:
+    np.save(tmp_path / "complex.npy", np.zeros(7, complex))
+    refused(2, "run", ARM, "--q0", tmp_path / "complex.npy", words=("complex128",))
+    line = refused(2, "run", ARM, "--q0", "1,2", words=("got 2 numbers, want 7",))
+    assert "…" not in line
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 

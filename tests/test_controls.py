@@ -86,6 +86,13 @@ def test_unknown_joint_is_a_usage_error_with_the_nearest_name(tmp_path: Path) ->
         read_controls(csv(tmp_path, "time,root.vy.target\n0,1\n"), DOFS, DT)
 
 
+def test_a_table_without_inputs_and_the_line_of_an_unknown_joint(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"controls\.csv:1: want <joint>"):
+        read_controls(csv(tmp_path, "time\n0\n"), DOFS, DT)
+    with pytest.raises(UsageError, match=r"controls\.csv:2: unknown joint 'finger_3'"):
+        read_controls(csv(tmp_path, "\ntime,finger_3.torque\n0,1\n"), DOFS, DT)
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes("time,größe.target\n".encode("latin-1"))
     (tmp_path / "x.txt").write_text("time\n")
