@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from artsim.sim.configuration import CONTROLLERS, COUPLINGS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig
+from artsim.sim.configuration import (
+    CONTROLLERS,
+    COUPLINGS,
+    DEFAULT_RECORD,
+    INTEGRATORS,
+    MAX_STEPS,
+    SOLVERS,
+    RunConfig,
+)
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.model import Labels
 from artsim.sim.run import RECORDED
@@ -143,21 +151,51 @@ def run_config(
     Raises UsageError for unknown names and wrong lengths.
     """
     values = dict(stored)
-    known = {f.name for f in fields(RunConfig)}
+    known = [f.name for f in fields(RunConfig)]
+    duration = _duration(ctx, options, values)
+    for name in values:
+        if name not in known:
+            if name in {param.name for param in ctx.command.params} | {"package"}:
+                raise UsageError(f"configuration: {name!r} is for the command line only")
+            raise UsageError(f"configuration: {name!r} is not known{nearest(name, [*known, 'duration'])}")
+    for name, kind in _NAMES.items():
+        if kind == "gain" and isinstance(values.get(name), int | float) and not isinstance(values[name], bool):
+            values[name] = {"*": float(values[name])}
     for name, value in options.items():
         typed = ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
         if name not in known or not (typed or name not in values):
             continue
         if name in _NAMES:
+            if not isinstance(values.get(name, {}), Mapping):
+                raise UsageError(f"{name} is {values[name]!r}, want numbers by name")
             values[name] = {**values.get(name, {}), **_read_named(name, value, labels)}
         elif name == "record":
             values[name] = _read_record(value)
         else:
             values[name] = value
-    if options.get("duration") is not None:
-        dt = float(values.get("dt", RunConfig.dt))
-        values["steps"] = max(1, round(options["duration"] / dt))
-    return RunConfig.from_mapping({**values, **more})
+    config = RunConfig.from_mapping({**values, **more})
+    if not -(2**63) <= config.seed < 2**63:
+        raise UsageError(f"seed is {config.seed}, want 64 bits")
+    if duration is None:
+        return config
+    steps = duration / config.dt
+    if not steps <= MAX_STEPS:
+        raise UsageError(f"duration {duration:g} s is {steps:g} steps of {config.dt:g} s, more than {MAX_STEPS}")
+    return replace(config, steps=max(1, round(steps)))
+
+
+def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, Any]) -> float | None:
+    """The time to simulate, typed or else stored (it leaves `values`); typed steps win over a stored duration."""
+    stored: float | None = values.pop("duration", None)
+    if stored is not None:
+        if "steps" in values:
+            raise UsageError("configuration: give steps or duration, not both")
+        if isinstance(stored, bool) or not isinstance(stored, int | float) or not 0 < stored < math.inf:
+            raise UsageError(f"duration is {stored!r}, want a finite number above 0")
+    typed: float | None = options.get("duration")
+    if typed is not None or ctx.get_parameter_source("steps") not in (None, click.core.ParameterSource.DEFAULT):
+        return typed
+    return stored
 
 
 def _read_record(text: str | None) -> tuple[str, ...]:

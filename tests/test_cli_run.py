@@ -366,6 +366,27 @@ def test_vectors_by_file_are_real_numbers(tmp_path: Path) -> None:
     assert "…" not in line
 
 
+def test_a_typed_value_does_not_hide_a_wrong_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text("q0 = 5")
+    refused(2, "run", ARM, "--config", config, "--q0", "joint_1=1", words=("q0 is 5",))
+    config.write_text("dt = 'x'")
+    refused(2, "run", ARM, "--config", config, "--duration", 1, words=("dt is 'x'",))
+    refused(2, "run", ARM, "--duration", "1e300", words=("5e+302 steps",))
+    refused(2, "run", ARM, "--seed", 2**64, "-o", tmp_path / "out.h5", words=("64 bits",))
+
+
+def test_duration_and_gains_of_all_joints_in_toml(tmp_path: Path) -> None:
+    config, output = tmp_path / "run.toml", tmp_path / "out.h5"
+    config.write_text("duration = 0.1\nstiffness = 200\n")
+    good("run", ARM, "--config", config, "--stiffness", "joint_2=5", "-o", output)
+    with artsim.open(output) as recording:
+        assert recording.config["steps"] == 50
+        assert recording.config["stiffness"] == {"*": 200.0, "joint_2": 5.0}
+    done = good("run", ARM, "--config", config, "--steps", 7, "--json")
+    assert json.loads(done.stdout)["steps"] == 7
+
+
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
@@ -440,6 +461,11 @@ def test_config_toml_and_precedence(tmp_path: Path) -> None:
         ("record = 'qpos'", "record"),
         ("velocity_limits = 1", "velocity_limits"),
         ("base = 3", "base"),
+        ("seed = 99999999999999999999", "seed"),
+        ("no_meshes = true", "command line"),
+        ("duration = 'x'", "duration"),
+        ("duration = 1\nsteps = 5", "not both"),
+        ("drutaion = 1", "did you mean 'duration'"),
         ("steps = ", "not TOML"),
     ],
 )
