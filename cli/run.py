@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from artsim.cli.options import LoadOptions, model_options
-from artsim.cli.run_options import run_config, run_options
+from artsim.cli.run_options import run_config, run_options, was_typed
 from artsim.cli.terminal import printable
 from artsim.io import schema
 from artsim.io.recorder import check_output
@@ -82,7 +82,7 @@ def run(
     Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every
     option can also be set as ARTSIM_<NAME> in the environment.
     """
-    if _typed(ctx, "steps") and _typed(ctx, "duration"):
+    if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
         raise UsageError("give --steps or --duration, not both")
     stored = _stored(config)
     if model is None and stored.text is None:
@@ -91,7 +91,7 @@ def run(
         _refuse_own_input(output, model, config)
         check_output(output, force=force)
     for name in ("base", "balance_inertia"):
-        if not _typed(ctx, name) and name in stored.values:
+        if not was_typed(ctx, name) and name in stored.values:
             load_options[name] = stored.values[name]
     articulation = _load(model, stored, load_options)
     labels = compile_model(articulation).labels
@@ -103,7 +103,7 @@ def run(
     controller: Controller | None = None
     if options["control"] is not None:
         controls = plan_controls(plan, options["control"])
-    if stored.text is not None and not any(_typed(ctx, name) for name in _INPUTS):
+    if stored.text is not None and not any(was_typed(ctx, name) for name in _INPUTS):
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
@@ -113,11 +113,6 @@ def run(
     with _signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
-
-
-def _typed(ctx: click.Context, name: str) -> bool:
-    """Whether an option was given on the command line or in the environment."""
-    return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
 
 
 def _stored(config: Path | None) -> Stored:

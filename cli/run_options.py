@@ -162,7 +162,7 @@ def run_config(
         if kind == "gain" and isinstance(values.get(name), int | float) and not isinstance(values[name], bool):
             values[name] = {"*": float(values[name])}
     for name, value in options.items():
-        typed = ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
+        typed = was_typed(ctx, name)
         if name not in known or not (typed or name not in values):
             continue
         if name in _NAMES:
@@ -174,6 +174,8 @@ def run_config(
         else:
             values[name] = value
     config = RunConfig.from_mapping({**values, **more})
+    if was_typed(ctx, "coupling_frequency") and config.coupling != "compliant":
+        raise UsageError(f"--coupling-frequency is for --coupling compliant, not {config.coupling!r}")
     if not -(2**63) <= config.seed < 2**63:
         raise UsageError(f"seed is {config.seed}, want 64 bits")
     if duration is None:
@@ -182,6 +184,11 @@ def run_config(
     if not steps <= MAX_STEPS:
         raise UsageError(f"duration {duration:g} s is {steps:g} steps of {config.dt:g} s, more than {MAX_STEPS}")
     return replace(config, steps=max(1, round(steps)))
+
+
+def was_typed(ctx: click.Context, name: str) -> bool:
+    """True for an option given on the command line or in the environment."""
+    return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
 
 
 def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, Any]) -> float | None:
@@ -193,7 +200,7 @@ def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, 
         if isinstance(stored, bool) or not isinstance(stored, int | float) or not 0 < stored < math.inf:
             raise UsageError(f"duration is {stored!r}, want a finite number above 0")
     typed: float | None = options.get("duration")
-    if typed is not None or ctx.get_parameter_source("steps") not in (None, click.core.ParameterSource.DEFAULT):
+    if typed is not None or was_typed(ctx, "steps"):
         return typed
     return stored
 

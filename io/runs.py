@@ -290,7 +290,7 @@ def simulate(
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:
     """A control file's inputs for this run; `stored`: those of a run file, whatever its name is."""
-    return (read_run_controls if stored else read_controls)(
+    controls = (read_run_controls if stored else read_controls)(
         path,
         plan.robot.dofs,
         plan.config.dt,
@@ -298,6 +298,15 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
         target=plan.target,
         target_velocity=plan.target_velocity,
     )
+    if not stored and plan.config.controller != "computed-torque":
+        driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
+        moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
+        for k in np.flatnonzero(moved & ~driven):
+            name = plan.robot.dofs[k]
+            raise UsageError(
+                f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…"
+            )
+    return controls
 
 
 def _python_name(function: Controller) -> str:

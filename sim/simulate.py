@@ -157,7 +157,7 @@ class Simulation:
         self._block.plan[0] = 1
         end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), config.steps)
         while self.step < end and not self.stop_reason:
-            row = int(self._step.counters[4])
+            row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
             try:
                 self._inputs.torque[row] = self._ask()
             except ArtsimError as error:

@@ -390,6 +390,30 @@ def test_duration_and_gains_of_all_joints_in_toml(tmp_path: Path) -> None:
 # --- F20: a state that is not finite ---------------------------------------------------------------------------------
 
 
+def test_control_file_and_controller_together(tmp_path: Path) -> None:
+    """Targets from the file, forces from the function, each from the step on at which it begins to act."""
+    code, table, output = tmp_path / "push.py", tmp_path / "targets.csv", tmp_path / "both.h5"
+    code.write_text("def push(t, qpos, qvel):\n    return 0 * qvel + (t > 0.0099)\n")
+    table.write_text("time,joint_1.target\n0,0\n0.01,0.2\n0.02,0.3\n")
+    gains = ("--stiffness", "joint_1=100", "--damping", "joint_1=10")
+    good("run", ARM, "--steps", 20, *gains, "--control", table, "--controller", f"{code}:push", "-o", output)
+    with artsim.open(output) as recording:
+        acted = recording.controls
+        rows = [acted.row_at(step) for step in range(20)]
+        assert np.array_equal(acted.target[rows, 0], np.repeat([0.0, 0.2, 0.3], [5, 5, 10]))
+        assert np.array_equal(acted.torque[rows, 3], np.repeat([0.0, 1.0], [5, 15]))
+        assert np.array_equal(recording["tau_applied"][:, 3], acted.torque[rows, 3])
+    assert verify(output, load_stored) is None
+
+
+def test_what_would_do_nothing_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / "targets.csv"
+    table.write_text("time,joint_1.target\n0,0.4\n")
+    refused(2, "run", ARM, "--control", table, words=("targets.csv", "joint_1", "needs a drive"))
+    refused(2, "run", ARM, "--coupling-frequency", 5, words=("compliant",))
+    refused(2, "run", ARM, "--coupling", "compliant", words=("--coupling-frequency",))
+
+
 def test_a_failing_controller_keeps_the_rows_before_it(tmp_path: Path) -> None:
     code, output = tmp_path / "late.py", tmp_path / "late.h5"
     code.write_text("def late(t, qpos, qvel):\n    return 0 * qvel if t < 0.0999 else 1 / 0\n")
