@@ -100,9 +100,9 @@ def test_no_meshes_and_packages(hand: Path, tmp_path: Path) -> None:
     "options",
     [
         ["--package", "p"],
-        ["--package", "p=/nonexistent"],
+        ["--package", "p=/dev/null/missing"],
         ["--package", "=/"],
-        ["--mesh-root", "/nonexistent"],
+        ["--mesh-root", "/dev/null/missing"],
         ["--max-xml-mb", "nan"],
         ["--max-xml-mb", "0"],
         ["--max-xml-mb", "inf"],
