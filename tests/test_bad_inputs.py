@@ -416,6 +416,14 @@ def test_14_a_huge_file_is_refused_by_its_size(tmp_path: Path) -> None:
     )
 
 
+def test_58_a_link_out_of_the_folder_is_followed_before_it_is_judged(tmp_path: Path) -> None:
+    path, mesh = tmp_path / "robot.urdf", tmp_path / "link.stl"
+    path.write_text(shape('<mesh filename="link.stl"/>'))
+    mesh.symlink_to("/etc/passwd")
+    assert_refused(artsim("check", path), f"{path}:2: ", "link 'a'", "outside the allowed roots")
+    assert_refused(artsim("run", path, "--steps", "1"), "outside the allowed roots")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "iso-8859-1", "utf-16-declared"])
 def test_17_18_other_encodings(encoding: str, tmp_path: Path) -> None:
     name = encoding.removesuffix("-declared")
