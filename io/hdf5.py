@@ -23,6 +23,8 @@ _SCALAR = h5s.create(h5s.SCALAR)
 _TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "i8", "i4", "i1")}
 _NO_TIMES = h5p.create(h5p.DATASET_CREATE)
 _NO_TIMES.set_obj_track_times(False)
+_NO_CACHE = h5p.create(h5p.DATASET_ACCESS)
+_NO_CACHE.set_chunk_cache(1, 0, 0.0)  # 8 MiB a dataset by default, for chunks that are written once
 
 
 def set_text(where: Any, name: str, value: str) -> None:
@@ -82,7 +84,7 @@ class Group:
             plist.set_shuffle()
             plist.set_deflate(4)
         space = h5s.create_simple((0, *row), (h5s.UNLIMITED, *row))
-        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist)
+        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist, None, None if gzip else _NO_CACHE)
         self._finish(dataset, name, dims, attributes)
         return dataset
 
