@@ -35,12 +35,6 @@ class MissingInputError(ArtsimError):
     exit_code = 66
 
 
-class OutOfMemoryError(ArtsimError):
-    """The estimate of what a job needs exceeds what the machine has."""
-
-    exit_code = 71
-
-
 class OutputError(ArtsimError):
     """An output file cannot be created."""
 
