@@ -35,6 +35,12 @@ class MissingInputError(ArtsimError):
     exit_code = 66
 
 
+class MemoryShortageError(ArtsimError):
+    """The work needs more memory than this process may have; the message holds the estimate."""
+
+    exit_code = 71
+
+
 class OutputError(ArtsimError):
     """An output file cannot be created."""
 
