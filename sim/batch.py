@@ -6,41 +6,104 @@ from typing import NamedTuple
 
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
-from artsim.sim.records import Ints1, Lanes1, Lanes2, Reals2, Reals3, Reals4
+from artsim.sim.records import Ints1, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4
 from artsim.sim.state import State, Workspace
 
 
-class Batch(NamedTuple):
-    """N configurations. An output whose first extent is 0 is not wanted and not computed."""
+class Task(NamedTuple):
+    """What is to be computed of which rows: a thread's own."""
 
-    options: Ints1  # (2,) Jacobians and velocities at the centre of mass (1) or the origin (0); reduced (1) or full (0)
+    rows: Ints1  # (2,) first row, and the one after the last; a multiple of the lanes apart
+    at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
+    reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
+    packed: Ints1  # (1,) lower triangles of symmetric matrices (1)
+    links: Ints1  # (nl,) the links that are asked for
+
+
+class Batch(NamedTuple):
+    """N configurations. An output whose first extent is 0 is not wanted and not computed. n: nv, or nu when reduced."""
+
+    status: Ints1  # (N,) of quantities.STATUS_MEANING
     qpos: Reals2  # (N, nq)
-    qvel: Reals2  # (N, nv)
-    qacc: Reals2  # (N, nv)
-    tau: Reals2  # (N, nv)
+    qvel: Reals2  # (N, nv) or (0, nv): zero
+    qacc: Reals2  # (N, nv) or (0, nv): zero
+    tau: Reals2  # (N, nv) or (0, nv): zero
+    wrench: Reals3  # (N, nl, 6) or (0, nl, 6): zero; on each link, world axes
+    gravity: Reals2  # (N, n)
+    coriolis: Reals2  # (N, n) C v
+    bias: Reals2  # (N, n) C v + g
+    mass_matrix: Reals3  # (N, n, n) with armature; packed: (N, 1, n (n + 1) / 2)
+    inverse_mass_matrix: Reals3  # as mass_matrix
+    inverse_dynamics: Reals2  # (N, n)
+    forward_dynamics: Reals2  # (N, n)
+    external_force: Reals2  # (N, n) the joint forces that balance the wrenches: -Jᵀ f
+    jacobian: Reals4  # (N, nl, 6, n)
+    jacobian_dot: Reals4  # (N, nl, 6, n)
     link_position: Reals3  # (N, nl, 3) [m]
     link_quaternion: Reals3  # (N, nl, 4)
-    jacobian: Reals4  # (N, nl, 6, nv or nu)
+    link_velocity: Reals3  # (N, nl, 6)
+    link_acceleration: Reals3  # (N, nl, 6) classical, gravity not included
     com: Reals2  # (N, 3) [m]
-    centroidal_momentum_matrix: Reals3  # (N, 6, nv) about the centre of mass
-    momentum: Reals2  # (N, 6)
-    mass_matrix: Reals3  # (N, nv, nv) or (N, nu, nu) with armature
-    gravity: Reals2  # (N, nv) or (N, nu)
-    bias: Reals2  # (N, nv) or (N, nu): C v + g
-    inverse_dynamics: Reals2  # (N, nv) or (N, nu)
-    forward_dynamics: Reals2  # (N, nv) or (N, nu)
+    com_jacobian: Reals3  # (N, 3, n)
+    momentum: Reals2  # (N, 6) linear, angular about the centre of mass
+    centroidal_momentum_matrix: Reals3  # (N, 6, n)
+    centroidal_bias: Reals2  # (N, 6) rate of the momentum at zero acceleration
+    kinetic_energy: Reals1  # (N,) [J]
+    potential_energy: Reals1  # (N,) [J]
+    coupling_matrix: Reals3  # (N, nv, nu) G
 
 
 class Scratch(NamedTuple):
-    """Lane scratch of `compute`."""
+    """Lane scratch of `compute`. nl: the links asked for."""
 
     zero: Lanes1  # (nv,) zeros
+    qacc: Lanes1  # (nv,)
     input: Lanes1  # (nv,)
     diagonal: Lanes1  # (nv,)
+    external: Lanes1  # (nv,) Jᵀ f
+    gain_rate: Lanes1  # (nv,) Ġ
     reduced: Lanes1  # (nu,)
     columns: Lanes2  # (6, nv)
+    rates: Lanes2  # (6, nv)
+    short_columns: Lanes2  # (3, nv)
+    reduced_columns: Lanes2  # (6, nu)
+    reduced_short_columns: Lanes2  # (3, nu)
+    gains: Lanes2  # (nv, nu)
+    positions: Lanes2  # (nl, 3)
+    twists: Lanes2  # (nl, 6)
+    wrench: Lanes1  # (6 nl,)
+    square: Lanes2  # (n, n) n: nv, or nu when reduced
+    packed: Lanes1  # (n (n + 1) / 2,)
+    column: Lanes1  # (n,)
+    pivot: Lanes1  # (n,)
+    vector: Lanes1  # (6,)
     com: Lanes1  # (3,)
-    momentum: Lanes1  # (6,)
+    number: Lanes1  # (1,)
+    check: Lanes1  # (2,) 0 while all inputs, all results are finite
 
 
-COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Scratch, Batch))
+def scratch_shapes(nv: int, nu: int, links: int, reduced: bool) -> dict[str, tuple[int, ...]]:
+    """Shapes of the Scratch fields."""
+    n = nu if reduced else nv
+    return {
+        **dict.fromkeys(("zero", "qacc", "input", "diagonal", "external", "gain_rate"), (nv,)),
+        "reduced": (nu,),
+        **dict.fromkeys(("columns", "rates"), (6, nv)),
+        "short_columns": (3, nv),
+        "reduced_columns": (6, nu),
+        "reduced_short_columns": (3, nu),
+        "gains": (nv, nu),
+        "positions": (links, 3),
+        "twists": (links, 6),
+        "wrench": (6 * links,),
+        "square": (n, n),
+        "packed": (n * (n + 1) // 2,),
+        **dict.fromkeys(("column", "pivot"), (n,)),
+        "vector": (6,),
+        "com": (3,),
+        "number": (1,),
+        "check": (2,),
+    }
+
+
+COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Scratch, Task, Batch))

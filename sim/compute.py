@@ -1,261 +1,352 @@
-"""The kernel behind `robot.compute`: rigid-body quantities of a table of configurations, one by one or 8 at a time."""
+"""The kernel of `robot.compute` and `artsim batch`: quantities of a table of configurations, 1 or 8 at once.
+
+What several quantities need is computed once per pack: kinematics, then mass properties, then composites.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.centroidal import (
+    centre_of_mass,
+    centre_of_mass_jacobian,
+    centroidal_map,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+    root_wrench,
+)
 from artsim.sim.coupling import expand, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     articulated_dynamics,
-    column_momentum,
+    composite_moments,
     composites,
     coupled_bias,
     factorise,
+    gravity_forces,
     inverse_dynamics,
     mass_matrix,
     solve,
 )
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import (
-    cross,
-    jacobian,
-    kinematics,
-    like,
-    link_frame,
-    motion_columns,
-    origin_of,
-    world_inertia,
+from artsim.sim.kinematics import kinematics, like, motion_columns, velocities, world_inertia, world_moments
+from artsim.sim.lanes import absolute, lane_count, lane_of, sqrt, where_greater
+from artsim.sim.link_quantities import (
+    fall,
+    gain_rates,
+    jacobian_rates,
+    jacobians,
+    link_accelerations,
+    link_velocities,
+    poses,
+    reduce_rows,
+    wrench_forces,
 )
-from artsim.sim.lanes import blocks_from_lanes, blocks_to_lanes, lane_count, lane_get, lane_of, lane_set
-from artsim.sim.quaternions import quaternion_of
+from artsim.sim.model import BALL, FREE
+from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK
+from artsim.sim.tables import gather, scatter_row
+
+_LARGEST = 1e60  # an input above it could overflow in a product, unseen
 
 
 @njit
-def compute(m: Any, s: Any, w: Any, x: Any, b: Any) -> None:
-    """All wanted quantities of all configurations. x: lane scratch; b: inputs and outputs. Rows a multiple of lanes."""
-    lanes = lane_count(s.qpos)
-    for first in range(0, b.qpos.shape[0], lanes):
-        _gather(b.qpos, first, s.qpos)
-        _gather(b.qvel, first, s.qvel)
-        reduced = b.options[1] == 1
-        if reduced:
-            expand(m, s.qpos, s.qvel, w)
+def compute(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any) -> None:
+    """All wanted quantities of the task's rows. x: lane scratch; t: the task; b: inputs and outputs."""
+    for first in range(t.rows[0], t.rows[1], lane_count(s.qpos)):
+        _inputs(m, s, w, x, t, b, first)
         kinematics(m, s.qpos, w)
-        _poses(m, w, b, first)
-        _jacobians(m, w, x, b, first, reduced)
-        inertial = (
-            b.com.shape[0]
-            + b.centroidal_momentum_matrix.shape[0]
-            + b.momentum.shape[0]
-            + b.mass_matrix.shape[0]
-            + b.gravity.shape[0]
-            + b.bias.shape[0]
-            + b.inverse_dynamics.shape[0]
-            + b.forward_dynamics.shape[0]
-        )
-        if inertial > 0:
-            world_inertia(m, w)
-            _centroidal(m, s, w, x, b, first)
-            _joint_space(m, s, w, x, b, first, reduced)
+        _links(m, s, w, x, t, b, first)
+        _mass_properties(m, w, t, b)
+        _whole_robot(m, s, w, x, t, b, first)
+        _forces(m, s, w, x, t, b, first)
+        _matrices(m, s, w, x, t, b, first)
+        _forward_dynamics(m, s, w, x, t, b, first)
+        _status(w, x, b, first)
+
+
+# ------------------------------------------------------------------ inputs and status
 
 
 @njit
-def _gather(rows: Any, first: Any, out: Any) -> None:
-    """Rows first, first + 1, … of a table (N, n) into a lane vector (n,)."""
-    n = out.shape[0]
-    start = first * n
-    done = blocks_to_lanes(rows, start, n, out, n)
-    for lane in range(lane_count(out)):
-        for i in range(done, n):
-            lane_set(out, i, lane, lane_get(rows, start + lane * n + i, 0))
-
-
-@njit
-def _scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
-    """A lane array, flat, to the places start, start + stride, … of a flat table, one for each lane."""
-    count = values.size
-    done = blocks_from_lanes(values, count, out, start, stride)
-    for lane in range(lane_count(values)):
-        for i in range(done, count):
-            lane_set(out, start + lane * stride + i, 0, lane_get(values, i, lane))
-
-
-@njit
-def _poses(m: Any, w: Any, b: Any, first: Any) -> None:
-    if b.link_position.shape[0] == 0 and b.link_quaternion.shape[0] == 0:
-        return
-    for link in range(m.link_body.shape[0]):
-        i = m.link_body[link]
-        R, r = link_frame(m, w, link)
-        p = origin_of(m, w, i)
-        for lane in range(lane_count(w.arm)):
-            row = first + lane
-            if b.link_position.shape[0] > 0:
-                for k in range(3):
-                    b.link_position[row, link, k] = lane_of(p[k] + r[k], lane)
-            if b.link_quaternion.shape[0] > 0:
-                rotation = (
-                    lane_of(R[0], lane),
-                    lane_of(R[1], lane),
-                    lane_of(R[2], lane),
-                    lane_of(R[3], lane),
-                    lane_of(R[4], lane),
-                    lane_of(R[5], lane),
-                    lane_of(R[6], lane),
-                    lane_of(R[7], lane),
-                    lane_of(R[8], lane),
-                )
-                q = quaternion_of(rotation)
-                for k in range(4):
-                    b.link_quaternion[row, link, k] = q[k]
-
-
-@njit
-def _jacobians(m: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None:
-    if b.jacobian.shape[0] == 0:
-        return
-    J = x.columns
-    motion_columns(m, w)
+def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
     zero = like(0.0, w)
-    for link in range(m.link_body.shape[0]):
-        i = m.link_body[link]
-        R, r = link_frame(m, w, link)
-        r0, r1, r2 = r
-        if b.options[0] == 1:
-            c = m.link_com[link]
-            r0 = r0 + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
-            r1 = r1 + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
-            r2 = r2 + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-        for row in range(6):
-            for k in range(J.shape[1]):
-                J[row, k] = zero
-        jacobian(m, w, i, w.arm[i, 0] + r0, w.arm[i, 1] + r1, w.arm[i, 2] + r2, J)
-        width = b.jacobian.shape[3]
-        robot = m.link_body.shape[0] * 6 * width  # from one robot's Jacobians to the next one's
-        start = first * robot + link * 6 * width
-        if reduced:
-            for row in range(6):
-                reduce_vector(m, J[row], w, x.reduced)
-                _scatter(x.reduced, b.jacobian, start + row * width, robot)
-        else:
-            _scatter(J, b.jacobian, start, robot)
-
-
-@njit
-def _centroidal(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
-    """Centre of mass of every link, the momentum matrix about it, and the momentum."""
-    if b.com.shape[0] + b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] == 0:
-        return
-    c = x.com
-    mass = m.body_mass[0]
-    for k in range(3):
-        c[k] = like(m.body_moment[0, k], w)
-    for i in range(1, m.body_parent.shape[0]):
-        mass += m.body_mass[i]
-        p = origin_of(m, w, i)
-        for k in range(3):
-            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * p[k]
-    for k in range(3):
-        c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
-    if b.com.shape[0] > 0:
-        _scatter(c, b.com, first * c.size, c.size)
-    if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] == 0:
-        return
-    composites(m, w)
-    A = x.columns
-    h = x.momentum
-    for row in range(6):
-        h[row] = like(0.0, w)
-    for k in range(m.dof_body.shape[0]):
-        i = m.dof_body[k]
-        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        p = origin_of(m, w, i)
-        t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
-        A[0, k] = f0
-        A[1, k] = f1
-        A[2, k] = f2
-        A[3, k] = n0 + t0
-        A[4, k] = n1 + t1
-        A[5, k] = n2 + t2
-        for row in range(6):
-            h[row] = h[row] + A[row, k] * s.qvel[k]
-    if b.momentum.shape[0] > 0:
-        _scatter(h, b.momentum, first * h.size, h.size)
-    if b.centroidal_momentum_matrix.shape[0] > 0:
-        _scatter(A, b.centroidal_momentum_matrix, first * A.size, A.size)
-
-
-@njit
-def _joint_space(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any, reduced: Any) -> None:
-    zero = like(0.0, w)
-    nv = m.dof_body.shape[0]
-    for k in range(nv):
+    x.check[0] = zero
+    x.check[1] = zero
+    gather(b.qpos, first, s.qpos)
+    _gather_or_zero(b.qvel, first, s.qvel, w)
+    _gather_or_zero(b.qacc, first, x.qacc, w)
+    _normalise(m, s.qpos)
+    for k in range(x.zero.shape[0]):
         x.zero[k] = zero
-        x.diagonal[k] = zero
-        if not reduced:
-            w.gain[k] = like(1.0, w)
-            w.drift[k] = zero
-    if b.gravity.shape[0] > 0:
-        inverse_dynamics(m, x.zero, x.zero, w, w.bias)
-        _out(m, w, x, b.gravity, first, reduced)
-    if b.bias.shape[0] > 0:
-        coupled_bias(m, s.qvel, w)
-        _out(m, w, x, b.bias, first, reduced)
-    if b.inverse_dynamics.shape[0] > 0:
-        _gather(b.qacc, first, x.input)
-        if reduced:
-            for k in range(nv):
-                a = m.dof_independent[k]
-                x.diagonal[k] = x.input[m.independent_dof[a]] if a >= 0 else zero
-            for k in range(nv):
-                x.input[k] = w.gain[k] * x.diagonal[k] + w.drift[k]
-                x.diagonal[k] = zero
-        inverse_dynamics(m, s.qvel, x.input, w, w.bias)
-        for k in range(nv):
-            w.bias[k] = w.bias[k] + m.armature[k] * x.input[k]
-        _out(m, w, x, b.inverse_dynamics, first, reduced)
-    if b.mass_matrix.shape[0] > 0 or (reduced and b.forward_dynamics.shape[0] > 0):
-        composites(m, w)
-        mass_matrix(m, w)
-    if b.mass_matrix.shape[0] > 0:
-        if reduced:
-            reduce_matrix(m, w, x.diagonal)
-            _scatter_symmetric(w.factor, m.independent_parent, first, b.mass_matrix)
-        else:
-            _scatter_symmetric(w.mass_matrix, m.dof_parent, first, b.mass_matrix)
-    if b.forward_dynamics.shape[0] > 0:
-        _gather(b.tau, first, x.input)
-        if reduced:
-            coupled_bias(m, s.qvel, w)
-            for k in range(nv):
-                w.bias[k] = x.input[k] - w.bias[k]
-            reduce_vector(m, w.bias, w, x.reduced)
-            reduce_matrix(m, w, x.diagonal)
-            factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-            solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x.reduced)
-            _scatter(x.reduced, b.forward_dynamics, first * x.reduced.size, x.reduced.size)
-        else:
-            for k in range(nv):
-                x.diagonal[k] = zero + m.armature[k]
-            articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
-            _scatter(w.bias, b.forward_dynamics, first * w.bias.size, w.bias.size)
+        w.gain[k] = like(1.0, w)
+        w.drift[k] = zero
+    if t.reduced[0] == 1:
+        expand(m, s.qpos, s.qvel, w)
+        for k in range(x.zero.shape[0]):
+            a = m.dof_independent[k]
+            x.input[k] = x.qacc[m.independent_dof[a]] if a >= 0 else zero
+        for k in range(x.zero.shape[0]):
+            x.qacc[k] = w.gain[k] * x.input[k] + w.drift[k]
+    _check_input(s.qpos, w, x)
+    _check_input(s.qvel, w, x)
+    _check_input(x.qacc, w, x)
+
+
+@njit
+def _gather_or_zero(rows: Any, first: Any, out: Any, w: Any) -> None:
+    if rows.shape[0] > 0:
+        gather(rows, first, out)
+    else:
+        for k in range(out.shape[0]):
+            out[k] = like(0.0, w)
 
 
 @inlined
-def _out(m: Any, w: Any, x: Any, out: Any, first: Any, reduced: Any) -> None:
-    if reduced:
-        reduce_vector(m, w.bias, w, x.reduced)
-        _scatter(x.reduced, out, first * x.reduced.size, x.reduced.size)
-    else:
-        _scatter(w.bias, out, first * w.bias.size, w.bias.size)
+def _check_input(values: Any, w: Any, x: Any) -> None:
+    """x.check[0] stays 0 while all values are numbers up to _LARGEST, and is NaN or above it otherwise."""
+    largest = like(_LARGEST, w)
+    zero = like(0.0, w)
+    for k in range(values.shape[0]):
+        y = absolute(values[k])
+        x.check[0] = x.check[0] + where_greater(y, largest, largest, zero * y)
+
+
+@inlined
+def _check_result(values: Any, x: Any) -> None:
+    """x.check[1] stays 0 while all values are finite, and is NaN otherwise."""
+    for k in range(values.shape[0]):
+        x.check[1] = x.check[1] + 0.0 * values[k]
 
 
 @njit
-def _scatter_symmetric(M: Any, parent: Any, first: Any, out: Any) -> None:
-    """A full symmetric matrix per lane: ancestors' entries are mirrored, the rest was always 0."""
-    for i in range(M.shape[0]):
-        j = parent[i]
-        while j >= 0:
-            M[j, i] = M[i, j]
-            j = parent[j]
-    _scatter(M, out, first * M.size, M.size)
+def _normalise(m: Any, q: Any) -> None:
+    """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN."""
+    for i in range(1, m.body_parent.shape[0]):
+        kind = m.joint_type[i]
+        if kind == BALL or kind == FREE:
+            n = m.body_coord[i] + (3 if kind == FREE else 0)
+            scale = 1.0 / sqrt(q[n] * q[n] + q[n + 1] * q[n + 1] + q[n + 2] * q[n + 2] + q[n + 3] * q[n + 3])
+            for k in range(n, n + 4):
+                q[k] = q[k] * scale
+
+
+@njit
+def _status(w: Any, x: Any, b: Any, first: Any) -> None:
+    for lane in range(lane_count(w.arm)):
+        status = OK
+        if lane_of(x.check[1], lane) != 0.0:
+            status = BAD_RESULT
+        if lane_of(x.check[0], lane) != 0.0:
+            status = BAD_INPUT
+        b.status[first + lane] = status
+
+
+# ------------------------------------------------------------------ quantities
+
+
+@njit
+def _links(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    poses(m, w, x, t, b, first)
+    if b.link_velocity.shape[0] + b.jacobian_dot.shape[0] + b.kinetic_energy.shape[0] > 0:
+        velocities(m, s.qvel, w)
+    if b.link_velocity.shape[0] > 0:
+        link_velocities(m, w, x, t, b, first)
+    if b.jacobian.shape[0] > 0:
+        jacobians(m, w, x, t, b, first)
+    if b.jacobian_dot.shape[0] > 0:
+        if t.reduced[0] == 1:
+            gain_rates(m, s.qpos, s.qvel, w, x)
+            if b.jacobian.shape[0] == 0:
+                motion_columns(m, w)
+        jacobian_rates(m, w, x, t, b, first)
+    if b.link_acceleration.shape[0] > 0:
+        link_accelerations(m, s.qvel, x.qacc, w, x, t, b, first)
+
+
+@njit
+def _mass_properties(m: Any, w: Any, t: Any, b: Any) -> None:
+    """As much of inertias and composites as the wanted quantities need."""
+    composite = b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + b.centroidal_momentum_matrix.shape[0]
+    composite += b.momentum.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0]
+    inertia = composite + b.bias.shape[0] + b.coriolis.shape[0] + b.inverse_dynamics.shape[0]
+    inertia += b.forward_dynamics.shape[0] + b.centroidal_bias.shape[0] + b.kinetic_energy.shape[0]
+    composite_moment = b.gravity.shape[0] + b.com_jacobian.shape[0]
+    if inertia > 0:
+        world_inertia(m, w)
+    elif composite_moment + b.com.shape[0] + b.potential_energy.shape[0] > 0:
+        world_moments(m, w)
+    if composite > 0:
+        composites(m, w)
+    elif composite_moment > 0:
+        composite_moments(m, w)
+
+
+@njit
+def _whole_robot(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """Centre of mass, momentum, energy."""
+    about = b.com.shape[0] + b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] + b.centroidal_bias.shape[0]
+    if about > 0:
+        centre_of_mass(m, w, x.com)
+    if b.com.shape[0] > 0:
+        scatter_row(x.com, b.com, first)
+    if b.com_jacobian.shape[0] > 0:
+        centre_of_mass_jacobian(m, w, x.short_columns)
+        if t.reduced[0] == 1:
+            reduce_rows(m, w, x.short_columns, x.reduced_short_columns)
+            scatter_row(x.reduced_short_columns, b.com_jacobian, first)
+        else:
+            scatter_row(x.short_columns, b.com_jacobian, first)
+    if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] > 0:
+        centroidal_map(m, w, x.com, x.columns)
+        if b.momentum.shape[0] > 0:
+            momentum(x.columns, s.qvel, like(0.0, w), x.vector)
+            scatter_row(x.vector, b.momentum, first)
+        if b.centroidal_momentum_matrix.shape[0] > 0:
+            if t.reduced[0] == 1:
+                reduce_rows(m, w, x.columns, x.reduced_columns)
+                scatter_row(x.reduced_columns, b.centroidal_momentum_matrix, first)
+            else:
+                scatter_row(x.columns, b.centroidal_momentum_matrix, first)
+    if b.kinetic_energy.shape[0] > 0:
+        x.number[0] = kinetic_energy(m, s.qvel, w)
+        scatter_row(x.number, b.kinetic_energy, first)
+    if b.potential_energy.shape[0] > 0:
+        x.number[0] = potential_energy(m, s.qpos, w)
+        scatter_row(x.number, b.potential_energy, first)
+
+
+@njit
+def _forces(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """Joint forces of gravity, velocity, acceleration and wrenches."""
+    if b.gravity.shape[0] > 0:
+        gravity_forces(m, w, w.bias)
+        _out(m, w, x, t, b.gravity, first)
+    if b.coriolis.shape[0] + b.centroidal_bias.shape[0] > 0:
+        fall(m, w, 0.0)
+        coupled_bias(m, s.qvel, w)
+        fall(m, w, 1.0)
+        if b.centroidal_bias.shape[0] > 0:
+            root_wrench(m, w, x.com, x.vector)
+            scatter_row(x.vector, b.centroidal_bias, first)
+        if b.coriolis.shape[0] > 0:
+            _out(m, w, x, t, b.coriolis, first)
+    if b.bias.shape[0] > 0:
+        coupled_bias(m, s.qvel, w)
+        _out(m, w, x, t, b.bias, first)
+    if b.wrench.shape[0] > 0:
+        wrench_forces(m, w, x, t, b, first)
+        _check_input(x.wrench, w, x)
+    if b.external_force.shape[0] > 0:
+        for k in range(w.bias.shape[0]):
+            w.bias[k] = -x.external[k]
+        _out(m, w, x, t, b.external_force, first)
+    if b.inverse_dynamics.shape[0] > 0:
+        inverse_dynamics(m, s.qvel, x.qacc, w, w.bias)
+        for k in range(w.bias.shape[0]):
+            w.bias[k] = w.bias[k] + m.armature[k] * x.qacc[k]
+        if b.wrench.shape[0] > 0:
+            for k in range(w.bias.shape[0]):
+                w.bias[k] = w.bias[k] - x.external[k]
+        _out(m, w, x, t, b.inverse_dynamics, first)
+
+
+@inlined
+def _out(m: Any, w: Any, x: Any, t: Any, out: Any, first: Any) -> None:
+    """w.bias as a row; reduced: Gᵀ w.bias."""
+    if t.reduced[0] == 1:
+        reduce_vector(m, w.bias, w, x.reduced)
+        _check_result(x.reduced, x)
+        scatter_row(x.reduced, out, first)
+    else:
+        _check_result(w.bias, x)
+        scatter_row(w.bias, out, first)
+
+
+@njit
+def _matrices(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """M and its inverse; reduced: of GᵀMG, whose factors stay in w.factor for forward dynamics."""
+    reduced_forward = t.reduced[0] * b.forward_dynamics.shape[0]
+    if b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + reduced_forward > 0:
+        mass_matrix(m, w)
+        if t.reduced[0] == 1:
+            reduce_matrix(m, w, x.zero)
+            _matrices_of(w.factor, m.independent_parent, m.independent_run, w, x, t, b, first)
+        else:
+            _matrices_of(w.mass_matrix, m.dof_parent, m.dof_run, w, x, t, b, first)
+    if b.coupling_matrix.shape[0] > 0:
+        _coupling_matrix(m, s, w, x, b, first)
+
+
+@njit
+def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """Outputs of M (lower triangle, entries of the tree's ancestors); factorised when more than M is wanted."""
+    n = M.shape[0]
+    if b.mass_matrix.shape[0] > 0:
+        for i in range(n):
+            j = parent[i]
+            while j >= 0:
+                M[j, i] = M[i, j]
+                j = parent[j]
+        _scatter_symmetric(M, x, t, first, b.mass_matrix)
+    if b.inverse_mass_matrix.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0] > 0:
+        factorise(M, x.pivot, parent, run)
+    if b.inverse_mass_matrix.shape[0] > 0:
+        for k in range(n):
+            for j in range(n):
+                x.column[j] = like(1.0 if j == k else 0.0, w)
+            solve(M, x.pivot, parent, run, x.column)
+            _check_result(x.column, x)
+            for j in range(k, n):
+                x.square[j, k] = x.column[j]
+                x.square[k, j] = x.column[j]
+        _scatter_symmetric(x.square, x, t, first, b.inverse_mass_matrix)
+
+
+@njit
+def _scatter_symmetric(M: Any, x: Any, t: Any, first: Any, out: Any) -> None:
+    """A symmetric matrix, whole or its lower triangle packed by rows."""
+    if t.packed[0] == 1:
+        n = 0
+        for i in range(M.shape[0]):
+            for j in range(i + 1):
+                x.packed[n] = M[i, j]
+                n += 1
+        scatter_row(x.packed, out, first)
+    else:
+        scatter_row(M, out, first)
+
+
+@njit
+def _coupling_matrix(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
+    """G at the leaders' positions: one entry a row."""
+    expand(m, s.qpos, s.qvel, w)
+    for k in range(x.gains.shape[0]):
+        for a in range(x.gains.shape[1]):
+            x.gains[k, a] = w.gain[k] if m.dof_independent[k] == a else like(0.0, w)
+    scatter_row(x.gains, b.coupling_matrix, first)
+
+
+@njit
+def _forward_dynamics(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    if b.forward_dynamics.shape[0] == 0:
+        return
+    _gather_or_zero(b.tau, first, x.input, w)
+    _check_input(x.input, w, x)
+    if b.wrench.shape[0] > 0:
+        for k in range(x.input.shape[0]):
+            x.input[k] = x.input[k] + x.external[k]
+    if t.reduced[0] == 1:
+        coupled_bias(m, s.qvel, w)
+        for k in range(x.input.shape[0]):
+            w.bias[k] = x.input[k] - w.bias[k]
+        reduce_vector(m, w.bias, w, x.reduced)
+        solve(w.factor, x.pivot, m.independent_parent, m.independent_run, x.reduced)
+        _check_result(x.reduced, x)
+        scatter_row(x.reduced, b.forward_dynamics, first)
+    else:
+        for k in range(x.diagonal.shape[0]):
+            x.diagonal[k] = like(m.armature[k], w)
+        articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
+        _check_result(w.bias, x)
+        scatter_row(w.bias, b.forward_dynamics, first)

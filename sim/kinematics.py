@@ -166,8 +166,8 @@ def kinematics(m: Any, q: Any, w: Any) -> None:
 
 
 @njit
-def world_inertia(m: Any, w: Any) -> None:
-    """First moments and inertias of all bodies in world axes, about their origins: R I Rᵀ, 45 multiplications each."""
+def world_moments(m: Any, w: Any) -> None:
+    """First moments of all bodies in world axes, about their origins."""
     R = w.rotation
     for i in range(1, m.body_parent.shape[0]):
         h = m.body_moment[i]
@@ -175,6 +175,14 @@ def world_inertia(m: Any, w: Any) -> None:
         w.moment[i, 0] = h0
         w.moment[i, 1] = h1
         w.moment[i, 2] = h2
+
+
+@njit
+def world_inertia(m: Any, w: Any) -> None:
+    """First moments and inertias of all bodies in world axes, about their origins: R I Rᵀ, 45 multiplications each."""
+    world_moments(m, w)
+    R = w.rotation
+    for i in range(1, m.body_parent.shape[0]):
         I = m.body_inertia[i]
         a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
         b0, b1, b2 = turn(R, i, I[1], I[3], I[4])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.dynamics import column_momentum, composites, inverse_dynamics, mass_matrix
+from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
+from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
@@ -169,11 +170,17 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
     if b.jacobian.shape[0] > 0:
         _jacobians(m, w, f, row, b)
     if b.energy.shape[0] > 0:
-        kinetic, potential = energies(m, s.qpos, s.qvel, w)
-        b.energy[row, 0] = kinetic
-        b.energy[row, 1] = potential
+        velocities(m, s.qvel, w)
+        b.energy[row, 0] = kinetic_energy(m, s.qvel, w)
+        b.energy[row, 1] = potential_energy(m, s.qpos, w)
     if b.com.shape[0] + b.momentum.shape[0] > 0:
-        _momentum(m, s, w, f, row, b)
+        centre_of_mass(m, w, f.com)
+        _copy(f.com, row, b.com)
+    if b.momentum.shape[0] > 0:
+        composites(m, w)
+        centroidal_map(m, w, f.com, f.columns)
+        momentum(f.columns, s.qvel, 0.0, f.momentum)
+        _copy(f.momentum, row, b.momentum)
     if b.mass_matrix.shape[0] > 0:
         composites(m, w)
         mass_matrix(m, w)
@@ -220,74 +227,3 @@ def _jacobians(m: Any, w: Any, f: Any, row: Any, b: Any) -> None:
         for line in range(6):
             for k in range(J.shape[1]):
                 b.jacobian[row, link, line, k] = J[line, k]
-
-
-@njit
-def energies(m: Any, q: Any, v: Any, w: Any) -> Any:
-    """Kinetic energy ½ vᵀ M v (rotors' included) and potential energy (gravity and springs) [J]. Needs kinematics."""
-    velocities(m, v, w)
-    kinetic = 0.0
-    g = m.gravity
-    h = m.body_moment[0]
-    potential = -(g[0] * h[0] + g[1] * h[1] + g[2] * h[2])
-    for i in range(1, m.body_parent.shape[0]):
-        mass = m.body_mass[i]
-        u0 = w.velocity[i, 0]
-        u1 = w.velocity[i, 1]
-        u2 = w.velocity[i, 2]
-        o0 = w.angular_velocity[i, 0]
-        o1 = w.angular_velocity[i, 1]
-        o2 = w.angular_velocity[i, 2]
-        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
-        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
-        kinetic += 0.5 * mass * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
-        kinetic += 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
-        p = origin_of(m, w, i)
-        for k in range(3):
-            potential -= g[k] * (mass * p[k] + w.moment[i, k])
-    for k in range(v.shape[0]):
-        kinetic += 0.5 * m.armature[k] * v[k] * v[k]
-        if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
-            x = q[m.dof_coord[k]] - m.spring_reference[k]
-            potential += 0.5 * m.stiffness[k] * x * x
-    return kinetic, potential
-
-
-@njit
-def _momentum(m: Any, s: Any, w: Any, f: Any, row: Any, b: Any) -> None:
-    """Centre of mass of all links, momentum about it."""
-    mass = m.body_mass[0]
-    c0 = m.body_moment[0, 0]
-    c1 = m.body_moment[0, 1]
-    c2 = m.body_moment[0, 2]
-    for i in range(1, m.body_parent.shape[0]):
-        mass += m.body_mass[i]
-        p = origin_of(m, w, i)
-        c0 += w.moment[i, 0] + m.body_mass[i] * p[0]
-        c1 += w.moment[i, 1] + m.body_mass[i] * p[1]
-        c2 += w.moment[i, 2] + m.body_mass[i] * p[2]
-    scale = 1.0 / mass if mass > 0.0 else 0.0
-    c0 *= scale
-    c1 *= scale
-    c2 *= scale
-    if b.com.shape[0] > 0:
-        b.com[row, 0] = c0
-        b.com[row, 1] = c1
-        b.com[row, 2] = c2
-    if b.momentum.shape[0] == 0:
-        return
-    composites(m, w)
-    for line in range(6):
-        b.momentum[row, line] = 0.0
-    for k in range(s.qvel.shape[0]):
-        i = m.dof_body[k]
-        p0, p1, p2, n0, n1, n2 = column_momentum(m, w, k)
-        x = origin_of(m, w, i)
-        t0, t1, t2 = cross(x[0] - c0, x[1] - c1, x[2] - c2, p0, p1, p2)
-        v = s.qvel[k]
-        b.momentum[row, 0] += p0 * v
-        b.momentum[row, 1] += p1 * v
-        b.momentum[row, 2] += p2 * v
-        b.momentum[row, 3] += (n0 + t0) * v
-        b.momentum[row, 4] += (n1 + t1) * v
-        b.momentum[row, 5] += (n2 + t2) * v

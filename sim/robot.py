@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.batch import COMPUTE, Batch, Scratch
 from artsim.sim.description import Articulation
-from artsim.sim.errors import UsageError, nearest
-from artsim.sim.jit import bind, disabled
+from artsim.sim.errors import UsageError
+from artsim.sim.evaluation import PIECE, Evaluation, available_threads
 from artsim.sim.model import Compiled, Labels, Model, compile_model
-from artsim.sim.records import WIDTH, Array, allocate
+from artsim.sim.records import WIDTH, Array
 from artsim.sim.spatial import Real
-from artsim.sim.state import make_state, make_workspace
-
-QUANTITIES = tuple(name for name in Batch._fields if name not in ("options", "qpos", "qvel", "qacc", "tau"))
 
 
 @dataclass(frozen=True)
@@ -96,29 +92,46 @@ class Robot:
         qvel: Array | None = None,
         qacc: Array | None = None,
         tau: Array | None = None,
+        wrench: Array | None = None,
         *,
         quantities: Sequence[str] = ("mass_matrix", "gravity", "bias", "jacobian"),
         reduced: bool = False,
         at: str = "com",
+        links: Sequence[str] | None = None,
+        packed: bool = False,
+        threads: int | None = None,
     ) -> dict[str, Array]:
         """Rigid-body quantities of one configuration, or of a table of them.
 
         Args:
-            qpos: (nq,) or (N, nq); with `reduced` its independent entries are used.
+            qpos: (nq,) or (N, nq); with `reduced` its independent entries are used. Quaternions are normalised.
             qvel, qacc, tau: (nv,) or (N, nv); zero where left out.
-            quantities: names of QUANTITIES.
+            wrench: (nl, 6) or (N, nl, 6) [N, N m], acting on each of `links` at its point `at`, world axes; it also
+                enters inverse and forward dynamics.
+            quantities: names of sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
             reduced: in independent coordinates, M_r = Gᵀ M G and so on; forces are then taken through Gᵀ.
-            at: Jacobians at each link's centre of mass ("com") or frame origin ("origin").
+            at: Jacobians, velocities and wrenches at each link's centre of mass ("com") or frame origin ("origin").
+            links: names of the links of link quantities; all of them by default.
+            packed: the lower triangle of symmetric matrices, by rows: (…, n (n + 1) / 2).
+            threads: all cores that the process may use by default; results do not depend on it.
 
         Returns:
-            name → (N, …), or (…) for a single configuration.
+            name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
+            singular, holds NaN; ask for "status" to have it counted: 0 where the row is right.
 
         Raises:
-            UsageError: an unknown quantity, a wrong shape.
+            UsageError: an unknown quantity or link, a wrong shape.
         """
-        inputs = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau}
-        call, results = self._prepare(inputs, quantities, reduced, at)
+        given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": wrench}
+        options = {"reduced": reduced, "at": at, "links": links, "packed": packed}
+        wanted = [name for name in quantities if name != "status"]
+        call, results = self._prepare(given, wanted, threads, options)
         call()
+        status = results.pop("status")
+        for values in results.values():
+            values[status != 0] = np.nan
+        if "status" in quantities:
+            results["status"] = status
         return {name: values[0] if np.ndim(qpos) == 1 else values for name, values in results.items()}
 
     def bound(
@@ -129,70 +142,57 @@ class Robot:
         tau: Array | None = None,
         *,
         quantities: Sequence[str],
-        reduced: bool = False,
-        at: str = "com",
+        threads: int = 1,
+        width: int | None = None,
+        **options: Any,
     ) -> Callable[[], None]:
-        """`compute` without its preparation: a call that works the same rows again (benchmarks time this)."""
-        inputs = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau}
-        return self._prepare(inputs, quantities, reduced, at)[0]
+        """`compute` without its preparation: a call that works the same rows again (benchmarks time this).
+
+        `width`: 1 for one robot at a time, WIDTH for packs; packs by default where there is more than one.
+        """
+        given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": None}
+        return self._prepare(given, quantities, threads, options, width)[0]
+
+    def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
+        """What `compute` works with, for blocks of rows; options as Evaluation has them."""
+        return Evaluation(self.model, self.labels, quantities, **options)
 
     def _prepare(
-        self, given: Mapping[str, Array | None], quantities: Sequence[str], reduced: bool, at: str
+        self,
+        given: Mapping[str, Array | None],
+        quantities: Sequence[str],
+        threads: int | None,
+        options: Mapping[str, Any],
+        width: int | None = None,
     ) -> tuple[Callable[[], None], dict[str, Array]]:
-        """The bound call, and where its results will be."""
-        single = np.ndim(given["qpos"]) == 1  # type: ignore[arg-type]  # qpos is never left out
-        inputs = self._inputs(given)
-        for name in quantities:
-            if name not in QUANTITIES:
-                raise UsageError(f"quantity {name!r} is not known{nearest(name, QUANTITIES)}")
-        if at not in ("com", "origin"):
-            raise UsageError(f"at={at!r}: want 'com' or 'origin'")
-        rows = len(inputs["qpos"])
-        width = 1 if single or disabled() or rows < WIDTH else WIDTH
-        padded = -(-rows // width) * width
-        batch = self._batch(padded, quantities, reduced)
-        for name, values in inputs.items():
-            target = getattr(batch, name)
-            target[:rows] = values
-            target[rows:] = values[-1:]  # a pack has no scalar tail: its last rows repeat
-        batch.options[:] = (at == "com", reduced)
-        model = self.model
-        shapes = {"columns": (6, self.nv), "com": (3,), "momentum": (6,), "reduced": (len(model.independent_dof),)}
-        scratch = allocate(Scratch, {**dict.fromkeys(Scratch._fields, (self.nv,)), **shapes}, width)
-        call = bind(COMPUTE, width, model, make_state(model, width), make_workspace(model, width), scratch, batch)
-        return call, {name: getattr(batch, name)[:rows] for name in quantities}
+        """The bound call, and where its results will be, `status` too."""
+        rows = np.atleast_2d(given["qpos"]).shape[0]  # type: ignore[arg-type]  # qpos is never left out
+        if width is None:
+            width = 1 if np.ndim(given["qpos"]) == 1 or rows < WIDTH else WIDTH  # type: ignore[arg-type]
+        if threads is None:
+            threads = available_threads() if rows > PIECE else 1
+        evaluation = self.evaluation(
+            quantities, wrench=given["wrench"] is not None, threads=threads, width=width, **options
+        )
+        inputs, outputs = evaluation.allocate(rows)
+        for name in inputs:
+            inputs[name][:rows] = self._table(name, given[name], (rows, *evaluation.shapes[name]))
+        for name in given:
+            if name not in inputs and given[name] is not None:
+                self._table(name, given[name], (rows, self.nv))
+        call = evaluation.bound(inputs, outputs)
+        return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
 
-    def _inputs(self, given: Mapping[str, Array | None]) -> dict[str, Array]:
-        rows = 1 if given["qpos"] is None else np.atleast_2d(given["qpos"]).shape[0]
-        inputs = {}
-        for name, values in given.items():
-            width = self.nq if name == "qpos" else self.nv
-            if values is None:
-                inputs[name] = np.zeros((rows, width))
-                continue
-            table = np.atleast_2d(np.asarray(values, float))
-            if table.shape != (rows, width):
-                raise UsageError(f"{name} has shape {np.shape(values)}, want ({rows}, {width}) or ({width},)")
-            inputs[name] = table
-        return inputs
-
-    def _batch(self, rows: int, quantities: Sequence[str], reduced: bool) -> Batch:
-        nq, nv, nl = self.nq, self.nv, len(self.links)
-        n = len(self.independent_dofs) if reduced else nv
-        per_row: dict[str, tuple[int, ...]] = {
-            "qpos": (nq,),
-            "qvel": (nv,),
-            "qacc": (nv,),
-            "tau": (nv,),
-            "link_position": (nl, 3),
-            "link_quaternion": (nl, 4),
-            "jacobian": (nl, 6, n),
-            "com": (3,),
-            "centroidal_momentum_matrix": (6, nv),
-            "momentum": (6,),
-            "mass_matrix": (n, n),
-        }
-        wanted = {"qpos", "qvel", "qacc", "tau", *quantities}
-        shapes = {name: (rows if name in wanted else 0, *per_row.get(name, (n,))) for name in Batch._fields}
-        batch: Batch = allocate(Batch, {**shapes, "options": (2,)})
-        return batch
+    def _table(self, name: str, values: Array | None, shape: tuple[int, ...]) -> Array:
+        """An input as a table of this shape; zeros where it was left out."""
+        if values is None:
+            return np.zeros(shape)
+        try:
+            table = np.asarray(values, float)
+        except (TypeError, ValueError):
+            raise UsageError(f"{name}: is not a table of numbers") from None
+        if table.ndim == len(shape) - 1:
+            table = table[None]
+        if table.shape != shape:
+            raise UsageError(f"{name} has shape {np.shape(values)}, want {shape} or {shape[1:]}")
+        return table

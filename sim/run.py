@@ -115,6 +115,8 @@ class Step(NamedTuple):
     link_force: Reals2  # (nl, 3) wrench through each link's joint [N]
     link_torque: Reals2  # (nl, 3) about the link frame's origin [N m]
     columns: Reals2  # (6, nv)
+    com: Reals1  # (3,) [m]
+    momentum: Reals1  # (6,)
 
 
 class Block(NamedTuple):
@@ -189,7 +191,7 @@ def make_step(model: Model) -> Step:
         "next": (nu,),
     }
     shapes |= {"start_qpos": (nq,), "stage_qpos": (nq,), "link_force": (nl, 3), "link_torque": (nl, 3)}
-    shapes |= {"columns": (6, nv), "effective_coupling": (len(model.row_follower),)}
+    shapes |= {"columns": (6, nv), "com": (3,), "momentum": (6,), "effective_coupling": (len(model.row_follower),)}
     step: Step = allocate(Step, shapes)
     return step
 

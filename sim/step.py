@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import applied_forces, coordinate, drive_force, implicit_system, passive_forces
+from artsim.sim.centroidal import kinetic_energy, potential_energy
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
@@ -26,8 +27,8 @@ from artsim.sim.dynamics import (
 )
 from artsim.sim.integrators import move
 from artsim.sim.jit import njit
-from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.recording import energies, record
+from artsim.sim.kinematics import kinematics, velocities, world_inertia
+from artsim.sim.recording import record
 from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS
 from artsim.sim.solvers.direct import direct
 from artsim.sim.solvers.pgs import pgs
@@ -67,8 +68,8 @@ def total_energy(m: Any, s: Any, w: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
-    kinetic, potential = energies(m, s.qpos, s.qvel, w)
-    return kinetic + potential
+    velocities(m, s.qvel, w)
+    return kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, w)
 
 
 @njit

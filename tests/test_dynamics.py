@@ -15,8 +15,9 @@ import pytest
 
 from artsim.sim.description import Articulation, Coupling, Inertial, Joint, JointKind, Link, Pose
 from artsim.sim.jit import disabled
+from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
-from artsim.sim.robot import QUANTITIES, Robot
+from artsim.sim.robot import Robot
 from artsim.sim.spatial import frame_with_z
 from tests.naive import Twin, hat, quaternion_product, rotation_about, rotation_of
 

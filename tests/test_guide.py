@@ -18,8 +18,9 @@ from artsim.sim.configuration import RunConfig, plan_run
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Inertial, Joint, Link, Pose
 from artsim.sim.jit import disabled
+from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
-from artsim.sim.robot import QUANTITIES, Robot
+from artsim.sim.robot import Robot
 from artsim.sim.simulate import Simulation
 from tests.naive import Twin
 

@@ -20,8 +20,9 @@ from artsim.loaders.load import load_articulation
 from artsim.sim import jit
 from artsim.sim.batch import COMPUTE
 from artsim.sim.jit import bind, disabled
+from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
-from artsim.sim.robot import QUANTITIES, Robot
+from artsim.sim.robot import Robot
 from tests.small_entries import entry, make_table
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -230,7 +231,8 @@ def test_kernels_as_plain_python_give_the_same_numbers(tmp_path: Path) -> None:
 import sys
 import numpy as np
 from artsim.loaders.load import load_articulation
-from artsim.sim.robot import QUANTITIES, Robot
+from artsim.sim.quantities import QUANTITIES
+from artsim.sim.robot import Robot
 robot = Robot.of(load_articulation(sys.argv[1]))
 q = np.linspace(-0.3, 0.4, robot.nq)
 v, a, tau = q + 1, q * 3, q - 2

@@ -1,0 +1,129 @@
+"""What the robot is as a whole: centre of mass, momentum and its map, energy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.dynamics import column_momentum
+from artsim.sim.jit import njit
+from artsim.sim.kinematics import axis_of, cross, like, origin_of, symmetric_times
+
+
+@njit
+def centre_of_mass(m: Any, w: Any, c: Any) -> None:
+    """c (3,), of all links, merged and fixed ones too [m]. Needs `world_moments`. A robot without mass has it at 0."""
+    mass = m.body_mass[0]
+    for k in range(3):
+        c[k] = like(m.body_moment[0, k], w)
+    for i in range(1, m.body_parent.shape[0]):
+        mass += m.body_mass[i]
+        p = origin_of(m, w, i)
+        for k in range(3):
+            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * p[k]
+    for k in range(3):
+        c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
+
+
+@njit
+def centre_of_mass_jacobian(m: Any, w: Any, J: Any) -> None:
+    """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composite_moments`."""
+    mass = m.body_mass[0]
+    for i in range(1, m.body_parent.shape[0]):
+        mass += m.body_mass[i]
+    scale = 1.0 / mass if mass > 0.0 else 0.0
+    h = w.composite_moment
+    for k in range(m.dof_body.shape[0]):
+        i = m.dof_body[k]
+        a0, a1, a2 = axis_of(w, k)
+        if m.dof_linear[k]:
+            share = scale * w.composite_mass[i]
+            J[0, k] = share * a0
+            J[1, k] = share * a1
+            J[2, k] = share * a2
+        else:
+            t0, t1, t2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
+            J[0, k] = scale * t0
+            J[1, k] = scale * t1
+            J[2, k] = scale * t2
+
+
+@njit
+def centroidal_map(m: Any, w: Any, c: Any, A: Any) -> None:
+    """A (6, nv): momentum per dof, linear, then angular about c (3,), world axes. Needs `composites`.
+
+    Orin, Goswami, Lee 2013, with composite bodies. O(nv).
+    """
+    for k in range(m.dof_body.shape[0]):
+        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
+        p = origin_of(m, w, m.dof_body[k])
+        t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
+        A[0, k] = f0
+        A[1, k] = f1
+        A[2, k] = f2
+        A[3, k] = n0 + t0
+        A[4, k] = n1 + t1
+        A[5, k] = n2 + t2
+
+
+@njit
+def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
+    """h (6,) = A v."""
+    for row in range(6):
+        h[row] = zero
+        for k in range(v.shape[0]):
+            h[row] = h[row] + A[row, k] * v[k]
+
+
+@njit
+def root_wrench(m: Any, w: Any, c: Any, out: Any) -> None:
+    """out (6,): sum of the wrenches that `inverse_dynamics` left at the trees' roots, about c (3,).
+
+    Without gravity that is the rate of the momentum (fixed parts have none).
+    """
+    for row in range(6):
+        out[row] = like(0.0, w)
+    for i in range(1, m.body_parent.shape[0]):
+        if m.body_parent[i] == 0:
+            p = origin_of(m, w, i)
+            f = w.force[i]
+            t = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f[0], f[1], f[2])
+            for row in range(3):
+                out[row] = out[row] + f[row]
+                out[3 + row] = out[3 + row] + w.torque[i, row] + t[row]
+
+
+@njit
+def kinetic_energy(m: Any, v: Any, w: Any) -> Any:
+    """½ vᵀ M v, rotors included [J]. Needs `world_inertia` and `velocities`."""
+    total = like(0.0, w)
+    for i in range(1, m.body_parent.shape[0]):
+        u0 = w.velocity[i, 0]
+        u1 = w.velocity[i, 1]
+        u2 = w.velocity[i, 2]
+        o0 = w.angular_velocity[i, 0]
+        o1 = w.angular_velocity[i, 1]
+        o2 = w.angular_velocity[i, 2]
+        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+        total += 0.5 * m.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
+        total += 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+    for k in range(v.shape[0]):
+        total += 0.5 * m.armature[k] * v[k] * v[k]
+    return total
+
+
+@njit
+def potential_energy(m: Any, q: Any, w: Any) -> Any:
+    """Of gravity and springs [J]. Needs `world_moments`."""
+    g = m.gravity
+    h = m.body_moment[0]
+    total = like(-(g[0] * h[0] + g[1] * h[1] + g[2] * h[2]), w)
+    for i in range(1, m.body_parent.shape[0]):
+        p = origin_of(m, w, i)
+        for k in range(3):
+            total -= g[k] * (m.body_mass[i] * p[k] + w.moment[i, k])
+    for k in range(m.stiffness.shape[0]):
+        if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
+            x = q[m.dof_coord[k]] - m.spring_reference[k]
+            total += 0.5 * m.stiffness[k] * x * x
+    return total

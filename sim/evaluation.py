@@ -1,0 +1,171 @@
+"""Evaluating quantities over tables of configurations: blocks of rows, packs of 8, threads over pieces of a block.
+
+Rows do not depend on each other, a pack's lanes neither, and the last pack is padded: so results are the same bytes
+for every block size and number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, scratch_shapes
+from artsim.sim.errors import UsageError, nearest
+from artsim.sim.jit import bind, disabled
+from artsim.sim.model import Labels, Model
+from artsim.sim.quantities import INPUTS, QUANTITIES, REDUCED_DIMS, dims_of, needed_inputs, resolve
+from artsim.sim.records import WIDTH, Array, Kind, allocate, kinds, zeros
+from artsim.sim.state import make_state, make_workspace
+
+PIECE = 1024  # rows that a thread takes at a time
+_FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
+
+
+def available_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Evaluation:
+    """What to compute of a robot's configurations.
+
+    Attributes:
+        quantities: names, groups spelled out.
+        inputs: what they are computed from; `wrench` also when it is given besides.
+        dims: per quantity the dimensions of one row.
+        shapes: per quantity the shape of one row; of the inputs too.
+        links: the links of link quantities.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        labels: Labels,
+        quantities: Sequence[str],
+        *,
+        reduced: bool = False,
+        at: str = "com",
+        links: Sequence[str] | None = None,
+        packed: bool = False,
+        wrench: bool = False,
+        threads: int = 1,
+        width: int = WIDTH,
+    ) -> None:
+        """Raises UsageError: an unknown quantity, link or point."""
+        if at not in ("com", "origin"):
+            raise UsageError(f"at={at!r}: want 'com' or 'origin'")
+        self.quantities = resolve(quantities)
+        needed = needed_inputs(self.quantities)
+        self.inputs = tuple(name for name in INPUTS if name in needed or (name == "wrench" and wrench))
+        self.links = tuple(labels.links if links is None else links)
+        for name in self.links:
+            if name not in labels.links:
+                raise UsageError(f"link {name!r} does not exist{nearest(name, labels.links)}")
+        self.dims = {name: dims_of(name, reduced=reduced, packed=packed) for name in self.quantities}
+        self.sizes = _sizes(labels, len(self.links))
+        self.shapes = {
+            name: tuple(self.sizes[dim] for dim in dims)
+            for name, dims in ({name: INPUTS[name] for name in self.inputs} | self.dims).items()
+        }
+        self.width = 1 if disabled() else width
+        self.threads = max(1, threads)
+        self._model = model
+        self._options = {"at_com": at == "com", "reduced": reduced, "packed": packed}
+        self._link_indices = [labels.links.index(name) for name in self.links]
+
+    def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Zeroed inputs and outputs (`status` among them) for `rows` rows, rounded up to whole packs."""
+        padded = -(-rows // self.width) * self.width
+        inputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.inputs}
+        outputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.quantities}
+        return inputs, outputs | {"status": np.zeros(padded, np.int64)}
+
+    def bound(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Callable[[int], None]:
+        """A call that computes the first n rows of these arrays, again and again.
+
+        The arrays must be C-contiguous float64 (`status` int64) and hold whole packs: `allocate` makes such. The rows
+        that fill up the last pack are overwritten with copies of row n - 1.
+        """
+        batch = self._batch(inputs, outputs)
+        workers = [self._worker(batch) for _ in range(self.threads)]
+        given = [inputs[name] for name in self.inputs]
+
+        def call(rows: int) -> None:
+            padded = -(-rows // self.width) * self.width
+            for values in given:
+                values[rows:padded] = values[rows - 1 : rows]
+            _share(workers, padded)
+
+        return call
+
+    def _batch(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Batch:
+        """The record of these arrays; what is not wanted has no rows."""
+        arrays = {}
+        given = {**inputs, **outputs}
+        for name, kind in kinds(Batch).items():
+            if name in given:
+                shape = given[name].shape
+                triangle = kind.ndim == 3 and len(shape) == 2 and name not in INPUTS
+                arrays[name] = given[name].reshape(shape[0], 1, shape[1]) if triangle else given[name]
+            else:
+                arrays[name] = zeros((0, *self._empty_shape(name, kind)), kind)
+        return Batch(**arrays)
+
+    def _empty_shape(self, name: str, kind: Kind) -> tuple[int, ...]:
+        dims = INPUTS[name] if name in INPUTS else QUANTITIES[name].dims
+        return tuple(self.sizes[dim] for dim in dims) if len(dims) + 1 == kind.ndim else (0,) * (kind.ndim - 1)
+
+    def _worker(self, batch: Batch) -> tuple[Array, Callable[[], None]]:
+        """A thread's rows, and the call that works through them."""
+        model, width = self._model, self.width
+        rows = np.zeros(2, np.int64)
+        task = Task(
+            rows=rows,
+            links=np.array(self._link_indices, np.int64),
+            **{name: np.array([value], np.int64) for name, value in self._options.items()},
+        )
+        shapes = scratch_shapes(
+            self.sizes["dof"], self.sizes["independent_dof"], len(self.links), self._options["reduced"]
+        )
+        scratch = allocate(Scratch, shapes, width)
+        call = bind(COMPUTE, width, model, make_state(model, width), make_workspace(model, width), scratch, task, batch)
+        return rows, call
+
+
+def _sizes(labels: Labels, links: int) -> dict[str, int]:
+    """Extents of all dimensions."""
+    nv, nu = len(labels.dofs), len(labels.independent_dofs)
+    return {
+        **_FIXED,
+        "coord": len(labels.coords),
+        "link": links,
+        **dict.fromkeys(REDUCED_DIMS, nv),
+        **dict.fromkeys(REDUCED_DIMS.values(), nu),
+        "dof_pair": nv * (nv + 1) // 2,
+        "independent_pair": nu * (nu + 1) // 2,
+    }
+
+
+def _share(workers: Sequence[tuple[Array, Callable[[], None]]], rows: int) -> None:
+    """Rows 0 … rows, in pieces that the workers take as they get free."""
+    if len(workers) == 1 or rows <= PIECE:
+        bounds, call = workers[0]
+        bounds[:] = (0, rows)
+        call()
+        return
+    starts = iter(range(0, rows, PIECE))  # next() on it is atomic under the GIL
+
+    def work(bounds: Array, call: Callable[[], None]) -> None:
+        for start in starts:
+            bounds[:] = (start, min(start + PIECE, rows))
+            call()
+
+    threads = [threading.Thread(target=work, args=worker) for worker in workers[1:]]
+    for thread in threads:
+        thread.start()
+    work(*workers[0])
+    for thread in threads:
+        thread.join()
