@@ -19,10 +19,16 @@ Array = npt.NDArray[Any]
 _TEXT = h5py.string_dtype("utf-8")
 _TEXT_TYPE = h5t.py_create(_TEXT, logical=True)  # in the file
 _TEXT_MEMORY = h5t.py_create(_TEXT)  # Python objects; writing with the file's type stores their raw bytes
+BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable."
 _SCALAR = h5s.create(h5s.SCALAR)
-_TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "i8", "i4", "i1")}
+_TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "f4", "i8", "i4", "i1")}
 _NO_TIMES = h5p.create(h5p.DATASET_CREATE)
 _NO_TIMES.set_obj_track_times(False)
+_PLACED = h5p.create(h5p.DATASET_CREATE)
+_PLACED.set_obj_track_times(False)
+_PLACED.set_layout(h5d.CONTIGUOUS)
+_PLACED.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+_PLACED.set_fill_time(h5d.FILL_TIME_NEVER)
 _NO_CACHE = h5p.create(h5p.DATASET_ACCESS)
 _NO_CACHE.set_chunk_cache(1, 0, 0.0)  # 8 MiB a dataset by default, for chunks that are written once
 
@@ -65,6 +71,20 @@ class Group:
             dataset.write(h5s.ALL, h5s.ALL, whole, _TEXT_MEMORY if text else kind)
         self._finish(dataset, name, dims, attributes)
         return dataset
+
+    def placed(
+        self, name: str, dtype: str, shape: Sequence[int], dims: Sequence[str], attributes: Mapping[str, str]
+    ) -> int:
+        """A dataset whose bytes someone else writes, in one piece at the place in the file that is returned."""
+        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], h5s.create_simple(tuple(shape)), _PLACED)
+        self._finish(dataset, name, dims, attributes)
+        return int(dataset.get_offset() or 0)  # none when it has no entry
+
+    def bare_dimension(self, name: str, size: int) -> None:
+        """A dimension without labels, as netCDF-4 writes it: a scale that is never stored."""
+        dataset = h5d.create(self.id, name.encode(), _TYPES["f4"], h5s.create_simple((size,)), _NO_TIMES)
+        h5ds.set_scale(dataset, BARE_DIMENSION + b"%10d" % size)
+        self._scales[name] = dataset
 
     def growing(
         self,

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import datetime
 import fcntl
 import os
 import re
@@ -30,12 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema
+from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.schema import Labels, Variable
 from artsim.sim.controls import Controls
 from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from artsim.io.hdf5 import Group
     from artsim.sim.description import Articulation
 
 Array = npt.NDArray[Any]
@@ -120,7 +119,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         _check_folder(target)
         return
     except (OSError, ValueError) as error:
-        raise OutputError(f"{path}: cannot create: {_reason(error)}") from None
+        raise OutputError(f"{path}: cannot create: {reason(error)}") from None
     if stat.S_ISDIR(mode):
         raise OutputError(f"{path}: is a directory; give the name of a file to create")
     if not stat.S_ISREG(mode):
@@ -141,7 +140,7 @@ def _check_folder(target: Path) -> None:
         raise OutputError(f"{target}: cannot create: folder {str(folder)!r} is not writable")
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """The operating system's words where there are any (HDF5 hides them in its text), else the message's first line."""
     hidden = re.search(r"errno = (\d+)", str(error))
     number = int(hidden[1]) if hidden else getattr(error, "errno", None)
@@ -162,6 +161,23 @@ def refuse_busy(path: Path) -> None:
         pass  # a file system without locks
     finally:
         os.close(handle)
+
+
+def claim(path: Path, flags: int = 0) -> int:
+    """Open a file for reading and writing, created where there is none, and lock it. Raises OutputError, BusyError."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot create: {reason(error)}") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = _holder(os.fstat(handle))
+        os.close(handle)
+        raise BusyError(f"{path}: in use by {holder}") from None
+    except OSError:
+        pass  # a file system without locks
+    return handle
 
 
 def _holder(status: os.stat_result) -> str:
@@ -328,19 +344,7 @@ class Recorder:
         is being written), and it drops its lock when SWMR starts. Ours is exclusive while the file is laid out, then
         shared until it is closed, which lets readers in and keeps every writer out.
         """
-        try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | (0 if force else os.O_EXCL), 0o666)
-        except OSError as error:
-            raise OutputError(f"{self.path}: cannot create: {_reason(error)}") from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = _holder(os.fstat(handle))
-            os.close(handle)
-            raise BusyError(f"{self.path}: in use by {holder}") from None
-        except OSError:
-            pass  # a file system without locks
-        return handle
+        return claim(self.path, 0 if force else os.O_EXCL)
 
     def _discard(self, unlink: bool) -> None:
         """Clean up after a layout that failed."""
@@ -355,115 +359,42 @@ class Recorder:
         from artsim.io import hdf5
 
         root = self._file.id
-        created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        command = str(provenance.get("command", "artsim"))
-        hdf5.set_attributes(
-            root,
-            {
-                "Conventions": schema.CONVENTIONS,
-                "artsim_schema": schema.SCHEMA_VERSION,
-                "title": f"artsim run of {model.name}",
-                "history": f"{created} {command}",
-                "created": created,
-            },
-        )
-        self._lay_out_trajectory(hdf5.Group(root, "trajectory"))
-        self._lay_out_controls(hdf5.Group(root, "controls"), controls)
-        self._lay_out_final(hdf5.Group(root, "final"))
-        self._lay_out_model(hdf5.Group(root, "model"), model)
+        lay_out_root(root, f"artsim run of {model.name}", str(provenance.get("command", "artsim")))
+        self._lay_out_trajectory(Section(root, "trajectory", self._labels, self._datasets))
+        self._lay_out_controls(Section(root, "controls", self._labels, self._datasets), controls)
+        self._lay_out_final(Section(root, "final", self._labels, self._datasets))
+        lay_out_model(Section(root, "model", self._labels, self._datasets), model)
         hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
 
-    def _lay_out_trajectory(self, group: Group) -> None:
-        from artsim.io import hdf5
-
+    def _lay_out_trajectory(self, section: Section) -> None:
         facts: dict[str, str | int | float] = {"dt": float(self._dt), "every": int(self._every)}
         if self._steps_total is not None:
             facts["steps_total"] = int(self._steps_total)
-        hdf5.set_attributes(group.id, facts)
-        every_label = ("coord", "dof", "independent_dof", "link")  # also when no recorded variable needs it
-        self._scales(group, "trajectory", ("time", *self._variables), self.block_rows, every_label)
+        section.set_attributes(facts)
+        section.growing("time", (), self.block_rows, self._gzip)
+        dims = [dim for name in self._variables for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
+        section.scales([*dims, "coord", "dof", "independent_dof", "link"])  # also when nothing recorded needs them
         for name in self._variables:
-            self._grow(group, f"trajectory/{name}", self._shapes[name], self.block_rows)
-        self._fixed(group, "trajectory/n_valid", np.int64(0))
-        self._fixed(group, "trajectory/status", np.int8(schema.RUNNING))
+            section.growing(name, self._shapes[name], self.block_rows, self._gzip)
+        section.fixed("n_valid", np.int64(0))
+        section.fixed("status", np.int8(schema.RUNNING))
 
-    def _lay_out_controls(self, group: Group, controls: Controls) -> None:
+    def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
-        self._scales(group, "controls", ("time", *schema.CONTROL_VALUES), rows)
-        self._grow(group, "controls/start_step", (), rows)
+        section.growing("time", (), rows, self._gzip)
+        section.scales(["dof"])
+        section.growing("start_step", (), rows, self._gzip)
         for name in schema.CONTROL_VALUES:
-            self._grow(group, f"controls/{name}", (len(self._labels.dof),), rows)
-        self._fixed(group, "controls/n_valid", np.int64(0))
+            section.growing(name, (len(self._labels.dof),), rows, self._gzip)
+        section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 
-    def _lay_out_final(self, group: Group) -> None:
-        self._scales(group, "final", ("qpos", "qvel"), 1)
+    def _lay_out_final(self, section: Section) -> None:
+        section.scales(["coord", "dof"])
         for name, size in (("qpos", len(self._labels.coord)), ("qvel", len(self._labels.dof))):
-            self._fixed(group, f"final/{name}", np.full(size, np.nan))
-        self._fixed(group, "final/step", np.int64(0))
-        self._fixed(group, "final/time", np.float64(np.nan))
-
-    def _lay_out_model(self, group: Group, model: ModelRecord) -> None:
-        from artsim.io import hdf5
-
-        facts = {"name": model.name, "format": model.format, "path": model.path, "sha256": model.sha256}
-        hdf5.set_attributes(group.id, facts)
-        for dim, values in (("link", model.links), ("joint", model.joints)):
-            group.fixed(dim, _texts(values), [dim], {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning})
-        if model.meshes:
-            group.fixed("mesh", np.arange(len(model.meshes)), ["mesh"], {"units": "1", "long_name": "mesh number"})
-            for field in ("uri", "path", "link"):
-                self._fixed(group, f"model/mesh_{field}", _texts([getattr(mesh, field) for mesh in model.meshes]))
-        self._fixed(group, "model/source", np.array(model.text, dtype=object))
-        self._fixed(group, "model/link_parent", _texts(model.link_parents))
-        self._fixed(group, "model/link_mass", np.array(model.link_masses, dtype=np.float64))
-        for field in ("type", "parent", "child"):
-            attribute = {"type": "joint_types", "parent": "joint_parents", "child": "joint_children"}[field]
-            self._fixed(group, f"model/joint_{field}", _texts(getattr(model, attribute)))
-        for field in ("lower", "upper", "effort", "velocity"):
-            limits = np.array(getattr(model, f"joint_{field}"), dtype=np.float64)
-            self._fixed(group, f"model/joint_{field}", limits)
-
-    def _scales(self, group: Group, where: str, names: Sequence[str], rows: int, extra: Sequence[str] = ()) -> None:
-        """The dimension scales that the variables `names` of a group need, and the units along them."""
-        dims = [dim for name in names for dim in schema.TABLE[f"{where}/{name}"].dims]
-        needed = dict.fromkeys((*dims, *extra))
-        if "time" in needed:
-            self._grow(group, f"{where}/time", (), rows)
-        for dim in (dim for dim in needed if dim != "time"):
-            attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
-            group.fixed(dim, _texts(_labels_of(dim, self._labels)), [dim], attributes)
-        for name, values in schema.entry_units(self._labels).items():
-            if f"{where}/{name}" in schema.TABLE and schema.LABELS_OF_ENTRIES[name][0] in needed:
-                self._fixed(group, f"{where}/{name}", _texts(values))
-
-    def _grow(self, group: Group, path: str, row: tuple[int, ...], rows: int) -> None:
-        variable = schema.TABLE[path]
-        name = path.rpartition("/")[2]
-        attributes = self._attributes(path)
-        self._datasets[path] = group.growing(name, variable.dtype, row, rows, variable.dims, attributes, self._gzip)
-
-    def _fixed(self, group: Group, path: str, values: Any) -> None:
-        name = path.rpartition("/")[2]
-        dims = schema.TABLE[path].dims
-        self._datasets[path] = group.fixed(name, np.asarray(values), dims, self._attributes(path))
-
-    def _attributes(self, path: str) -> dict[str, str]:
-        """units, long_name, comment, and the coordinate variables that belong to the variable (CF `coordinates`)."""
-        variable = schema.TABLE[path]
-        where, _, name = path.rpartition("/")
-        units = schema.unit_of(variable, schema.entry_units(self._labels))
-        attributes = {"units": units, "long_name": variable.meaning}
-        if variable.comment:
-            attributes["comment"] = variable.comment
-        beside = [
-            entry
-            for entry, dims in schema.LABELS_OF_ENTRIES.items()
-            if dims[0] in variable.dims and f"{where}/{entry}" in schema.TABLE
-        ]
-        if beside and name not in schema.LABELS_OF_ENTRIES:
-            attributes["coordinates"] = " ".join(beside)
-        return attributes
+            section.fixed(name, np.full(size, np.nan))
+        section.fixed("step", np.int64(0))
+        section.fixed("time", np.float64(np.nan))
 
     def _checked(self, block: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
         """The block's arrays in the file's type and order, and its number of rows."""
@@ -506,7 +437,7 @@ class Recorder:
         need = _growth(self._rows, rows, self.block_rows) * self._row_bytes
         need += _growth(self._control_rows, control_rows, self._control_chunk) * self._control_row_bytes
         need += more + _MARGIN_BYTES
-        free, what = _room(self.path)
+        free, what = room(self.path)
         if free >= need:
             return
         error = self._storage_error(f"{what} {free} bytes")
@@ -525,7 +456,7 @@ class Recorder:
         _ABANDONED.append(getattr(self, "_file", None))
         if len(_ABANDONED) == 1:
             atexit.register(_leave)
-        return self._storage_error(_reason(error))
+        return self._storage_error(reason(error))
 
 
 class _Guard:
@@ -568,14 +499,7 @@ def _growth(rows: int, more: int, chunk: int) -> int:
 
 
 def _row_shape(variable: Variable, labels: Labels) -> tuple[int, ...]:
-    return tuple(len(_labels_of(dim, labels)) for dim in variable.dims[1:])
-
-
-def _labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
-    if dim in schema.FIXED_LABELS:
-        return schema.FIXED_LABELS[dim]
-    values: tuple[str, ...] = getattr(labels, "dof" if dim == "dof2" else dim)
-    return values
+    return tuple(len(schema.labels_of(dim, labels)) for dim in variable.dims[1:])
 
 
 def _size(shape: tuple[int, ...]) -> int:
@@ -585,13 +509,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _texts(values: Sequence[str]) -> Array:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
-
-
-def _room(path: Path) -> tuple[int, str]:
+def room(path: Path) -> tuple[int, str]:
     """Bytes that can still be written to the file, and what bounds them: the disk or the process's file size limit."""
     import resource
 

@@ -32,10 +32,7 @@ class Rows:
 
     def names_of(self, dim: str) -> tuple[str, ...]:
         """The labels of a dimension."""
-        if dim in schema.FIXED_LABELS:
-            return schema.FIXED_LABELS[dim]
-        labels: tuple[str, ...] = getattr(self.labels, "dof" if dim == "dof2" else dim)
-        return labels
+        return schema.labels_of(dim, self.labels)
 
     def meaning(self, name: str) -> dict[str, str]:
         """`units`, `long_name` and `comment` of a variable."""

@@ -6,6 +6,7 @@ Names of a robot's parts are labels inside datasets, never HDF5 paths: the paths
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple  # made 5 times as fast as a dataclass, and every run imports these
 
@@ -72,6 +73,9 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "dof": Dimension("degree of freedom"),
     "dof2": Dimension("degree of freedom (second index)"),
     "independent_dof": Dimension("independent degree of freedom"),
+    "independent_dof2": Dimension("independent degree of freedom (second index)"),
+    "dof_pair": Dimension("pair of degrees of freedom, row by row of the lower triangle"),
+    "independent_pair": Dimension("pair of independent degrees of freedom, row by row of the lower triangle"),
     "link": Dimension("link"),
     "joint": Dimension("joint"),
     "xyz": Dimension("axis", FIXED_LABELS["xyz"]),
@@ -80,7 +84,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench": Dimension("wrench entry", FIXED_LABELS["wrench"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh` has no labels (a mesh may repeat)."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh` and `sample` have no labels."""
 
 LABELS_OF_ENTRIES = {
     "coord_units": ("coord",),
@@ -88,6 +92,8 @@ LABELS_OF_ENTRIES = {
     "force_units": ("dof",),
     "twist_units": ("twist",),
     "wrench_units": ("wrench",),
+    "independent_dof_units": ("independent_dof",),
+    "independent_force_units": ("independent_dof",),
 }
 """Coordinate variables that hold the unit of each entry of a dimension."""
 
@@ -227,6 +233,125 @@ TABLE: Mapping[str, Variable] = {
     "final/time": Variable((), "s", "time after the last step"),
     "final/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "final/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
+    # many configurations: what was given, what was computed of it, and whether it could be; `batch_variable` says how
+    # a line reads when results are reduced or packed
+    "batch/qpos": Variable(("sample", "coord"), "{coord_units}", "position", comment="given"),
+    "batch/qvel": Variable(("sample", "dof"), "{dof_units}", "velocity", comment="given"),
+    "batch/qacc": Variable(("sample", "dof"), "{dof_units}/s", "acceleration", comment="given"),
+    "batch/tau": Variable(("sample", "dof"), "{force_units}", "joint force", comment="given"),
+    "batch/wrench": Variable(
+        ("sample", "link", "wrench"),
+        "{wrench_units}",
+        "external wrench",
+        comment="given; on the link, at the point that the attribute `at` of the group names, world axes",
+    ),
+    "batch/gravity": Variable(
+        ("sample", "dof"),
+        "{force_units}",
+        "gravity compensation",
+        comment="joint forces that hold the robot against gravity",
+    ),
+    "batch/coriolis": Variable(
+        ("sample", "dof"), "{force_units}", "Coriolis force", comment="Coriolis and centrifugal joint forces C(q, v) v"
+    ),
+    "batch/bias": Variable(
+        ("sample", "dof"), "{force_units}", "bias force", comment="Coriolis, centrifugal and gravity joint forces"
+    ),
+    "batch/mass_matrix": Variable(
+        ("sample", "dof", "dof2"),
+        "{force_units} s per dof_units",
+        "mass matrix",
+        comment="joint-space inertia with armature",
+    ),
+    "batch/inverse_mass_matrix": Variable(
+        ("sample", "dof", "dof2"), "{dof_units}/s per force_units", "inverse mass matrix"
+    ),
+    "batch/inverse_dynamics": Variable(
+        ("sample", "dof"), "{force_units}", "inverse dynamics", comment="joint forces that give the acceleration qacc"
+    ),
+    "batch/forward_dynamics": Variable(
+        ("sample", "dof"), "{dof_units}/s", "forward dynamics", comment="acceleration that the joint forces tau give"
+    ),
+    "batch/external_force": Variable(
+        ("sample", "dof"), "{force_units}", "external force compensation", comment="joint forces that balance `wrench`"
+    ),
+    "batch/jacobian": Variable(
+        ("sample", "link", "twist", "dof"),
+        "{twist_units} per dof_units",
+        "link Jacobian",
+        comment="velocity of the link per joint velocity, at the point that `at` names, world axes",
+    ),
+    "batch/jacobian_dot": Variable(
+        ("sample", "link", "twist", "dof"),
+        "{twist_units}/s per dof_units",
+        "rate of the link Jacobian",
+        comment="its time derivative at the velocity qvel",
+    ),
+    "batch/link_position": Variable(
+        ("sample", "link", "xyz"), "m", "link position", comment="origin of the link's frame in the world"
+    ),
+    "batch/link_quaternion": Variable(
+        ("sample", "link", "quat"), "1", "link rotation", comment="of the link's frame to the world (w, x, y, z)"
+    ),
+    "batch/link_velocity": Variable(
+        ("sample", "link", "twist"),
+        "{twist_units}",
+        "link velocity",
+        comment="linear, angular, at the point that `at` names, world axes",
+    ),
+    "batch/link_acceleration": Variable(
+        ("sample", "link", "twist"),
+        "{twist_units}/s",
+        "link acceleration",
+        comment="linear, angular, at the point that `at` names, world axes; gravity is not in it",
+    ),
+    "batch/com": Variable(("sample", "xyz"), "m", "centre of mass", comment="of all links in the world"),
+    "batch/com_jacobian": Variable(
+        ("sample", "xyz", "dof"),
+        "m/s per dof_units",
+        "centre of mass Jacobian",
+        comment="velocity of the centre of mass per joint velocity",
+    ),
+    "batch/momentum": Variable(
+        ("sample", "twist"),
+        "kg m/s (linear), kg m^2/s (angular)",
+        "momentum",
+        comment="linear, then angular about the centre of mass, world axes",
+    ),
+    "batch/centroidal_momentum_matrix": Variable(
+        ("sample", "twist", "dof"),
+        "kg m/s (linear), kg m^2/s (angular), per dof_units",
+        "centroidal momentum matrix",
+        comment="momentum per joint velocity",
+    ),
+    "batch/centroidal_bias": Variable(
+        ("sample", "twist"),
+        "N (linear), N m (angular)",
+        "centroidal bias",
+        comment="rate of the momentum at zero joint acceleration",
+    ),
+    "batch/kinetic_energy": Variable(("sample",), "J", "kinetic energy", comment="armature included"),
+    "batch/potential_energy": Variable(("sample",), "J", "potential energy", comment="of gravity; 0 at the origin"),
+    "batch/coupling_matrix": Variable(
+        ("sample", "dof", "independent_dof"),
+        "{dof_units} per independent_dof_units",
+        "coupling matrix",
+        comment="velocity of each degree of freedom per independent one",
+    ),
+    "batch/status": Variable(
+        ("sample",), "1", "0 computed, 1 an input is unusable, 2 a result is not finite; NaN where it is not 0", "i1"
+    ),
+    "batch/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
+    "batch/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
+    "batch/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
+    "batch/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
+    "batch/wrench_units": Variable(("wrench",), "1", "unit of each entry of a wrench", "str"),
+    "batch/independent_dof_units": Variable(
+        ("independent_dof",), "1", "unit of each independent degree of freedom's velocity", "str"
+    ),
+    "batch/independent_force_units": Variable(
+        ("independent_dof",), "1", "unit of each independent degree of freedom's force", "str"
+    ),
     # the robot
     "model/source": Variable((), "1", "the robot's file, expanded, as it was simulated", "str"),
     "model/link_parent": Variable(("link",), "1", "the link it hangs from; empty for a root", "str"),
@@ -257,14 +382,45 @@ DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{na
 CONTROL_VALUES = ("torque", "target", "target_velocity")
 
 
+BATCHED = tuple(
+    path.removeprefix("batch/")
+    for path, variable in TABLE.items()
+    if path.startswith("batch/") and variable.dims[:1] == ("sample",)
+)
+"""Every variable of many configurations, in the order of the file."""
+
+
+def batch_variable(name: str, dims: Sequence[str]) -> Variable:
+    """TABLE's line of a batch variable as it reads when one row of it has these dimensions (reduced, packed)."""
+    variable = TABLE[f"batch/{name}"]
+    reduced = any(dim.startswith("independent") and dim not in variable.dims for dim in dims)
+    unit = re.sub(r"\b(dof|force)_units", r"independent_\1_units", variable.unit) if reduced else variable.unit
+    return variable._replace(dims=("sample", *dims), unit=unit)
+
+
+def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
+    """The labels of a dimension; those of a pair are "a,b"."""
+    if dim in FIXED_LABELS:
+        return FIXED_LABELS[dim]
+    if dim in ("dof_pair", "independent_pair"):
+        names = labels.dof if dim == "dof_pair" else labels.independent_dof
+        return tuple(f"{a},{b}" for i, a in enumerate(names) for b in names[: i + 1])
+    values: tuple[str, ...] = getattr(labels, dim.removesuffix("2"))
+    return values
+
+
 def entry_units(labels: Labels) -> dict[str, tuple[str, ...]]:
     """The coordinate variables of LABELS_OF_ENTRIES with their values for this robot."""
+    velocity = dict(zip(labels.dof, labels.dof_units, strict=False))
+    force = dict(zip(labels.dof, labels.force_units, strict=False))
     return {
         "coord_units": labels.coord_units,
         "dof_units": labels.dof_units,
         "force_units": labels.force_units,
         "twist_units": TWIST_UNITS,
         "wrench_units": WRENCH_UNITS,
+        "independent_dof_units": tuple(velocity.get(name, "") for name in labels.independent_dof),
+        "independent_force_units": tuple(force.get(name, "") for name in labels.independent_dof),
     }
 
 
@@ -275,7 +431,8 @@ def unit_of(variable: Variable, units: Mapping[str, Sequence[str]]) -> str:
         brace = f"{{{name}}}"
         if brace in text:
             text = text.replace(brace, _common(name, values))
-    return _SHORT.get(text, text)
+    short = _SHORT.get(text.replace("independent_", ""), text)
+    return short if short == text or "independent_" not in text else short.replace("dof_units", "independent_dof_units")
 
 
 def _common(name: str, values: Sequence[str]) -> str:
@@ -289,6 +446,11 @@ _SHORT = {
     "m/s s": "m",
     "N m s per dof_units": "kg m^2",
     "N s per dof_units": "kg",
+    "rad/s/s per force_units": "1/(kg m^2)",
+    "m/s/s per force_units": "1/kg",
     "see dof_units/s": "see dof_units, per s",
+    "see twist_units/s": "see twist_units, per s",
+    "see twist_units/s per dof_units": "see twist_units, per s and dof_units",
+    "see dof_units/s per force_units": "see dof_units, per s and force_units",
     "see dof_units s": "see dof_units, times s",
 }

@@ -1,0 +1,118 @@
+"""Laying out the groups of a file by the table: labels, units beside them, attributes, the robot."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io import schema
+from artsim.io.schema import Labels, Variable
+
+if TYPE_CHECKING:
+    from artsim.io.recorder import ModelRecord
+
+Array = npt.NDArray[Any]
+
+
+def lay_out_root(root: Any, title: str, command: str) -> None:
+    """The attributes of the file itself."""
+    from artsim.io import hdf5
+
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    hdf5.set_attributes(
+        root,
+        {
+            "Conventions": schema.CONVENTIONS,
+            "artsim_schema": schema.SCHEMA_VERSION,
+            "title": title,
+            "history": f"{created} {command}",
+            "created": created,
+        },
+    )
+
+
+class Section:
+    """A group `name` of the table being laid out; `datasets` collects what is created, by path."""
+
+    def __init__(self, root: Any, name: str, labels: Labels, datasets: dict[str, Any] | None = None) -> None:
+        from artsim.io import hdf5
+
+        self.group = hdf5.Group(root, name)
+        self.datasets: dict[str, Any] = {} if datasets is None else datasets
+        self._name, self._labels = name, labels
+        self._units = schema.entry_units(labels)
+
+    def set_attributes(self, values: Mapping[str, str | int | float]) -> None:
+        """Attributes of the group."""
+        from artsim.io import hdf5
+
+        hdf5.set_attributes(self.group.id, values)
+
+    def scales(self, dims: Iterable[str]) -> None:
+        """The labels of these dimensions, and the units along them."""
+        needed = dict.fromkeys(dims)
+        for dim in needed:
+            attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
+            self.group.fixed(dim, texts(schema.labels_of(dim, self._labels)), [dim], attributes)
+        for name, values in self._units.items():
+            if f"{self._name}/{name}" in schema.TABLE and schema.LABELS_OF_ENTRIES[name][0] in needed:
+                self.fixed(name, texts(values))
+
+    def fixed(self, name: str, values: Any) -> None:
+        """A dataset of the table with its values."""
+        path = f"{self._name}/{name}"
+        variable = schema.TABLE[path]
+        attributes = self.attributes(name, variable)
+        self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes)
+
+    def growing(self, name: str, row: tuple[int, ...], rows: int, gzip: bool) -> None:
+        """An empty dataset of the table whose first dimension grows, `rows` rows a chunk."""
+        path = f"{self._name}/{name}"
+        variable = schema.TABLE[path]
+        attributes = self.attributes(name, variable)
+        self.datasets[path] = self.group.growing(name, variable.dtype, row, rows, variable.dims, attributes, gzip)
+
+    def attributes(self, name: str, variable: Variable) -> dict[str, str]:
+        """units, long_name, comment, and the coordinate variables that belong to the variable (CF `coordinates`)."""
+        attributes = {"units": schema.unit_of(variable, self._units), "long_name": variable.meaning}
+        if variable.comment:
+            attributes["comment"] = variable.comment
+        beside = [
+            entry
+            for entry, dims in schema.LABELS_OF_ENTRIES.items()
+            if dims[0] in variable.dims and f"{self._name}/{entry}" in schema.TABLE
+        ]
+        if beside and name not in schema.LABELS_OF_ENTRIES:
+            attributes["coordinates"] = " ".join(beside)
+        return attributes
+
+
+def lay_out_model(section: Section, model: ModelRecord) -> None:
+    """/model: the robot's file as text, and what a reader may want to know of it without parsing."""
+    section.set_attributes({"name": model.name, "format": model.format, "path": model.path, "sha256": model.sha256})
+    for dim, values in (("link", model.links), ("joint", model.joints)):
+        attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
+        section.group.fixed(dim, texts(values), [dim], attributes)
+    if model.meshes:
+        numbers = np.arange(len(model.meshes))
+        section.group.fixed("mesh", numbers, ["mesh"], {"units": "1", "long_name": "mesh number"})
+        for field in ("uri", "path", "link"):
+            section.fixed(f"mesh_{field}", texts([getattr(mesh, field) for mesh in model.meshes]))
+    section.fixed("source", np.array(model.text, dtype=object))
+    section.fixed("link_parent", texts(model.link_parents))
+    section.fixed("link_mass", np.array(model.link_masses, dtype=np.float64))
+    for field, attribute in (("type", "joint_types"), ("parent", "joint_parents"), ("child", "joint_children")):
+        section.fixed(f"joint_{field}", texts(getattr(model, attribute)))
+    for field in ("lower", "upper", "effort", "velocity"):
+        section.fixed(f"joint_{field}", np.array(getattr(model, f"joint_{field}"), dtype=np.float64))
+
+
+def texts(values: Sequence[str]) -> Array:
+    """Texts as an array of objects, which is how h5py wants them."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
