@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artsim.io.csv_rows import number_of, words_of
+from artsim.io.tables import npy_header
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import MissingInputError, ModelError, UsageError, nearest
 
@@ -152,7 +154,7 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
     header_line = next((number for number, line in enumerate(lines) if line.strip()), None)
     if header_line is None:
         raise ModelError(f"{path}: is empty")
-    header = [word.strip() for word in _csv_words(lines[header_line])]
+    header = [word.strip() for word in words_of(f"{path}:{header_line + 1}", lines[header_line])]
     columns = _csv_columns(path, header_line + 1, header, names)
     numbers = _csv_numbers(path, lines, header_line + 1, header)
     _check_time(path, numbers[:, 0], "row")
@@ -162,12 +164,6 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
         dofs.append(dof)
         places.append(column)
     return _Table(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
-
-
-def _csv_words(line: str) -> list[str]:
-    import csv
-
-    return next(csv.reader([line]))
 
 
 def _csv_columns(path: Path, line: int, header: list[str], names: tuple[str, ...]) -> list[tuple[str, int]]:
@@ -205,18 +201,15 @@ def _csv_numbers(path: Path, lines: list[str], skip: int, header: list[str]) -> 
 
 
 def _csv_row(path: Path, number: int, line: str, header: list[str]) -> list[float]:
-    words = _csv_words(line)
+    words = words_of(f"{path}:{number}", line)
     if len(words) != len(header):
         raise ModelError(f"{path}:{number}: {len(words)} values, want {len(header)} as in the header")
     return [_csv_number(path, number, name, word) for name, word in zip(header, words, strict=True)]
 
 
 def _csv_number(path: Path, number: int, name: str, word: str) -> float:
-    try:
-        value = float(word) if "_" not in word else math.nan  # float() takes 1_000
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = number_of(word)
+    if value is None or not math.isfinite(value):
         raise ModelError(f"{path}:{number}: column {name!r}: {word.strip()!r} is not a finite number")
     return value
 
@@ -245,11 +238,9 @@ def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
     """One array; its declared size is compared with the archive's before numpy makes room for it."""
     size = archive.getinfo(f"{name}.npy").file_size
     with archive.open(f"{name}.npy") as stream:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(stream)
-    if math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"{name} declares the shape {shape}, but holds {size} bytes")
+        header = npy_header(stream)
+    if header.end > size:
+        raise ValueError(f"{name} declares the shape {header.shape}, but holds {size} bytes")
     with archive.open(f"{name}.npy") as stream:
         array: Array = np.lib.format.read_array(stream, allow_pickle=False)
     return array
