@@ -222,7 +222,7 @@ def _read_h5(given: _Opened) -> _Contents:
             group, datasets = item.parent, {"qpos": item}
         else:
             group = item
-            datasets = {name: item[name] for name in INPUTS if isinstance(item.get(name), h5py.Dataset)}
+            datasets = {name: item[name] for name in INPUTS if _is_input(item.get(name))}
         valid = _valid_rows(group)
         return _Contents(
             {name: _stored_h5(path, dataset, valid) for name, dataset in datasets.items()},
@@ -232,12 +232,23 @@ def _read_h5(given: _Opened) -> _Contents:
         )
 
 
+def _is_input(item: Any) -> bool:
+    """A dataset, but not the labels of a dimension: a run has a dimension called wrench."""
+    import h5py
+
+    return isinstance(item, h5py.Dataset) and not (item.is_scale and item.dtype.kind in "OS")
+
+
 def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
     """The object at a path; without one the rows of a run or batch, else the root."""
+    import h5py
+
     if not inside:
         return next((file[group] for group in ("trajectory", "batch") if group in file), file["/"])
-    item, parts = file["/"], [part for part in inside.split("/") if part]
-    for part in parts:
+    item = file["/"]
+    for part in (part for part in inside.split("/") if part):
+        if not isinstance(item, h5py.Group):
+            raise UsageError(f"{name}: has no {inside!r}: {item.name} is a dataset")
         if part not in item:
             raise UsageError(f"{name}: has no {inside!r}: {item.name} has no {part!r}{nearest(part, item)}")
         item = item[part]
