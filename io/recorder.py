@@ -453,9 +453,7 @@ class Recorder:
     def _fail(self, error: BaseException) -> StorageError:
         """HDF5 failed: keep its file from being closed by anyone, and say what happened."""
         self._broken = True
-        _ABANDONED.append(getattr(self, "_file", None))
-        if len(_ABANDONED) == 1:
-            atexit.register(_leave)
+        abandon(getattr(self, "_file", None))
         return self._storage_error(reason(error))
 
 
@@ -476,6 +474,13 @@ class _Guard:
 
 
 _ABANDONED: list[Any] = []
+
+
+def abandon(file: Any) -> None:
+    """Never let HDF5 touch a file again that it failed to write."""
+    _ABANDONED.append(file)
+    if len(_ABANDONED) == 1:
+        atexit.register(_leave)
 
 
 def _leave() -> None:

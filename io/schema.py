@@ -67,6 +67,7 @@ FIXED_LABELS = {
     "wrench": ("fx", "fy", "fz", "tx", "ty", "tz"),
     "energy_kind": ("kinetic", "potential"),
 }
+FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
 DIMENSIONS: Mapping[str, Dimension] = {
     "coord": Dimension("coordinate"),
@@ -82,6 +83,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "quat": Dimension("quaternion entry", FIXED_LABELS["quat"]),
     "twist": Dimension("twist entry", FIXED_LABELS["twist"]),
     "wrench": Dimension("wrench entry", FIXED_LABELS["wrench"]),
+    "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
 """Dimensions with string labels. `time` [s] has numbers and grows; `mesh` and `sample` have no labels."""
@@ -240,8 +242,8 @@ TABLE: Mapping[str, Variable] = {
     "batch/qacc": Variable(("sample", "dof"), "{dof_units}/s", "acceleration", comment="given"),
     "batch/tau": Variable(("sample", "dof"), "{force_units}", "joint force", comment="given"),
     "batch/wrench": Variable(
-        ("sample", "link", "wrench"),
-        "{wrench_units}",
+        ("sample", "link", "wrench_entry"),
+        "N (force), N m (torque)",
         "external wrench",
         comment="given; on the link, at the point that the attribute `at` of the group names, world axes",
     ),
@@ -345,7 +347,6 @@ TABLE: Mapping[str, Variable] = {
     "batch/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "batch/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "batch/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
-    "batch/wrench_units": Variable(("wrench",), "1", "unit of each entry of a wrench", "str"),
     "batch/independent_dof_units": Variable(
         ("independent_dof",), "1", "unit of each independent degree of freedom's velocity", "str"
     ),

@@ -1,0 +1,419 @@
+"""Quantities for many configurations, from a source of rows into a file, block by block in constant memory.
+
+While some blocks are computed another one is read or written. Rows do not depend on each other, so a file's rows are
+the same bytes whatever the block size, the number of threads, and whether they were computed in one file or in several.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from artsim import __version__
+from artsim.io import schema
+from artsim.io.batch_file import BatchWriter, Column, Content
+from artsim.io.configurations import Source, open_input
+from artsim.io.memory import memory_left
+from artsim.io.recorder import model_record
+from artsim.io.runs import file_labels
+from artsim.io.sampling import UNIFORM, open_samples
+from artsim.sim.description import Articulation
+from artsim.sim.errors import MemoryShortageError, UsageError, nearest
+from artsim.sim.evaluation import Evaluation
+from artsim.sim.quantities import QUANTITIES, TRIANGLES, needed_inputs, resolve
+from artsim.sim.robot import Robot
+
+BLOCK_BYTES = 2 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
+MIN_ROWS = 64
+_TOLD_ROWS = 5  # failed rows that are named
+_THREAD_BYTES = 16 << 20  # of address space: stack and scratch
+_WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
+ON_ERROR = ("stop", "skip")
+
+
+@dataclass(frozen=True)
+class BatchConfig:
+    """What a batch computes, of what, and how its robot is loaded: enough to do it again elsewhere.
+
+    Raises UsageError: contradictory, or of a wrong type (it may come from a file).
+    """
+
+    model: str = "-"  # file
+    load: Mapping[str, Any] = field(default_factory=dict)  # options of load_articulation
+    gravity: tuple[float, ...] | None = None  # (3,) [m/s²]; None: the file's
+    quantities: tuple[str, ...] = ()
+    reduced: bool = False
+    at: str = "com"
+    links: tuple[str, ...] | None = None  # None: all
+    packed: bool = False
+    float32: bool = False
+    input: str | None = None  # as --input takes it; or else
+    samples: int | None = None
+    seed: int = 0
+    distribution: str = UNIFORM
+    velocity: float = 0.0  # scales of what is drawn [rad/s, m/s]
+    acceleration: float = 0.0  # [rad/s², m/s²]
+    torque: float = 0.0  # [N m, N]
+    wrench: float = 0.0  # [N, N m]
+    on_error: str = "stop"
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            _check_type(f.name, getattr(self, f.name))
+        names = resolve(self.quantities)
+        if (self.input is None) == (self.samples is None):
+            raise UsageError("give --input FILE or --samples N" + (", not both" if self.input is not None else ""))
+        if self.gravity is not None and not (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity))):
+            raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
+        if self.packed and not set(names) & set(TRIANGLES):
+            raise UsageError(f"--packed is for {' and '.join(TRIANGLES)}; neither is computed")
+        if self.links is not None:
+            of_links = any("link" in QUANTITIES[name].dims or "wrench" in QUANTITIES[name].inputs for name in names)
+            if not of_links and not _WITH_WRENCH & set(names):
+                raise UsageError(f"--links is for quantities of links; {', '.join(names)} has none")
+            if len(set(self.links)) < len(self.links):
+                raise UsageError("--links names a link twice")
+        if self.on_error not in ON_ERROR:
+            raise UsageError(f"on_error {self.on_error!r} is not known{nearest(self.on_error, ON_ERROR)}")
+
+    def to_json(self) -> str:
+        """The configuration as one JSON object."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> BatchConfig:
+        """The configuration again. Raises UsageError."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise UsageError("batch configuration: not JSON") from None
+        if not isinstance(content, dict):
+            raise UsageError("batch configuration: not a JSON object")
+        known = [f.name for f in fields(cls)]
+        for name, value in content.items():
+            if name not in known:
+                raise UsageError(f"batch configuration: {name!r} is not known{nearest(name, known)}")
+            if isinstance(value, list):
+                content[name] = tuple(value)
+        return cls(**content)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A configuration with its robot and its open source of rows. A context manager: closes the source."""
+
+    config: BatchConfig
+    robot: Robot
+    source: Source
+
+    @property
+    def rows(self) -> int:
+        """Number of configurations."""
+        return self.source.rows
+
+    @property
+    def quantities(self) -> tuple[str, ...]:
+        """What is computed, groups spelled out."""
+        return resolve(self.config.quantities)
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What computes blocks of rows, one thread a block."""
+        config = self.config
+        return self.robot.evaluation(
+            config.quantities,
+            reduced=config.reduced,
+            at=config.at,
+            links=config.links,
+            packed=config.packed,
+            wrench="wrench" in self.source.inputs and bool(_WITH_WRENCH & set(self.quantities)),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that decides the rows' bytes. Of an input file it reads every byte."""
+        config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
+        facts = {
+            "artsim": __version__,
+            "model": sha256(articulation.text.encode()).hexdigest(),
+            "base": articulation.base,
+            "balance_inertia": bool(config.load.get("balance_inertia", False)),
+            "gravity": self.robot.model.gravity.tolist(),
+            "inputs": evaluation.inputs,
+            "quantities": evaluation.quantities,
+            "links": evaluation.links,
+            **{name: getattr(config, name) for name in ("reduced", "at", "packed", "float32")},
+            "source": self.source.identity,
+        }
+        return sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    def close(self) -> None:
+        """Close the source."""
+        self.source.close()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a batch."""
+
+    output: Path
+    rows: int  # computed
+    seconds: float  # reading, computing and writing; not loading or compiling
+    bytes: int  # of the file
+    failed: int = 0
+    failed_rows: tuple[int, ...] = ()  # the first of them, counted from 0 over all rows of the job
+    complete: bool = True  # False: stopped, and there is no file
+
+
+def prepare(articulation: Articulation, config: BatchConfig) -> Job:
+    """The robot compiled and the rows' source opened.
+
+    Raises UsageError, ModelError, and what open_input and open_samples raise.
+    """
+    robot = Robot.of(articulation, gravity=config.gravity)
+    needed = needed_inputs(resolve(config.quantities))
+    links = robot.evaluation(config.quantities, links=config.links, at=config.at).links
+    if config.input is not None:
+        return Job(config, robot, open_input(config.input, robot.labels, needed, links))
+    scales = {name: getattr(config, name) for name in ("velocity", "acceleration", "torque", "wrench")}
+    assert config.samples is not None
+    source = open_samples(
+        robot.model,
+        robot.labels,
+        needed,
+        links,
+        rows=config.samples,
+        seed=config.seed,
+        distribution=config.distribution,
+        **scales,
+    )
+    return Job(config, robot, source)
+
+
+def compute_rows(
+    job: Job,
+    first: int,
+    last: int,
+    output: str | os.PathLike[str],
+    *,
+    threads: int = 1,
+    chunk: int | None = None,
+    force: bool = False,
+    provenance: Mapping[str, str | int | float] | None = None,
+    progress: Callable[[int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Outcome:
+    """Rows first … last (not included) of a job into one complete file, or none.
+
+    Args:
+        threads: blocks that are computed at a time; one more is read or written meanwhile.
+        chunk: rows of a block; by default so many that its results take BLOCK_BYTES.
+        provenance: attributes of /provenance besides the configuration.
+        progress: called after each block with the rows done.
+        stop: asked after each block; True ends the work without a file.
+
+    Raises MemoryShortageError before anything is done; what BatchWriter and the source raise.
+    """
+    rows = block_rows(job, last - first, chunk)
+    slots = min(max(1, threads) + 1, -(-(last - first) // rows))
+    check_memory(job, slots, rows)
+    with BatchWriter(output, _content(job, first, last, provenance or {}), force=force) as writer:
+        began = time.perf_counter()
+        try:
+            stream = _Stream(job, writer, range(first, last, rows), slots)
+            complete = stream.run(progress, stop)
+        except MemoryError:
+            raise _shortage(job, slots, rows, *memory_left()) from None
+        if complete:
+            writer.commit()
+        seconds = time.perf_counter() - began
+        failed_rows = tuple(stream.failed_rows)
+        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, stream.failed, failed_rows, complete)
+
+
+# ------------------------------------------------------------------ blocks
+
+
+def block_rows(job: Job, rows: int, chunk: int | None) -> int:
+    """Rows of a block: as asked for, or whole packs with BLOCK_BYTES of results; no more than there are."""
+    if chunk is None:
+        chunk = max(MIN_ROWS, BLOCK_BYTES // max(8, 8 * _results(job)) // 8 * 8)
+    return max(1, min(chunk, rows))
+
+
+def check_memory(job: Job, slots: int, rows: int) -> None:
+    """Raises MemoryShortageError when so many blocks of so many rows do not fit."""
+    left, what = memory_left()
+    if _bytes(job, slots, rows) > left:
+        raise _shortage(job, slots, rows, left, what)
+
+
+def _shortage(job: Job, slots: int, rows: int, left: int, what: str) -> MemoryShortageError:
+    need = f"{slots} blocks of {rows} rows need {_bytes(job, slots, rows) / 1e6:.0f} MB"
+    hint = "; try a smaller --chunk or fewer --threads" if rows > MIN_ROWS or slots > 1 else ""
+    return MemoryShortageError(f"not enough memory: {need}, {what} {left / 1e6:.0f} MB{hint}")
+
+
+def _bytes(job: Job, slots: int, rows: int) -> int:
+    """Memory of so many blocks, each with one column converted for the file, and of the threads that work on them."""
+    shapes = job.evaluation.shapes.values()
+    numbers = 1 + sum(map(math.prod, shapes)) + max(map(math.prod, shapes))
+    return slots * (8 * numbers * rows + _THREAD_BYTES)
+
+
+def _results(job: Job) -> int:
+    """Numbers that are computed of a row."""
+    return sum(math.prod(job.evaluation.shapes[name]) for name in job.evaluation.quantities)
+
+
+class _Stream:
+    """Rows on their way through: workers take block after block and read, compute and write it.
+
+    There is one worker more than may compute at a time, so that reading and writing cost the others no time. A block
+    stays with its worker, in its core's cache.
+    """
+
+    def __init__(self, job: Job, writer: BatchWriter, starts: range, slots: int) -> None:
+        self._source, self._writer = job.source, writer
+        self._all, self._starts = starts, iter(starts)
+        self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
+        self._reading, self._telling = threading.Lock(), threading.Lock()
+        self._computing = threading.Semaphore(max(1, slots - 1))
+        self._ended = False
+        self.failed, self.failed_rows = 0, list[int]()
+        self.rows_done = 0
+
+    def run(self, progress: Callable[[int], None] | None, stop: Callable[[], bool] | None) -> bool:
+        """All blocks; False when it was asked to stop."""
+        from concurrent.futures import ThreadPoolExecutor  # imports logging
+
+        with ThreadPoolExecutor(max(1, len(self._slots))) as pool:
+            try:
+                workers = [pool.submit(self._work, slot, progress, stop) for slot in self._slots]
+            except RuntimeError:  # "can't start new thread"
+                self._ended = True
+                raise MemoryError from None
+        for worker in workers:
+            worker.result()
+        self.failed_rows = sorted(self.failed_rows)[:_TOLD_ROWS]
+        return not self._ended
+
+    def _work(self, slot: _Slot, progress: Callable[[int], None] | None, stop: Callable[[], bool] | None) -> None:
+        try:
+            while (block := self._read(slot)) is not None:
+                start, rows = block
+                with self._computing:
+                    slot.call(rows)
+                self._write(slot, start, rows)
+                with self._telling:
+                    self.rows_done += rows
+                    if progress is not None:
+                        progress(self.rows_done)
+                if stop is not None and stop():
+                    self._ended = True
+        except BaseException:
+            self._ended = True  # the others need not go on
+            raise
+
+    def _read(self, slot: _Slot) -> tuple[int, int] | None:
+        """The next block's first row and its number of rows, read; None when there is none."""
+        with self._reading:
+            start = None if self._ended else next(self._starts, None)
+            if start is None:
+                return None
+            stop = min(start + self._all.step, self._all.stop)
+            self._source.read(start, stop, slot.inputs)
+            return start, stop - start
+
+    def _write(self, slot: _Slot, start: int, rows: int) -> None:
+        """Rows that failed hold NaN."""
+        bad = np.flatnonzero(slot.outputs["status"][:rows])
+        if len(bad):
+            for name, values in slot.outputs.items():
+                if name != "status":
+                    values[bad] = np.nan
+            with self._telling:
+                self.failed += len(bad)
+                self.failed_rows += [start + int(k) for k in bad[:_TOLD_ROWS]]
+        self._writer.write(start - self._all.start, rows, slot.arrays)
+
+
+class _Slot:
+    """A block's arrays, and the call that computes its first n rows."""
+
+    def __init__(self, evaluation: Evaluation, rows: int) -> None:
+        self.inputs, self.outputs = evaluation.allocate(rows)
+        self.arrays = {**self.inputs, **self.outputs}
+        self.call = evaluation.bound(self.inputs, self.outputs)
+
+
+# ------------------------------------------------------------------ what the file says
+
+
+def _content(job: Job, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
+    config = job.config
+    facts: dict[str, str | int | float] = {
+        "at": config.at,
+        "reduced": int(config.reduced),
+        "packed": int(config.packed),
+        "first_row": first,
+        "rows_of_job": job.rows,
+    }
+    return Content(
+        rows=last - first,
+        columns=_columns(job.evaluation, config.float32),
+        labels=file_labels(job.robot.labels)._replace(link=job.evaluation.links),
+        model=model_record(job.robot.articulation),
+        facts=facts,
+        provenance={**provenance, "config": config.to_json(), "seed": config.seed},
+    )
+
+
+def _columns(evaluation: Evaluation, float32: bool) -> dict[str, Column]:
+    """The file's variables: what was given, what was computed, whether it could be."""
+    columns = {}
+    for name in evaluation.inputs:
+        columns[name] = Column(schema.TABLE[f"batch/{name}"].dims[1:], evaluation.shapes[name], "f8")
+    for name in evaluation.quantities:
+        columns[name] = Column(evaluation.dims[name], evaluation.shapes[name], "f4" if float32 else "f8")
+    return {**columns, "status": Column((), (), "i1")}
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("model", "at", "distribution", "on_error"), (str,)),
+    **dict.fromkeys(("reduced", "packed", "float32"), (bool,)),
+    **dict.fromkeys(("velocity", "acceleration", "torque", "wrench"), (int, float)),
+    "load": (dict,),
+    "quantities": (tuple,),
+    "gravity": (tuple, type(None)),
+    "links": (tuple, type(None)),
+    "input": (str, type(None)),
+    "samples": (int, type(None)),
+    "seed": (int,),
+}
+_ENTRIES: Mapping[str, type | tuple[type, ...]] = {"gravity": (int, float), "links": str, "quantities": str}
+
+
+def _check_type(name: str, value: object) -> None:
+    right = isinstance(value, _TYPES[name]) and (isinstance(value, bool) == (_TYPES[name] == (bool,)))
+    if name in _ENTRIES and isinstance(value, tuple):
+        right = right and all(isinstance(entry, _ENTRIES[name]) for entry in value)
+    if not right:
+        raise UsageError(f"batch configuration: {name} is {value!r}")
