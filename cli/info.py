@@ -25,14 +25,14 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
-    """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of `artsim run`) holds."""
+    """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
-        from artsim.io.reader import open_recording
+        from artsim.io.batch_reader import BatchRecording, open_output
 
-        with open_recording(file) as recording:
-            summary = recording.summary()
-            content: dict[str, Any] = {"kind": "run", **summary, "config": recording.config}
-        lines = describe_run(content)
+        with open_output(file) as output:
+            kind = "batch" if isinstance(output, BatchRecording) else "run"
+            content: dict[str, Any] = {"kind": kind, **output.summary(), "config": output.config}
+        lines = describe_batch(content) if kind == "batch" else describe_run(content)
     else:
         articulation = load_articulation(file, **load_options)
         content = model_object(articulation)
@@ -97,7 +97,7 @@ def model_object(articulation: Articulation) -> dict[str, Any]:
 
 def describe_run(run: Mapping[str, Any]) -> list[str]:
     """State, length, configuration, robot, then a table of the variables."""
-    model, facts, config = run["model"], run["provenance"], run["config"]
+    model, config = run["model"], run["config"]
     total = "" if run["steps_total"] is None else f" of {run['steps_total']}"
     every = "every step" if run["every"] == 1 else f"every {run['every']} steps"
     lines = [
@@ -109,17 +109,49 @@ def describe_run(run: Mapping[str, Any]) -> list[str]:
             for name in ("integrator", "solver", "coupling", "controller", "base")
             if name in config
         ),
-        f"links ({len(run['links'])}): {some(run['links'])}",
-        f"dofs ({len(run['dofs'])}, {len(run['independent_dofs'])} independent): {some(run['dofs'])}",
-        f"created {run.get('created', 'at an unknown time')} by {versions(facts)}",
-        f"command: artsim {facts.get('command', '')}",
+        *names_and_origin(run),
         "",
     ]
+    return [*lines, *variables(run)]
+
+
+def names_and_origin(content: Mapping[str, Any]) -> list[str]:
+    """Which robot's names the entries have, and where the file comes from."""
+    facts = content["provenance"]
+    return [
+        f"links ({len(content['links'])}): {some(content['links'])}",
+        f"dofs ({len(content['dofs'])}, {len(content['independent_dofs'])} independent): {some(content['dofs'])}",
+        f"created {content.get('created', 'at an unknown time')} by {versions(facts)}",
+        f"command: artsim {facts.get('command', '')}",
+    ]
+
+
+def variables(content: Mapping[str, Any]) -> list[str]:
+    """A table of what is stored."""
     rows = [("VARIABLE", "SHAPE", "UNIT", "MEANING")]
-    for name, variable in run["variables"].items():
+    for name, variable in content["variables"].items():
         shape = ", ".join(f"{dim} {n}" for dim, n in zip(variable["dims"], variable["shape"], strict=True))
         rows.append((name, shape, variable["units"], variable["long_name"]))
-    return [*lines, *align([*rows])]
+    return align([*rows])
+
+
+# --- a batch ---------------------------------------------------------------------------------------------------------
+
+
+def describe_batch(batch: Mapping[str, Any]) -> list[str]:
+    """How many rows of what, and where they come from."""
+    model, first = batch["model"], batch["first_row"]
+    part = "" if batch["rows"] == batch["rows_of_job"] else f", from row {first} of {batch['rows_of_job']}"
+    coordinates = "independent" if batch["reduced"] else "full"
+    point = "centres of mass" if batch["at"] == "com" else "frames' origins"
+    return [
+        f"{batch['file']}: batch of {model.get('format', '')} robot {model.get('name', '')!r} "
+        f"({batch['bytes'] / 1e6:.3g} MB)",
+        f"{batch['rows']} rows{part}, {batch['failed']} failed; {coordinates} coordinates, links at their {point}",
+        *names_and_origin(batch),
+        "",
+        *variables(batch),
+    ]
 
 
 def some(names: list[str]) -> str:

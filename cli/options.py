@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Mapping
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
 import click
+
+from artsim.sim.errors import UsageError
 
 R = TypeVar("R")
 
@@ -44,6 +47,14 @@ def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise click.BadParameter(f"{value:g} is not a finite number above 0")
     return value
+
+
+def refuse_own_input(output: Path, *inputs: str | None) -> None:
+    """Raises UsageError when the output is one of the inputs, which `--force` would destroy."""
+    for name in inputs:
+        with contextlib.suppress(OSError, ValueError):
+            if name and name != "-" and output.exists() and output.samefile(name):
+                raise UsageError(f"--output {output} is the input itself")
 
 
 LOAD_OPTIONS = (

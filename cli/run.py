@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import run_config, run_options, was_typed
-from artsim.cli.terminal import printable
+from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, plan_controls, prepare, provenance
@@ -31,9 +30,7 @@ from artsim.sim.model import compile_model
 from artsim.sim.run import SIMULATE
 from artsim.sim.simulate import Controller, Simulation
 
-_MAX_WARNINGS = 5
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
-_BAR_AFTER = 0.5  # s: shorter runs show no progress
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -88,7 +85,7 @@ def run(
     if model is None and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
-        _refuse_own_input(output, model, config)
+        refuse_own_input(output, model, None if config is None else str(config))
         check_output(output, force=force)
     for name in ("base", "balance_inertia"):
         if not was_typed(ctx, name) and name in stored.values:
@@ -98,7 +95,11 @@ def run(
     of_model = {"base": articulation.base, "balance_inertia": load_options["balance_inertia"]}
     plan = prepare(articulation, run_config(ctx, options, stored.values, labels, **of_model))
     if not quiet:
-        _warn([*map(str, articulation.notes), *plan.notes], all_of_them=verbose)
+        warn(
+            [*map(str, articulation.notes), *plan.notes],
+            all_of_them=verbose,
+            more="--verbose shows them, artsim check too",
+        )
     controls: Controls | None = None
     controller: Controller | None = None
     if options["control"] is not None:
@@ -110,7 +111,7 @@ def run(
         controller = _python_controller(plan.config)
     # Ctrl-C still ends the process here, before there is an output
     warm(SIMULATE[INTEGRATORS[plan.config.integrator]], 1)
-    with _signals() as caught:
+    with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
 
@@ -152,13 +153,6 @@ def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Artic
     return load_text(stored.text, name="<stored model>", **options)
 
 
-def _refuse_own_input(output: Path, model: str | None, config: Path | None) -> None:
-    for name in (model, None if config is None else str(config)):
-        with contextlib.suppress(OSError):
-            if name is not None and name != "-" and output.exists() and output.samefile(name):
-                raise UsageError(f"--output {output} is the input itself")
-
-
 def _python_controller(config: RunConfig) -> Controller | None:
     """FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
     if not config.is_python:
@@ -188,21 +182,6 @@ def _python_controller(config: RunConfig) -> Controller | None:
     return ask
 
 
-@contextlib.contextmanager
-def _signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM set a flag that is looked at after each block: raising inside HDF5 can be swallowed there."""
-    caught: list[int] = []
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(ValueError):  # not the main thread
-            before[number] = signal.signal(number, lambda n, _: caught.append(n))
-    try:
-        yield caught
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _simulate(
     plan: Plan,
     controls: Controls | None,
@@ -214,7 +193,7 @@ def _simulate(
     *,
     show: bool,
 ) -> Outcome:
-    with _progress(plan.config, show=show) as advance:
+    with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance:
 
         def after_block(simulation: Simulation) -> bool:
             advance(simulation.step)
@@ -235,35 +214,6 @@ def _simulate(
             click.echo(printable(str(error)), err=True)
             sys.stderr.flush()
             os._exit(error.exit_code)  # HDF5 crashes at interpreter exit after a failed write
-
-
-@contextlib.contextmanager
-def _progress(config: RunConfig, *, show: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, once the run turns out to take a while."""
-    if not (show and sys.stderr.isatty()):
-        yield lambda step: None
-        return
-    began = time.perf_counter()
-    bar: Any = None
-    task: Any = None
-
-    def advance(step: int) -> None:
-        nonlocal bar, task
-        if bar is None and time.perf_counter() - began > _BAR_AFTER:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            bar = Progress(console=Console(stderr=True), transient=True)
-            task = bar.add_task("simulating", total=config.steps)
-            bar.start()
-        if bar is not None:
-            bar.update(task, completed=step)
-
-    try:
-        yield advance
-    finally:
-        if bar is not None:
-            bar.stop()
 
 
 def _finish(
@@ -313,14 +263,6 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
 
 def _number(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
-
-
-def _warn(notes: list[str], *, all_of_them: bool) -> None:
-    shown = notes if all_of_them else notes[:_MAX_WARNINGS]
-    for note in shown:
-        click.echo(f"warning: {printable(note)}", err=True)
-    if len(notes) > len(shown):
-        click.echo(f"warning: {len(notes) - len(shown)} more; --verbose shows them, artsim check too", err=True)
 
 
 def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:

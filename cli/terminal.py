@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import click
+
+MAX_WARNINGS = 5
+
+
+def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim check shows them") -> None:
+    """A line on stderr for each of the first notes."""
+    shown = notes if all_of_them else notes[:MAX_WARNINGS]
+    for note in shown:
+        click.echo(f"warning: {printable(note)}", err=True)
+    if len(notes) > len(shown):
+        click.echo(f"warning: {len(notes) - len(shown)} more; {more}", err=True)
+
 
 def printable(text: str) -> str:
     """The text with control characters, right-to-left overrides and the like written as escapes, on one line."""

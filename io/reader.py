@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -58,10 +58,10 @@ def open_checked(path: str | os.PathLike[str]) -> h5py.File:
     Raises MissingInputError (66: not there, not readable), ModelError (65: not HDF5, damaged, or refused, with the
     offending object's path), BusyError (75: another process has just created it).
     """
-    return _open_checked(Path(path))[0]
+    return open_gated(Path(path))[0]
 
 
-def _open_checked(path: Path) -> tuple[h5py.File, bool]:
+def open_gated(path: Path) -> tuple[h5py.File, bool]:
     """The open file, and whether a living process is writing it."""
     _check_is_hdf5(path)
     with reading(path):
@@ -230,6 +230,8 @@ class _Walk:
         from h5py import h5d
 
         count, ratio = 1, 1
+        if _is_bare_dimension(item):
+            return  # never stored, however long it is
         for n in item.get_space().shape or ():
             count *= int(n)
         stored = min(int(item.get_storage_size()), self._file_bytes)
@@ -243,6 +245,23 @@ class _Walk:
                 ratio = _DEFLATE_RATIO
         if count * width > _SMALL + stored * ratio:
             raise self._refused(name, f"declares {count} entries, but {stored} bytes are stored")
+
+
+def _is_bare_dimension(item: Any) -> bool:
+    """A dimension without labels, as netCDF-4 files and /batch have them: a scale that nothing was written to."""
+    from h5py import h5a, h5t
+
+    from artsim.io.hdf5 import BARE_DIMENSION
+
+    if len(item.get_space().shape or ()) != 1 or item.get_storage_size() or not h5a.exists(item, b"NAME"):
+        return False
+    name = h5a.open(item, b"NAME")
+    kind = name.get_type()
+    if name.shape != () or kind.get_class() != h5t.STRING or kind.is_variable_str() or kind.get_size() > 256:
+        return False
+    text = np.zeros((), f"S{kind.get_size()}")
+    name.read(text)
+    return bytes(text[()]).startswith(BARE_DIMENSION)
 
 
 def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
@@ -269,7 +288,7 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
 
     Raises as `open_checked`; ModelError also when the file is HDF5 but no artsim run, saying what it is.
     """
-    file, written = _open_checked(Path(path))
+    file, written = open_gated(Path(path))
     try:
         with reading(Path(path)):
             return Recording(Path(path), file, written)
@@ -278,7 +297,48 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
         raise
 
 
-class Recording(Rows):
+class Output:
+    """An open output of artsim's that has passed the gate. Close it, or use it as a context manager."""
+
+    path: Path
+    provenance: dict[str, Any]
+    _file: h5py.File
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration it was made with. Raises ModelError when it is not a JSON object."""
+        try:
+            config = json.loads(self.provenance.get("config", "{}"))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ModelError(f"{self.path}: /provenance config is no JSON: {_first_line(error)}") from None
+        if not isinstance(config, dict):
+            raise ModelError(f"{self.path}: /provenance config is no JSON object")
+        return config
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Name, format, path and sha256 of the robot's file."""
+        with reading(self.path):
+            return attributes_of(self._file["model"])
+
+    @property
+    def model_text(self) -> str:
+        """The robot's file, expanded, as it was used. Input like any other: parse it with the same limits."""
+        return read_texts(self.path, self._file["model/source"])[0]
+
+
+class Recording(Output, Rows):
     """A run, addressed by name: `recording["qpos"]` is (n_valid, nq). Close it, or use it as a context manager.
 
     Only the `n_valid` rows that were written in full are ever given out.
@@ -289,29 +349,18 @@ class Recording(Rows):
         self.path = path
         self._written = written
         self._file = file
-        _check_schema(path, file)
+        check_schema(path, file, "run", ("trajectory", "controls", "final", "model", "provenance"))
         group = file["trajectory"]
-        self.attrs: dict[str, Any] = _attributes(file)
-        self.provenance: dict[str, Any] = _attributes(file["provenance"])
+        self.attrs: dict[str, Any] = attributes_of(file)
+        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
         self.status = int(group["status"][()])
         self.n_valid = int(group["n_valid"][()])
-        facts = _attributes(group)
+        facts = attributes_of(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
         self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._check_shapes()
-
-    def __enter__(self) -> Recording:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._file.close()
 
     # the rows
 
@@ -332,28 +381,6 @@ class Recording(Rows):
         return values
 
     # the rest of the file
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The resolved configuration of the run. Raises ModelError when it is not a JSON object."""
-        try:
-            config = json.loads(self.provenance.get("config", "{}"))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise ModelError(f"{self.path}: /provenance config is no JSON: {_first_line(error)}") from None
-        if not isinstance(config, dict):
-            raise ModelError(f"{self.path}: /provenance config is no JSON object")
-        return config
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """Name, format, path and sha256 of the robot's file."""
-        with reading(self.path):
-            return _attributes(self._file["model"])
-
-    @property
-    def model_text(self) -> str:
-        """The robot's file, expanded, as it was simulated. Input like any other: parse it with the same limits."""
-        return read_texts(self.path, self._file["model/source"])[0]
 
     @property
     def controls(self) -> Controls:
@@ -426,18 +453,18 @@ class Recording(Rows):
                 )
 
 
-def _check_schema(path: Path, file: h5py.File) -> None:
-    """Refuse what is not a run of this major version of the format, saying what it is."""
+def check_schema(path: Path, file: h5py.File, kind: str, groups: Sequence[str]) -> None:
+    """Refuse what is not a `kind` of output of this major version of the format, saying what it is."""
     import h5py
 
-    version = _attributes(file).get("artsim_schema")
+    version = attributes_of(file).get("artsim_schema")
     if version is None:
         raise ModelError(f"{path}: is an HDF5 file, but not artsim's{_kind_of(file)}")
     if str(version).split(".")[0] != schema.SCHEMA_VERSION.split(".")[0]:
         raise ModelError(f"{path}: is written in artsim schema {version}; this artsim reads {schema.SCHEMA_VERSION}")
-    for name in ("trajectory", "controls", "final", "model", "provenance"):
+    for name in groups:
         if not isinstance(file.get(name), h5py.Group):
-            raise ModelError(f"{path}: is an artsim file, but not of a run: it has no group /{name}")
+            raise ModelError(f"{path}: is an artsim file, but not of a {kind}: it has no group /{name}")
 
 
 def _kind_of(file: h5py.File) -> str:
@@ -454,7 +481,7 @@ def _kind_of(file: h5py.File) -> str:
     return f"; it holds {', '.join(sorted(keys)[:6]) or 'nothing'}"
 
 
-def _attributes(item: Any) -> dict[str, Any]:
+def attributes_of(item: Any) -> dict[str, Any]:
     """The scalar texts and numbers among an object's attributes; what else is there is not read."""
     from h5py import h5a, h5t
 

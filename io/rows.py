@@ -1,4 +1,4 @@
-"""What a run in memory and a run in a file share: rows addressed by name, with labels."""
+"""What runs and batches in memory and in files share: rows addressed by name, with labels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from artsim.io import schema
-from artsim.io.schema import Labels
+from artsim.io.schema import Labels, Variable
 
 if TYPE_CHECKING:
     import xarray
@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 class Rows:
-    """Recorded rows: `rows["qpos"]` is (n_valid, nq), `rows.labels` names the entries; `variables` lists the names."""
+    """Stored rows: `rows["qpos"]` is (n_valid, nq), `rows.labels` names the entries; `variables` lists the names."""
 
     labels: Labels
     variables: tuple[str, ...]
@@ -34,9 +34,13 @@ class Rows:
         """The labels of a dimension."""
         return schema.labels_of(dim, self.labels)
 
+    def variable(self, name: str) -> Variable:
+        """Its line of the table."""
+        return schema.TABLE[f"trajectory/{name}"]
+
     def meaning(self, name: str) -> dict[str, str]:
         """`units`, `long_name` and `comment` of a variable."""
-        variable = schema.TABLE[f"trajectory/{name}"]
+        variable = self.variable(name)
         units = schema.unit_of(variable, schema.entry_units(self.labels))
         return {"units": units, "long_name": variable.meaning, "comment": variable.comment}
 
@@ -47,10 +51,11 @@ class Rows:
         names = self.variables if variables is None else variables
         data = {}
         for name in names:
-            data[name] = (schema.TABLE[f"trajectory/{name}"].dims, self[name], self.meaning(name))
+            data[name] = (self.variable(name).dims, self[name], self.meaning(name))
         dims = dict.fromkeys(dim for entry in data.values() for dim in entry[0])
-        coords: dict[str, Any] = {dim: list(self.names_of(dim)) for dim in dims if dim != "time"}
-        coords["time"] = ("time", self.time, {"units": "s"})
+        coords: dict[str, Any] = {dim: list(self.names_of(dim)) for dim in dims if dim in schema.DIMENSIONS}
+        if "sample" not in dims:
+            coords["time"] = ("time", self.time, {"units": "s"})
         for name, values in schema.entry_units(self.labels).items():
             if schema.LABELS_OF_ENTRIES[name][0] in dims:
                 coords[name] = (schema.LABELS_OF_ENTRIES[name], list(values))

@@ -341,7 +341,11 @@ TABLE: Mapping[str, Variable] = {
         comment="velocity of each degree of freedom per independent one",
     ),
     "batch/status": Variable(
-        ("sample",), "1", "0 computed, 1 an input is unusable, 2 a result is not finite; NaN where it is not 0", "i1"
+        ("sample",),
+        "1",
+        "whether the row could be computed",
+        "i1",
+        comment="0 computed, 1 an input is unusable, 2 a result is not finite; results are NaN where it is not 0",
     ),
     "batch/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "batch/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from artsim.io.batch_reader import BatchRecording
     from artsim.io.reader import Recording
     from artsim.io.runs import MemoryRecording
     from artsim.sim.robot import Robot
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "ArtsimError": "artsim.sim.errors",
+    "BatchRecording": "artsim.io.batch_reader",
     "MissingInputError": "artsim.sim.errors",
     "ModelError": "artsim.sim.errors",
     "Recording": "artsim.io.reader",
@@ -50,11 +52,11 @@ def simulate(robot: Robot | str | PathLike[str], **options: Any) -> MemoryRecord
     return runs.simulate(_robot(robot), **options)
 
 
-def open(path: str | PathLike[str]) -> Recording:
-    """Open an output of `artsim run` for reading, through the gate that refuses harmful files."""
-    from artsim.io.reader import open_recording
+def open(path: str | PathLike[str]) -> Recording | BatchRecording:
+    """Open an output of `artsim run` or `artsim batch` for reading, through the gate that refuses harmful files."""
+    from artsim.io.batch_reader import open_output
 
-    return open_recording(path)
+    return open_output(path)
 
 
 def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> dict[str, np.ndarray[Any, Any]]:

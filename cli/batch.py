@@ -1,0 +1,128 @@
+"""`artsim batch`: rigid-body quantities for many configurations, into a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from artsim.cli.batch_options import batch_config, batch_options
+from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.terminal import printable, warn
+from artsim.io.batch_file import check_name
+from artsim.io.batches import BatchConfig, Job, Outcome, compute_rows, prepare
+from artsim.io.recorder import check_output
+from artsim.io.runs import provenance
+from artsim.loaders.load import load_articulation
+from artsim.sim.batch import COMPUTE
+from artsim.sim.errors import StoppedError
+from artsim.sim.evaluation import available_threads
+from artsim.sim.jit import warm
+
+
+@click.command(
+    short_help="Compute rigid-body quantities for many configurations.",
+    context_settings={"auto_envvar_prefix": "ARTSIM"},
+)
+@click.argument("model")
+@batch_options
+@model_options
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
+@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Rows of a block; default: what a cache holds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help=".h5 or .npz file to write.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
+@click.pass_context
+def batch(
+    ctx: click.Context,
+    /,
+    model: str,
+    threads: int | None,
+    chunk: int | None,
+    output: Path,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    load_options: LoadOptions,
+    **options: Any,
+) -> None:
+    """Compute quantities of MODEL (a URDF file, or - for standard input) for every configuration of --input.
+
+    The result's bytes depend on neither --threads nor --chunk, and memory does not grow with the number of rows. The
+    summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
+    """
+    config, notes = batch_config(ctx, model, options, load_options)
+    check_name(output)
+    refuse_own_input(output, model, config.input, (config.input or "").rpartition(":")[0])
+    check_output(output, force=force)
+    threads = threads or available_threads()
+    with load_job(config) as job:
+        if not quiet:
+            warn([*map(str, job.robot.articulation.notes), *notes])
+        warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
+        with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
+            outcome = compute_rows(
+                job,
+                0,
+                job.rows,
+                output,
+                threads=threads,
+                chunk=chunk,
+                force=force,
+                provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
+                progress=advance,
+                stop=lambda: bool(caught),
+            )
+    _finish(outcome, config, caught, as_json=as_json, quiet=quiet)
+
+
+def load_job(config: BatchConfig) -> Job:
+    """The robot and the rows that a configuration names: the same job in whichever process."""
+    return prepare(load_articulation(config.model, **config.load), config)
+
+
+def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:
+    """Summary, then the exit code of what came of it."""
+    summary = _summary(outcome)
+    if as_json:
+        click.echo(json.dumps(summary))
+    elif not quiet:
+        click.echo(printable(_line(outcome, summary["rows_per_second"])), err=True)
+    if not outcome.complete:
+        raise SystemExit(128 + caught[0])
+    if not outcome.failed:
+        return
+    told = ", ".join(map(str, outcome.failed_rows)) + (", …" if outcome.failed > len(outcome.failed_rows) else "")
+    failed = (
+        f"{outcome.output}: {outcome.failed} of {outcome.rows} rows could not be computed and hold NaN "
+        f"(counted from 0: {told}); `status` says why"
+    )
+    if config.on_error == "stop":
+        raise StoppedError(f"{failed}; --on-error skip accepts them")
+    if not quiet:
+        warn([failed])
+
+
+def _summary(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "rows": outcome.rows,
+        "seconds": outcome.seconds,
+        "rows_per_second": outcome.rows / outcome.seconds if outcome.seconds > 0 else 0.0,
+        "failed": outcome.failed,
+        "failed_rows": list(outcome.failed_rows),
+        "complete": outcome.complete,
+        "output": str(outcome.output) if outcome.complete else None,
+        "bytes": outcome.bytes if outcome.complete else None,
+    }
+
+
+def _line(outcome: Outcome, rate: float) -> str:
+    done = f"{outcome.rows} rows in {outcome.seconds:.3g} s: {rate:,.0f} rows/s"
+    if not outcome.complete:
+        return f"{done}; interrupted, nothing is written"
+    return f"{done}; wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)"

@@ -1,0 +1,72 @@
+"""What a command does while it works: a bar on a terminal, and signals that are looked at between blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+_BAR_AFTER = 0.5  # s: shorter work shows no progress
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Callable[[int], None]]:
+    """A bar with rate and time left on a terminal's stderr, once the work turns out to take a while.
+
+    The call that is given takes how much of `total` is done.
+    """
+    if not (show and sys.stderr.isatty()):
+        yield lambda done: None
+        return
+    began = time.perf_counter()
+    bar: Any = None
+    task: Any = None
+
+    def advance(done: int) -> None:
+        nonlocal bar, task
+        seconds = time.perf_counter() - began
+        if bar is None and seconds > _BAR_AFTER:
+            bar = _bar(unit)
+            task = bar.add_task(what, total=total, rate="")
+            bar.start()
+        if bar is not None:
+            bar.update(task, completed=done, rate=f"{done / seconds:,.0f}")
+
+    try:
+        yield advance
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar(unit: str) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn(f"{{task.fields[rate]}} {unit}/s"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+@contextlib.contextmanager
+def caught_signals() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM set a flag that is looked at after each block: raising inside HDF5 can be swallowed there."""
+    caught: list[int] = []
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(ValueError):  # not the main thread
+            before[number] = signal.signal(number, lambda n, _: caught.append(n))
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,125 @@
+"""Reading files of `artsim batch`, and whichever of artsim's outputs a file is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_texts, reading
+from artsim.io.rows import Array, Rows
+from artsim.io.schema import Labels, Variable
+from artsim.sim.errors import ModelError, UsageError, nearest
+from artsim.sim.quantities import QUANTITIES, dims_of
+
+if TYPE_CHECKING:
+    import h5py
+
+_BLOCK_ROWS = 1 << 20
+
+
+def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording:
+    """Open an output of `artsim run` or `artsim batch`, through the gate. Raises as open_recording does."""
+    where = Path(path)
+    file, written = open_gated(where)
+    try:
+        with reading(where):
+            return BatchRecording(where, file) if "batch" in file else Recording(where, file, written)
+    except BaseException:
+        file.close()
+        raise
+
+
+class BatchRecording(Output, Rows):
+    """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
+
+    `labels` name the entries (`link`: the links that were asked for), `variables` are the names, inputs first.
+    """
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        """Use open_output: `file` must have passed the gate."""
+        self.path = path
+        self._file = file
+        check_schema(path, file, "batch", ("batch", "model", "provenance"))
+        group = file["batch"]
+        self.attrs: dict[str, Any] = attributes_of(file)
+        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
+        facts = attributes_of(group)
+        self.at = str(facts["at"])
+        self.reduced, self.packed = bool(facts["reduced"]), bool(facts["packed"])
+        self.first_row, self.rows_of_job = int(facts["first_row"]), int(facts["rows_of_job"])
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
+        self.variables = tuple(name for name in schema.BATCHED if name in group)
+        self.rows = int(group["status"].shape[0])
+        for name in self.variables:
+            self._check_shape(name, group[name])
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables
+
+    def __getitem__(self, name: str) -> Array:
+        """Every row of a variable."""
+        return self.read(name)
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Rows start … stop of a variable. Raises UsageError for one that the file does not hold."""
+        if name not in self:
+            raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
+        with reading(self.path):
+            values: Array = self._file["batch"][name][start:stop]
+        return values
+
+    def variable(self, name: str) -> Variable:
+        """The table's line of a variable, as it is in this file."""
+        if name not in QUANTITIES:
+            return schema.TABLE[f"batch/{name}"]
+        return schema.batch_variable(name, dims_of(name, reduced=self.reduced, packed=self.packed))
+
+    @property
+    def failed(self) -> int:
+        """Rows that could not be computed, and hold NaN."""
+        starts = range(0, self.rows, _BLOCK_ROWS)
+        return sum(int(np.count_nonzero(self.read("status", start, start + _BLOCK_ROWS))) for start in starts)
+
+    def summary(self) -> dict[str, Any]:
+        """What `artsim info FILE` tells, as plain data for JSON too."""
+        group = self._file["batch"]
+        variables = {
+            name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
+            for name in self.variables
+        }
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            **self.attrs,
+            "model": self.model,
+            "rows": self.rows,
+            "first_row": self.first_row,
+            "rows_of_job": self.rows_of_job,
+            "failed": self.failed,
+            "at": self.at,
+            "reduced": self.reduced,
+            "packed": self.packed,
+            "links": list(self.labels.link),
+            "coords": list(self.labels.coord),
+            "dofs": list(self.labels.dof),
+            "independent_dofs": list(self.labels.independent_dof),
+            "variables": variables,
+            "provenance": self.provenance,
+        }
+
+    def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
+        """Every variable must have the type and shape the labels demand, and as many rows as `status`."""
+        variable = self.variable(name)
+        want = (self.rows, *(len(self.names_of(dim)) for dim in variable.dims[1:]))
+        kinds = ("f8", "f4") if name in QUANTITIES else (variable.dtype,)
+        if dataset.shape != want or dataset.dtype not in kinds:
+            raise ModelError(
+                f"{self.path}: /batch/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {want}"
+            )
