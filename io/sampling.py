@@ -120,7 +120,7 @@ class _Stream:
         self.width = lower.size
         self._seed, self._number, self._normal = seed, number, normal
         offset = (lower + upper) / 2 if normal else lower
-        factor = (upper - lower) / _SIGMAS if normal else _room(lower, upper)
+        factor = (upper - lower) / _SIGMAS if normal else upper - lower
         self._factor, self._offset = (np.tile(values, _GROUP) for values in (factor, offset))
         self._partial: tuple[int, Array] | None = None  # the last block of which only a part was asked for
 
@@ -166,14 +166,6 @@ class _Stream:
         for group in rows.reshape(-1, _GROUP * self.width):
             group *= self._factor
             group += self._offset
-
-
-def _room(lower: Array, upper: Array) -> Array:
-    """Factors f with lower + f u ≤ upper for all u < 1, whatever is rounded."""
-    factor = np.asarray(upper - lower)
-    while (beyond := lower + factor > upper).any():
-        factor[beyond] = np.nextafter(factor[beyond], -math.inf)
-    return factor
 
 
 class _Coordinates(_Stream):
