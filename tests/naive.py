@@ -373,3 +373,14 @@ class Twin:
                 speed = u[independent.index(self.first_dof[leader])]
                 drift[self.first_dof[name]] = polynomial.deriv(2)(q[self.first_coord[leader]]) * speed**2
         return drift
+
+    def coupling_rate(self, q: Array, u: Array) -> Array:
+        """Ġ (nv, nu)."""
+        independent = self.independent()
+        rate = np.zeros((self.nv, len(independent)))
+        for name, (leader, polynomial) in self._composed().items():
+            if leader:
+                column = independent.index(self.first_dof[leader])
+                bend = polynomial.deriv(2)(q[self.first_coord[leader]])
+                rate[self.first_dof[name], column] = bend * u[column]
+        return rate
