@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
-from artsim.sim.records import Ints1, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4
+from artsim.sim.records import Ints1, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4, allocate
 from artsim.sim.state import State, Workspace
 
 
@@ -16,6 +16,7 @@ class Task(NamedTuple):
     rows: Ints1  # (2,) first row, and the one after the last; a multiple of the lanes apart
     at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
     reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
+    places: Ints1  # (1,) 0: nothing but joint forces is asked for, which needs no body's place
     packed: Ints1  # (1,) lower triangles of symmetric matrices (1)
     links: Ints1  # (nl,) the links that are asked for
 
@@ -82,6 +83,29 @@ class Scratch(NamedTuple):
     check: Lanes1  # (2,) 0 while all inputs, all results are finite
 
 
+class Joints(NamedTuple):
+    """Scratch of joint_forces.py: each body in its own axes, each joint's turn and displacement. nb bodies."""
+
+    sine: Lanes1  # (nb,) of a revolute or planar joint's angle
+    cosine: Lanes1  # (nb,)
+    turn: Lanes2  # (nb, 9) of a ball or free joint: child's axes to the joint's
+    reach: Lanes2  # (nb, 3) from the parent's origin to the body's, parent's axes, where it is not constant [m]
+    angular_velocity: Lanes2  # (nb, 3)
+    angular_acceleration: Lanes2  # (nb, 3)
+    acceleration: Lanes2  # (nb, 3) of the origin, minus gravity
+    force: Lanes2  # (nb, 3)
+    torque: Lanes2  # (nb, 3) about the origin
+
+
+def make_joints(model: Model, width: int) -> Joints:
+    """The scratch for a model."""
+    nb = len(model.body_parent)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Joints._fields, (nb, 3))
+    shapes |= {"sine": (nb,), "cosine": (nb,), "turn": (nb, 9)}
+    joints: Joints = allocate(Joints, shapes, width)
+    return joints
+
+
 def scratch_shapes(nv: int, nu: int, links: int, reduced: bool) -> dict[str, tuple[int, ...]]:
     """Shapes of the Scratch fields."""
     n = nu if reduced else nv
@@ -106,4 +130,4 @@ def scratch_shapes(nv: int, nu: int, links: int, reduced: bool) -> dict[str, tup
     }
 
 
-COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Scratch, Task, Batch))
+COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Joints, Scratch, Task, Batch))

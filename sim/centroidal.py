@@ -5,46 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.dynamics import column_momentum
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, like, origin_of, symmetric_times
 
 
 @njit
 def centre_of_mass(m: Any, w: Any, c: Any) -> None:
-    """c (3,), of all links, merged and fixed ones too [m]. Needs `world_moments`. A robot without mass has it at 0."""
-    mass = m.body_mass[0]
+    """c (3,), of all links, fixed ones too [m]. Needs `composites`. A robot without mass has it at 0."""
     for k in range(3):
         c[k] = like(m.body_moment[0, k], w)
     for i in range(1, m.body_parent.shape[0]):
-        mass += m.body_mass[i]
-        p = origin_of(m, w, i)
-        for k in range(3):
-            c[k] = c[k] + w.moment[i, k] + m.body_mass[i] * p[k]
+        if m.body_parent[i] == 0:
+            p = origin_of(m, w, i)
+            for k in range(3):
+                c[k] = c[k] + w.composite_moment[i, k] + m.carried_mass[i] * p[k]
     for k in range(3):
-        c[k] = c[k] * (1.0 / mass if mass > 0.0 else 0.0)
+        c[k] = c[k] * _per_mass(m)
+
+
+@inlined
+def _per_mass(m: Any) -> Any:
+    return 1.0 / m.carried_mass[0] if m.carried_mass[0] > 0.0 else 0.0
 
 
 @njit
 def centre_of_mass_jacobian(m: Any, w: Any, J: Any) -> None:
-    """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composite_moments`."""
-    mass = m.body_mass[0]
-    for i in range(1, m.body_parent.shape[0]):
-        mass += m.body_mass[i]
-    scale = 1.0 / mass if mass > 0.0 else 0.0
+    """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composites`."""
     h = w.composite_moment
     for k in range(m.dof_body.shape[0]):
         i = m.dof_body[k]
         a0, a1, a2 = axis_of(w, k)
         if m.dof_linear[k]:
-            share = scale * w.composite_mass[i]
+            share = _per_mass(m) * m.carried_mass[i]
             J[0, k] = share * a0
             J[1, k] = share * a1
             J[2, k] = share * a2
         else:
             t0, t1, t2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
-            J[0, k] = scale * t0
-            J[1, k] = scale * t1
-            J[2, k] = scale * t2
+            J[0, k] = _per_mass(m) * t0
+            J[1, k] = _per_mass(m) * t1
+            J[2, k] = _per_mass(m) * t2
 
 
 @njit
@@ -113,15 +113,10 @@ def kinetic_energy(m: Any, v: Any, w: Any) -> Any:
 
 
 @njit
-def potential_energy(m: Any, q: Any, w: Any) -> Any:
-    """Of gravity and springs [J]. Needs `world_moments`."""
+def potential_energy(m: Any, q: Any, c: Any) -> Any:
+    """Of gravity, the centre of mass being at c (3,), and of springs [J]."""
     g = m.gravity
-    h = m.body_moment[0]
-    total = like(-(g[0] * h[0] + g[1] * h[1] + g[2] * h[2]), w)
-    for i in range(1, m.body_parent.shape[0]):
-        p = origin_of(m, w, i)
-        for k in range(3):
-            total -= g[k] * (m.body_mass[i] * p[k] + w.moment[i, k])
+    total = -m.carried_mass[0] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
     for k in range(m.stiffness.shape[0]):
         if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
             x = q[m.dof_coord[k]] - m.spring_reference[k]

@@ -18,18 +18,17 @@ from artsim.sim.centroidal import (
 )
 from artsim.sim.coupling import expand, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
+    add_to_parents,
     articulated_dynamics,
-    composite_moments,
-    composites,
     coupled_bias,
     factorise,
-    gravity_forces,
     inverse_dynamics,
     mass_matrix,
     solve,
 )
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import kinematics, like, motion_columns, velocities, world_inertia, world_moments
+from artsim.sim.joint_forces import gravity_compensation, joint_forces
+from artsim.sim.kinematics import like, motion_columns, place_body, turn_inertia, velocities
 from artsim.sim.lanes import absolute, lane_count, lane_of, sqrt, where_greater
 from artsim.sim.link_quantities import (
     fall,
@@ -50,17 +49,18 @@ _LARGEST = 1e60  # an input above it could overflow in a product, unseen
 
 
 @njit
-def compute(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any) -> None:
-    """All wanted quantities of the task's rows. x: lane scratch; t: the task; b: inputs and outputs."""
+def compute(m: Any, s: Any, w: Any, j: Any, x: Any, t: Any, b: Any) -> None:
+    """All wanted quantities of the task's rows. j, x: lane scratch; t: the task; b: inputs and outputs."""
+    _constants(s, w, x)
     for first in range(t.rows[0], t.rows[1], lane_count(s.qpos)):
         _inputs(m, s, w, x, t, b, first)
-        kinematics(m, s.qpos, w)
-        _links(m, s, w, x, t, b, first)
-        _mass_properties(m, w, t, b)
-        _whole_robot(m, s, w, x, t, b, first)
-        _forces(m, s, w, x, t, b, first)
-        _matrices(m, s, w, x, t, b, first)
-        _forward_dynamics(m, s, w, x, t, b, first)
+        if t.places[0] == 1:
+            _place(m, s, w, t, b)
+            _links(m, s, w, x, t, b, first)
+            _whole_robot(m, s, w, x, t, b, first)
+            _matrices(m, s, w, x, t, b, first)
+            _forward_dynamics(m, s, w, x, t, b, first)
+        _forces(m, s, w, j, x, t, b, first)
         _status(w, x, b, first)
 
 
@@ -68,55 +68,66 @@ def compute(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any) -> None:
 
 
 @njit
-def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
+def _constants(s: Any, w: Any, x: Any) -> None:
+    """What no pack changes: inputs that are not given, the gains and drifts of dofs that follow nothing."""
     zero = like(0.0, w)
-    x.check[0] = zero
-    x.check[1] = zero
-    gather(b.qpos, first, s.qpos)
-    _gather_or_zero(b.qvel, first, s.qvel, w)
-    _gather_or_zero(b.qacc, first, x.qacc, w)
-    _normalise(m, s.qpos)
     for k in range(x.zero.shape[0]):
+        s.qvel[k] = zero
+        x.qacc[k] = zero
         x.zero[k] = zero
         w.gain[k] = like(1.0, w)
         w.drift[k] = zero
-    if t.reduced[0] == 1:
-        expand(m, s.qpos, s.qvel, w)
-        for k in range(x.zero.shape[0]):
-            a = m.dof_independent[k]
-            x.input[k] = x.qacc[m.independent_dof[a]] if a >= 0 else zero
-        for k in range(x.zero.shape[0]):
-            x.qacc[k] = w.gain[k] * x.input[k] + w.drift[k]
-    _check_input(s.qpos, w, x)
-    _check_input(s.qvel, w, x)
-    _check_input(x.qacc, w, x)
 
 
 @njit
-def _gather_or_zero(rows: Any, first: Any, out: Any, w: Any) -> None:
-    if rows.shape[0] > 0:
-        gather(rows, first, out)
-    else:
-        for k in range(out.shape[0]):
-            out[k] = like(0.0, w)
+def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
+    gather(b.qpos, first, s.qpos)
+    _normalise(m, s.qpos)
+    if b.qvel.shape[0] > 0:
+        gather(b.qvel, first, s.qvel)
+    if b.qacc.shape[0] > 0:
+        gather(b.qacc, first, x.qacc)
+    if t.reduced[0] == 1:
+        expand(m, s.qpos, s.qvel, w)
+        _expand_acceleration(m, w, x)
+    x.check[0] = _wrong(s.qpos, w)
+    if b.qvel.shape[0] > 0:
+        x.check[0] = x.check[0] + _wrong(s.qvel, w)
+    if b.qacc.shape[0] > 0:
+        x.check[0] = x.check[0] + _wrong(x.qacc, w)
+    x.check[1] = like(0.0, w)
+
+
+@njit
+def _expand_acceleration(m: Any, w: Any, x: Any) -> None:
+    """x.qacc = G u̇ + Ġ u, u̇ being its independent entries."""
+    for k in range(x.zero.shape[0]):
+        a = m.dof_independent[k]
+        x.input[k] = x.qacc[m.independent_dof[a]] if a >= 0 else like(0.0, w)
+    for k in range(x.zero.shape[0]):
+        x.qacc[k] = w.gain[k] * x.input[k] + w.drift[k]
 
 
 @inlined
-def _check_input(values: Any, w: Any, x: Any) -> None:
-    """x.check[0] stays 0 while all values are numbers up to _LARGEST, and is NaN or above it otherwise."""
+def _wrong(values: Any, w: Any) -> Any:
+    """0 when all values are numbers up to _LARGEST, NaN or more than that otherwise."""
     largest = like(_LARGEST, w)
     zero = like(0.0, w)
+    total = zero
     for k in range(values.shape[0]):
         y = absolute(values[k])
-        x.check[0] = x.check[0] + where_greater(y, largest, largest, zero * y)
+        total = total + where_greater(y, largest, largest, zero * y)
+    return total
 
 
 @inlined
-def _check_result(values: Any, x: Any) -> None:
+def _check_result(values: Any, w: Any, x: Any) -> None:
     """x.check[1] stays 0 while all values are finite, and is NaN otherwise."""
+    total = like(0.0, w)
     for k in range(values.shape[0]):
-        x.check[1] = x.check[1] + 0.0 * values[k]
+        total = total + 0.0 * values[k]
+    x.check[1] = x.check[1] + total
 
 
 @njit
@@ -146,6 +157,23 @@ def _status(w: Any, x: Any, b: Any, first: Any) -> None:
 
 
 @njit
+def _place(m: Any, s: Any, w: Any, t: Any, b: Any) -> None:
+    """Where bodies are; of their mass properties what is needed, while their rotations are at hand."""
+    composite = b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + b.centroidal_momentum_matrix.shape[0]
+    composite += b.momentum.shape[0] + b.com.shape[0] + b.com_jacobian.shape[0] + b.potential_energy.shape[0]
+    composite += b.centroidal_bias.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0]
+    single = b.forward_dynamics.shape[0] + b.centroidal_bias.shape[0] + b.kinetic_energy.shape[0]
+    for i in range(1, m.body_parent.shape[0]):
+        place_body(m, s.qpos, w, i)
+        if single > 0:
+            turn_inertia(m, w, i, w.moment, w.inertia)
+        if composite > 0:
+            turn_inertia(m, w, i, w.composite_moment, w.composite_inertia)
+    if composite > 0:
+        add_to_parents(m, w)
+
+
+@njit
 def _links(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     poses(m, w, x, t, b, first)
     if b.link_velocity.shape[0] + b.jacobian_dot.shape[0] + b.kinetic_energy.shape[0] > 0:
@@ -160,33 +188,22 @@ def _links(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
             if b.jacobian.shape[0] == 0:
                 motion_columns(m, w)
         jacobian_rates(m, w, x, t, b, first)
+    if b.wrench.shape[0] > 0:
+        wrench_forces(m, w, x, t, b, first)
+        x.check[0] = x.check[0] + _wrong(x.wrench, w)
+    if b.external_force.shape[0] > 0:
+        for k in range(w.bias.shape[0]):
+            w.bias[k] = -x.external[k]
+        _out(m, w, x, t, b.external_force, first)
     if b.link_acceleration.shape[0] > 0:
         link_accelerations(m, s.qvel, x.qacc, w, x, t, b, first)
-
-
-@njit
-def _mass_properties(m: Any, w: Any, t: Any, b: Any) -> None:
-    """As much of inertias and composites as the wanted quantities need."""
-    composite = b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + b.centroidal_momentum_matrix.shape[0]
-    composite += b.momentum.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0]
-    inertia = composite + b.bias.shape[0] + b.coriolis.shape[0] + b.inverse_dynamics.shape[0]
-    inertia += b.forward_dynamics.shape[0] + b.centroidal_bias.shape[0] + b.kinetic_energy.shape[0]
-    composite_moment = b.gravity.shape[0] + b.com_jacobian.shape[0]
-    if inertia > 0:
-        world_inertia(m, w)
-    elif composite_moment + b.com.shape[0] + b.potential_energy.shape[0] > 0:
-        world_moments(m, w)
-    if composite > 0:
-        composites(m, w)
-    elif composite_moment > 0:
-        composite_moments(m, w)
 
 
 @njit
 def _whole_robot(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     """Centre of mass, momentum, energy."""
     about = b.com.shape[0] + b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] + b.centroidal_bias.shape[0]
-    if about > 0:
+    if about + b.potential_energy.shape[0] > 0:
         centre_of_mass(m, w, x.com)
     if b.com.shape[0] > 0:
         scatter_row(x.com, b.com, first)
@@ -208,43 +225,40 @@ def _whole_robot(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> 
                 scatter_row(x.reduced_columns, b.centroidal_momentum_matrix, first)
             else:
                 scatter_row(x.columns, b.centroidal_momentum_matrix, first)
+    if b.centroidal_bias.shape[0] > 0:
+        fall(m, w, 0.0)
+        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
+        fall(m, w, 1.0)
+        root_wrench(m, w, x.com, x.vector)
+        scatter_row(x.vector, b.centroidal_bias, first)
     if b.kinetic_energy.shape[0] > 0:
         x.number[0] = kinetic_energy(m, s.qvel, w)
         scatter_row(x.number, b.kinetic_energy, first)
     if b.potential_energy.shape[0] > 0:
-        x.number[0] = potential_energy(m, s.qpos, w)
+        x.number[0] = potential_energy(m, s.qpos, x.com)
         scatter_row(x.number, b.potential_energy, first)
 
 
 @njit
-def _forces(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """Joint forces of gravity, velocity, acceleration and wrenches."""
+def _forces(m: Any, s: Any, w: Any, j: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """Joint forces of gravity, velocity and acceleration: no body's place is needed for them."""
+    placed = b.gravity.shape[0] > 0
     if b.gravity.shape[0] > 0:
-        gravity_forces(m, w, w.bias)
+        gravity_compensation(m, s.qpos, w, j, w.bias)
         _out(m, w, x, t, b.gravity, first)
-    if b.coriolis.shape[0] + b.centroidal_bias.shape[0] > 0:
-        fall(m, w, 0.0)
-        coupled_bias(m, s.qvel, w)
-        fall(m, w, 1.0)
-        if b.centroidal_bias.shape[0] > 0:
-            root_wrench(m, w, x.com, x.vector)
-            scatter_row(x.vector, b.centroidal_bias, first)
-        if b.coriolis.shape[0] > 0:
-            _out(m, w, x, t, b.coriolis, first)
+    if b.coriolis.shape[0] > 0:
+        joint_forces(m, s.qpos, s.qvel, w.drift, 0.0, placed, w, j, w.bias)
+        placed = True
+        _add_rotors(m, w.drift, w.bias)
+        _out(m, w, x, t, b.coriolis, first)
     if b.bias.shape[0] > 0:
-        coupled_bias(m, s.qvel, w)
+        joint_forces(m, s.qpos, s.qvel, w.drift, 1.0, placed, w, j, w.bias)
+        placed = True
+        _add_rotors(m, w.drift, w.bias)
         _out(m, w, x, t, b.bias, first)
-    if b.wrench.shape[0] > 0:
-        wrench_forces(m, w, x, t, b, first)
-        _check_input(x.wrench, w, x)
-    if b.external_force.shape[0] > 0:
-        for k in range(w.bias.shape[0]):
-            w.bias[k] = -x.external[k]
-        _out(m, w, x, t, b.external_force, first)
     if b.inverse_dynamics.shape[0] > 0:
-        inverse_dynamics(m, s.qvel, x.qacc, w, w.bias)
-        for k in range(w.bias.shape[0]):
-            w.bias[k] = w.bias[k] + m.armature[k] * x.qacc[k]
+        joint_forces(m, s.qpos, s.qvel, x.qacc, 1.0, placed, w, j, w.bias)
+        _add_rotors(m, x.qacc, w.bias)
         if b.wrench.shape[0] > 0:
             for k in range(w.bias.shape[0]):
                 w.bias[k] = w.bias[k] - x.external[k]
@@ -252,14 +266,21 @@ def _forces(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
 
 
 @inlined
+def _add_rotors(m: Any, a: Any, tau: Any) -> None:
+    """What the rotors need for accelerations a."""
+    for k in range(tau.shape[0]):
+        tau[k] = tau[k] + m.armature[k] * a[k]
+
+
+@inlined
 def _out(m: Any, w: Any, x: Any, t: Any, out: Any, first: Any) -> None:
     """w.bias as a row; reduced: Gᵀ w.bias."""
     if t.reduced[0] == 1:
         reduce_vector(m, w.bias, w, x.reduced)
-        _check_result(x.reduced, x)
+        _check_result(x.reduced, w, x)
         scatter_row(x.reduced, out, first)
     else:
-        _check_result(w.bias, x)
+        _check_result(w.bias, w, x)
         scatter_row(w.bias, out, first)
 
 
@@ -296,7 +317,7 @@ def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, 
             for j in range(n):
                 x.column[j] = like(1.0 if j == k else 0.0, w)
             solve(M, x.pivot, parent, run, x.column)
-            _check_result(x.column, x)
+            _check_result(x.column, w, x)
             for j in range(k, n):
                 x.square[j, k] = x.column[j]
                 x.square[k, j] = x.column[j]
@@ -331,8 +352,12 @@ def _coupling_matrix(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None
 def _forward_dynamics(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     if b.forward_dynamics.shape[0] == 0:
         return
-    _gather_or_zero(b.tau, first, x.input, w)
-    _check_input(x.input, w, x)
+    if b.tau.shape[0] > 0:
+        gather(b.tau, first, x.input)
+        x.check[0] = x.check[0] + _wrong(x.input, w)
+    else:
+        for k in range(x.input.shape[0]):
+            x.input[k] = x.zero[k]
     if b.wrench.shape[0] > 0:
         for k in range(x.input.shape[0]):
             x.input[k] = x.input[k] + x.external[k]
@@ -342,11 +367,11 @@ def _forward_dynamics(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any
             w.bias[k] = x.input[k] - w.bias[k]
         reduce_vector(m, w.bias, w, x.reduced)
         solve(w.factor, x.pivot, m.independent_parent, m.independent_run, x.reduced)
-        _check_result(x.reduced, x)
+        _check_result(x.reduced, w, x)
         scatter_row(x.reduced, b.forward_dynamics, first)
     else:
         for k in range(x.diagonal.shape[0]):
             x.diagonal[k] = like(m.armature[k], w)
         articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
-        _check_result(w.bias, x)
+        _check_result(w.bias, w, x)
         scatter_row(w.bias, b.forward_dynamics, first)

@@ -90,43 +90,35 @@ def gather_forces(m: Any, w: Any, tau: Any) -> None:
 
 
 @njit
-def composite_moments(m: Any, w: Any) -> None:
-    """Mass and first moment of each body with all below it, about its origin. Needs `world_moments`. O(nb)."""
-    h = w.composite_moment
+def composites(m: Any, w: Any) -> None:
+    """First moment and inertia of each body with all below it, about its origin. Needs `world_inertia`. O(nb)."""
     for i in range(m.body_parent.shape[0]):
-        w.composite_mass[i] = like(m.body_mass[i], w)
         for k in range(3):
-            h[i, k] = w.moment[i, k]
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
-        above = m.body_parent[i]
-        if above > 0:
-            mass = w.composite_mass[i]
-            for k in range(3):
-                h[above, k] += h[i, k] + mass * w.offset[i, k]
-            w.composite_mass[above] += mass
+            w.composite_moment[i, k] = w.moment[i, k]
+        for k in range(6):
+            w.composite_inertia[i, k] = w.inertia[i, k]
+    add_to_parents(m, w)
 
 
 @njit
-def composites(m: Any, w: Any) -> None:
-    """Mass, first moment and inertia of each body with all below it, about its origin. Needs `world_inertia`. O(nb)."""
-    composite_moments(m, w)
-    nb = m.body_parent.shape[0]
+def add_to_parents(m: Any, w: Any) -> None:
+    """The bodies' own moments and inertias in w.composite_* become those of all they carry. O(nb)."""
     Y = w.composite_inertia
     h = w.composite_moment
-    for i in range(nb):
-        for k in range(6):
-            Y[i, k] = w.inertia[i, k]
-    for i in range(nb - 1, 0, -1):
+    for i in range(m.body_parent.shape[0] - 1, 0, -1):
         above = m.body_parent[i]
         if above > 0:
-            mass = w.composite_mass[i]
+            mass = m.carried_mass[i]
             p0 = w.offset[i, 0]
             p1 = w.offset[i, 1]
             p2 = w.offset[i, 2]
+            h0 = h[i, 0]
+            h1 = h[i, 1]
+            h2 = h[i, 2]
             # parallel axes: I + 2 sym(p·h 1 - p hᵀ) + m (p·p 1 - p pᵀ), with s = h + m p / 2
-            s0 = h[i, 0] + 0.5 * mass * p0
-            s1 = h[i, 1] + 0.5 * mass * p1
-            s2 = h[i, 2] + 0.5 * mass * p2
+            s0 = h0 + 0.5 * mass * p0
+            s1 = h1 + 0.5 * mass * p1
+            s2 = h2 + 0.5 * mass * p2
             d = 2.0 * (p0 * s0 + p1 * s1 + p2 * s2)
             Y[above, 0] += Y[i, 0] + d - 2.0 * p0 * s0
             Y[above, 1] += Y[i, 1] - p0 * s1 - p1 * s0
@@ -134,23 +126,9 @@ def composites(m: Any, w: Any) -> None:
             Y[above, 3] += Y[i, 3] + d - 2.0 * p1 * s1
             Y[above, 4] += Y[i, 4] - p1 * s2 - p2 * s1
             Y[above, 5] += Y[i, 5] + d - 2.0 * p2 * s2
-
-
-@njit
-def gravity_forces(m: Any, w: Any, tau: Any) -> None:
-    """tau (nv,) = g(q), the joint forces that hold the robot against gravity. Needs `composite_moments`. O(nv)."""
-    g0 = m.gravity[0]
-    g1 = m.gravity[1]
-    g2 = m.gravity[2]
-    h = w.composite_moment
-    for k in range(m.dof_body.shape[0]):
-        i = m.dof_body[k]
-        a0, a1, a2 = axis_of(w, k)
-        if m.dof_linear[k]:
-            tau[k] = -w.composite_mass[i] * (a0 * g0 + a1 * g1 + a2 * g2)
-        else:
-            t0, t1, t2 = cross(h[i, 0], h[i, 1], h[i, 2], a0, a1, a2)
-            tau[k] = t0 * g0 + t1 * g1 + t2 * g2
+            h[above, 0] += h0 + mass * p0
+            h[above, 1] += h1 + mass * p1
+            h[above, 2] += h2 + mass * p2
 
 
 @inlined
@@ -160,7 +138,7 @@ def column_momentum(m: Any, w: Any, k: Any) -> Any:
     a0, a1, a2 = axis_of(w, k)
     h = w.composite_moment
     if m.dof_linear[k]:
-        mass = w.composite_mass[i]
+        mass = m.carried_mass[i]
         f0 = mass * a0
         f1 = mass * a1
         f2 = mass * a2

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, scratch_shapes
+from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, make_joints, scratch_shapes
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import bind, disabled
 from artsim.sim.model import Labels, Model
-from artsim.sim.quantities import INPUTS, QUANTITIES, REDUCED_DIMS, dims_of, needed_inputs, resolve
+from artsim.sim.quantities import INPUTS, JOINT_FORCES, QUANTITIES, REDUCED_DIMS, dims_of, needed_inputs, resolve
 from artsim.sim.records import WIDTH, Array, Kind, allocate, kinds, zeros
 from artsim.sim.state import make_state, make_workspace
 
@@ -125,13 +125,15 @@ class Evaluation:
         task = Task(
             rows=rows,
             links=np.array(self._link_indices, np.int64),
+            places=np.array([not JOINT_FORCES.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
             **{name: np.array([value], np.int64) for name, value in self._options.items()},
         )
         shapes = scratch_shapes(
             self.sizes["dof"], self.sizes["independent_dof"], len(self.links), self._options["reduced"]
         )
         scratch = allocate(Scratch, shapes, width)
-        call = bind(COMPUTE, width, model, make_state(model, width), make_workspace(model, width), scratch, task, batch)
+        records = (make_state(model, width), make_workspace(model, width), make_joints(model, width), scratch)
+        call = bind(COMPUTE, width, model, *records, task, batch)
         return rows, call
 
 

@@ -102,97 +102,101 @@ def _place(w: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) -> 
 @njit
 def kinematics(m: Any, q: Any, w: Any) -> None:
     """Rotations, origins and axes of all bodies at q (nq,). Featherstone 2008, ch. 4."""
-    R = w.rotation
-    T = m.tree_rotation
     for i in range(1, m.body_parent.shape[0]):
-        above = m.body_parent[i]
-        kind = m.joint_type[i]
-        k = m.body_dof[i]
-        n = m.body_coord[i]
-        p = m.tree_position[i]
-        A = above
-        # E: the joint frame in the world
-        E = (
-            R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
-            R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
-            R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
-            R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
-            R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
-            R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
-            R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
-            R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
-            R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
-        )
-        d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
-        if kind == REVOLUTE:
-            s, c = sincos(q[n])
-            _turned_about_z(w, i, E, s, c)
-            _place(w, i, above, d0, d1, d2, False)
-            _set_axis(w, k, E[2], E[5], E[8])
-        elif kind == PRISMATIC:
-            s = q[n]
-            for row in range(3):
-                for column in range(3):
-                    R[i, row, column] = E[3 * row + column]
-            _place(w, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
-            _set_axis(w, k, E[2], E[5], E[8])
-        elif kind == PLANAR:
-            x = q[n]
-            y = q[n + 1]
-            s, c = sincos(q[n + 2])
-            _turned_about_z(w, i, E, s, c)
-            _place(w, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
-            _set_axis(w, k, E[0], E[3], E[6])
-            _set_axis(w, k + 1, E[1], E[4], E[7])
-            _set_axis(w, k + 2, E[2], E[5], E[8])
-        else:
-            first = n
-            turning = k
-            if kind == FREE:
-                x = q[n]
-                y = q[n + 1]
-                z = q[n + 2]
-                d0 = d0 + x * E[0] + y * E[1] + z * E[2]
-                d1 = d1 + x * E[3] + y * E[4] + z * E[5]
-                d2 = d2 + x * E[6] + y * E[7] + z * E[8]
-                first = n + 3
-                turning = k + 3
-                for axis in range(3):
-                    _set_axis(w, k + axis, E[axis], E[3 + axis], E[6 + axis])
-            _turned_by_quaternion(w, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
-            _place(w, i, above, d0, d1, d2, kind == FREE and above == 0)
-            for axis in range(3):
-                _set_axis(w, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
+        place_body(m, q, w, i)
 
 
 @njit
-def world_moments(m: Any, w: Any) -> None:
-    """First moments of all bodies in world axes, about their origins."""
+def place_body(m: Any, q: Any, w: Any, i: Any) -> None:
+    """Rotation, origin and axes of body i; its parent's are known."""
     R = w.rotation
-    for i in range(1, m.body_parent.shape[0]):
-        h = m.body_moment[i]
-        h0, h1, h2 = turn(R, i, h[0], h[1], h[2])
-        w.moment[i, 0] = h0
-        w.moment[i, 1] = h1
-        w.moment[i, 2] = h2
+    T = m.tree_rotation
+    above = m.body_parent[i]
+    kind = m.joint_type[i]
+    k = m.body_dof[i]
+    n = m.body_coord[i]
+    p = m.tree_position[i]
+    A = above
+    # E: the joint frame in the world
+    E = (
+        R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
+        R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
+        R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
+        R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
+        R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
+        R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
+        R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
+        R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
+        R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
+    )
+    d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
+    if kind == REVOLUTE:
+        s, c = sincos(q[n])
+        _turned_about_z(w, i, E, s, c)
+        _place(w, i, above, d0, d1, d2, False)
+        _set_axis(w, k, E[2], E[5], E[8])
+    elif kind == PRISMATIC:
+        s = q[n]
+        for row in range(3):
+            for column in range(3):
+                R[i, row, column] = E[3 * row + column]
+        _place(w, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
+        _set_axis(w, k, E[2], E[5], E[8])
+    elif kind == PLANAR:
+        x = q[n]
+        y = q[n + 1]
+        s, c = sincos(q[n + 2])
+        _turned_about_z(w, i, E, s, c)
+        _place(w, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
+        _set_axis(w, k, E[0], E[3], E[6])
+        _set_axis(w, k + 1, E[1], E[4], E[7])
+        _set_axis(w, k + 2, E[2], E[5], E[8])
+    else:
+        first = n
+        turning = k
+        if kind == FREE:
+            x = q[n]
+            y = q[n + 1]
+            z = q[n + 2]
+            d0 = d0 + x * E[0] + y * E[1] + z * E[2]
+            d1 = d1 + x * E[3] + y * E[4] + z * E[5]
+            d2 = d2 + x * E[6] + y * E[7] + z * E[8]
+            first = n + 3
+            turning = k + 3
+            for axis in range(3):
+                _set_axis(w, k + axis, E[axis], E[3 + axis], E[6 + axis])
+        _turned_by_quaternion(w, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
+        _place(w, i, above, d0, d1, d2, kind == FREE and above == 0)
+        for axis in range(3):
+            _set_axis(w, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
 
 
 @njit
 def world_inertia(m: Any, w: Any) -> None:
-    """First moments and inertias of all bodies in world axes, about their origins: R I Rᵀ, 45 multiplications each."""
-    world_moments(m, w)
-    R = w.rotation
+    """First moments and inertias of all bodies in world axes, about their origins."""
     for i in range(1, m.body_parent.shape[0]):
-        I = m.body_inertia[i]
-        a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
-        b0, b1, b2 = turn(R, i, I[1], I[3], I[4])
-        c0, c1, c2 = turn(R, i, I[2], I[4], I[5])
-        w.inertia[i, 0] = a0 * R[i, 0, 0] + b0 * R[i, 0, 1] + c0 * R[i, 0, 2]
-        w.inertia[i, 1] = a0 * R[i, 1, 0] + b0 * R[i, 1, 1] + c0 * R[i, 1, 2]
-        w.inertia[i, 2] = a0 * R[i, 2, 0] + b0 * R[i, 2, 1] + c0 * R[i, 2, 2]
-        w.inertia[i, 3] = a1 * R[i, 1, 0] + b1 * R[i, 1, 1] + c1 * R[i, 1, 2]
-        w.inertia[i, 4] = a1 * R[i, 2, 0] + b1 * R[i, 2, 1] + c1 * R[i, 2, 2]
-        w.inertia[i, 5] = a2 * R[i, 2, 0] + b2 * R[i, 2, 1] + c2 * R[i, 2, 2]
+        turn_inertia(m, w, i, w.moment, w.inertia)
+
+
+@njit
+def turn_inertia(m: Any, w: Any, i: Any, moment: Any, inertia: Any) -> None:
+    """Body i's first moment and inertia in world axes, into row i: R h, R I Rᵀ, 54 multiplications."""
+    R = w.rotation
+    h = m.body_moment[i]
+    h0, h1, h2 = turn(R, i, h[0], h[1], h[2])
+    moment[i, 0] = h0
+    moment[i, 1] = h1
+    moment[i, 2] = h2
+    I = m.body_inertia[i]
+    a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
+    b0, b1, b2 = turn(R, i, I[1], I[3], I[4])
+    c0, c1, c2 = turn(R, i, I[2], I[4], I[5])
+    inertia[i, 0] = a0 * R[i, 0, 0] + b0 * R[i, 0, 1] + c0 * R[i, 0, 2]
+    inertia[i, 1] = a0 * R[i, 1, 0] + b0 * R[i, 1, 1] + c0 * R[i, 1, 2]
+    inertia[i, 2] = a0 * R[i, 2, 0] + b0 * R[i, 2, 1] + c0 * R[i, 2, 2]
+    inertia[i, 3] = a1 * R[i, 1, 0] + b1 * R[i, 1, 1] + c1 * R[i, 1, 2]
+    inertia[i, 4] = a1 * R[i, 2, 0] + b1 * R[i, 2, 1] + c1 * R[i, 2, 2]
+    inertia[i, 5] = a2 * R[i, 2, 0] + b2 * R[i, 2, 1] + c2 * R[i, 2, 2]
 
 
 @inlined

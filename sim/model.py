@@ -48,6 +48,7 @@ class Model(NamedTuple):
     tree_rotation: ConstReals3  # (nb, 3, 3) joint frame in the parent's internal frame
     tree_position: ConstReals2  # (nb, 3) [m]
     body_mass: ConstReals1  # (nb,) [kg]
+    carried_mass: ConstReals1  # (nb,) of the body and all below it [kg]
     body_moment: ConstReals2  # (nb, 3) mass times centre of mass, internal frame [kg m]
     body_inertia: ConstReals2  # (nb, 6) about the body's origin, internal frame, xx xy xz yy yz zz [kg m²]
     # dofs
@@ -274,9 +275,17 @@ def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
         "tree_rotation": np.array([b.rotation for b in bodies]),
         "tree_position": np.array([b.position for b in bodies]),
         "body_mass": [b.mass for b in bodies],
+        "carried_mass": _carried_masses(bodies),
         "body_moment": np.array([b.moment for b in bodies]),
         "body_inertia": np.array([six(b.inertia) for b in bodies]),
     }
+
+
+def _carried_masses(bodies: list[_Body]) -> list[float]:
+    carried = [body.mass for body in bodies]
+    for body in reversed(bodies[1:]):
+        carried[body.parent] += carried[body.index]
+    return carried
 
 
 def _roots(bodies: list[_Body]) -> list[int]:

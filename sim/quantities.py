@@ -53,6 +53,9 @@ QUANTITIES: Mapping[str, Quantity] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {"link_pose": ("link_position", "link_quaternion")}
 """Names that stand for several quantities."""
 
+JOINT_FORCES = frozenset({"gravity", "coriolis", "bias", "inverse_dynamics"})
+"""What is computed in body axes, where bodies are in the world not being needed."""
+
 REDUCED_DIMS = {"dof": "independent_dof", "dof2": "independent_dof2"}
 TRIANGLES = ("mass_matrix", "inverse_mass_matrix")  # symmetric: `packed` keeps their lower triangles
 

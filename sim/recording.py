@@ -169,20 +169,19 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
         b.solver_residual[row] = r.report[1]
     if b.jacobian.shape[0] > 0:
         _jacobians(m, w, f, row, b)
+    if b.energy.shape[0] + b.com.shape[0] + b.momentum.shape[0] + b.mass_matrix.shape[0] > 0:
+        composites(m, w)
+        centre_of_mass(m, w, f.com)
+        _copy(f.com, row, b.com)
     if b.energy.shape[0] > 0:
         velocities(m, s.qvel, w)
         b.energy[row, 0] = kinetic_energy(m, s.qvel, w)
-        b.energy[row, 1] = potential_energy(m, s.qpos, w)
-    if b.com.shape[0] + b.momentum.shape[0] > 0:
-        centre_of_mass(m, w, f.com)
-        _copy(f.com, row, b.com)
+        b.energy[row, 1] = potential_energy(m, s.qpos, f.com)
     if b.momentum.shape[0] > 0:
-        composites(m, w)
         centroidal_map(m, w, f.com, f.columns)
         momentum(f.columns, s.qvel, 0.0, f.momentum)
         _copy(f.momentum, row, b.momentum)
     if b.mass_matrix.shape[0] > 0:
-        composites(m, w)
         mass_matrix(m, w)
         for k in range(nv):
             for j in range(nv):

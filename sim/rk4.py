@@ -42,7 +42,7 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
         f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w)
+    f.energy[1] = total_energy(m, s, w, f)
 
 
 @njit

@@ -28,8 +28,7 @@ class Workspace(NamedTuple):
     motion: Lanes2  # (6, nv) what a unit of each dof's velocity does to the tree's reference point: linear, angular
     inertia: Lanes2  # (nb, 6) about the origin [kg m²]
     moment: Lanes2  # (nb, 3) mass times centre of mass from the origin [kg m]
-    composite_mass: Lanes1  # (nb,) of the body and all below it
-    composite_moment: Lanes2  # (nb, 3)
+    composite_moment: Lanes2  # (nb, 3) of the body and all below it
     composite_inertia: Lanes2  # (nb, 6)
     velocity: Lanes2  # (nb, 3) of the origin [m/s]
     angular_velocity: Lanes2  # (nb, 3) [rad/s]
@@ -65,7 +64,6 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
         "axis": (nv, 3),
         "motion": (6, nv),
         "inertia": (nb, 6),
-        "composite_mass": (nb,),
         "composite_inertia": (nb, 6),
         "articulated": (nb, 21),
         "projected": (nv, 6),

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import applied_forces, coordinate, drive_force, implicit_system, passive_forces
-from artsim.sim.centroidal import kinetic_energy, potential_energy
+from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
@@ -49,7 +49,7 @@ def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
             record(m, s, w, i, r, f, b)
         _finish_euler(m, s, w, i, f)
         f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w)
+    f.energy[1] = total_energy(m, s, w, f)
 
 
 @njit
@@ -59,17 +59,19 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i) else 0
     if f.counters[0] == 0:
-        f.energy[0] = total_energy(m, s, w)
+        f.energy[0] = total_energy(m, s, w, f)
         note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
-def total_energy(m: Any, s: Any, w: Any) -> Any:
+def total_energy(m: Any, s: Any, w: Any, f: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
+    composites(m, w)
+    centre_of_mass(m, w, f.com)
     velocities(m, s.qvel, w)
-    return kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, w)
+    return kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, f.com)
 
 
 @njit
