@@ -9,10 +9,12 @@ Until everything is written the file is called `<output>.partial`; whoever finds
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
+import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,6 +35,7 @@ SUFFIXES = (".h5", ".hdf5", ".npz")
 _ALIGNMENT = 4096  # of datasets above _ALIGNED bytes: rows are copied by whole pages
 _ALIGNED = 1 << 16
 _READ_BYTES = 1 << 20
+_SYNC_BYTES = 1 << 26  # put on the disk while more is computed: waiting for it at the end took a third of the time
 _MARGIN_BYTES = 256 << 10  # labels, attributes and links of an HDF5 file, without the robot's text
 _LABELS = ("coord", "dof", "independent_dof", "link")  # also when no variable has them
 
@@ -87,6 +90,7 @@ class BatchWriter:
         check_output(self.path, force=force)
         self.partial = self.path.with_name(self.path.name + ".partial")
         self._content = content
+        self._counting, self._unsynced = threading.Lock(), 0
         self._handle = _claim(self.partial)
         try:
             self._layout = self._lay_out()
@@ -107,6 +111,7 @@ class BatchWriter:
                 data = _bytes_of(block[name][:rows].astype(column.dtype, copy=False))
             try:
                 _write_all(self._handle, data, self._layout.places[name] + start * column.row_bytes)
+                self._sync(len(data))
             except OSError as error:
                 raise self._failed(f"writing stopped after {start} of {self._content.rows} rows", error) from None
 
@@ -121,7 +126,7 @@ class BatchWriter:
             raise self._failed("cannot finish the file", error) from None
         os.close(self._handle)
         self._handle = -1
-        _sync_folder(self.path.parent)
+        sync_folder(self.path.parent)
 
     def discard(self) -> None:
         """Give up: no file is left. Idempotent."""
@@ -156,10 +161,19 @@ class BatchWriter:
     def _allocate(self) -> None:
         """Reserve the disk's space, of the parts that are still to be written too."""
         try:
-            if self._layout.size:
-                os.posix_fallocate(self._handle, 0, self._layout.size)
+            _reserve(self._handle, self._layout.size)
         except OSError as error:
             raise self._failed("no space for the file", error) from None
+
+    def _sync(self, written: int) -> None:
+        """Now and then, by the thread whose turn it is, put what is written on the disk."""
+        with self._counting:
+            self._unsynced += written
+            due = self._unsynced >= _SYNC_BYTES
+            if due:
+                self._unsynced = 0
+        if due:
+            os.fdatasync(self._handle)
 
     def _failed(self, what: str, error: OSError) -> StorageError:
         return StorageError(f"{self.path}: {what}: {reason(error)}; the file needs {self._layout.size} bytes")
@@ -185,6 +199,17 @@ def _bytes_of(values: Array) -> memoryview:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
+def _reserve(handle: int, size: int) -> None:
+    """Space for so many bytes, where the file system can: os.posix_fallocate writes zeros where it cannot (NFS 3)."""
+    import ctypes
+
+    reserve = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
+    if reserve is not None and reserve(handle, 0, ctypes.c_int64(0), ctypes.c_int64(size)) != 0:
+        number = ctypes.get_errno()
+        if number not in (errno.EOPNOTSUPP, errno.ENOSYS):
+            raise OSError(number, os.strerror(number))
+
+
 def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
     view = memoryview(data)
     while len(view):
@@ -192,7 +217,8 @@ def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
         view, offset = view[done:], offset + done
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Put a folder's names on the disk."""
     with contextlib.suppress(OSError):  # some file systems cannot; the file itself is safe
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -225,12 +251,18 @@ def _lay_out_hdf5(path: Path, content: Content) -> _Layout:
     return _Layout(places, path.stat().st_size, {})
 
 
-def lay_out_groups(file: Any, content: Content) -> dict[str, int]:
-    """All groups of an open HDF5 file; where each column's rows begin."""
+def lay_out_groups(
+    file: Any, content: Content, shards: Sequence[tuple[str, int, int]] = (), created: str | None = None
+) -> dict[str, int]:
+    """All groups of an open HDF5 file; where each column's rows begin.
+
+    `shards`: the files (name, first row, rows) that hold the rows instead, of which this one is the index.
+    """
     from artsim.io import hdf5
 
     root, labels = file.id, content.labels
-    lay_out_root(root, f"artsim batch of {content.model.name}", str(content.provenance.get("command", "artsim")))
+    title, command = f"artsim batch of {content.model.name}", str(content.provenance.get("command", "artsim"))
+    lay_out_root(root, title, command, created)
     section = Section(root, "batch", labels)
     section.group.bare_dimension("sample", content.rows)
     section.scales([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
@@ -241,7 +273,10 @@ def lay_out_groups(file: Any, content: Content) -> dict[str, int]:
         variable = schema.batch_variable(name, column.dims)
         shape = (content.rows, *column.shape)
         attributes = section.attributes(name, variable)
-        places[name] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
+        if shards and all(shape):
+            section.group.virtual(name, column.dtype, shape, variable.dims, attributes, shards)
+        else:
+            places[name] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
     lay_out_model(Section(root, "model", labels), content.model)
     hdf5.set_attributes(hdf5.Group(root, "provenance").id, content.provenance)
     return places

@@ -427,7 +427,7 @@ def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(os, "posix_fallocate", full)
+        monkeypatch.setattr(batch_file, "_reserve", full)
         with pytest.raises(StorageError, match=r"No space left on device; the file needs \d+ bytes"):
             written(tmp_path / "out.h5", given)
         monkeypatch.undo()
