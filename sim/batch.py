@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
-from artsim.sim.records import Ints1, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4, allocate
+from artsim.sim.records import WIDTH, Array, Ints1, Ints2, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4, allocate
 from artsim.sim.state import State, Workspace
 
 
@@ -19,6 +21,7 @@ class Task(NamedTuple):
     places: Ints1  # (1,) 0: nothing but joint forces is asked for, which needs no body's place
     packed: Ints1  # (1,) lower triangles of symmetric matrices (1)
     links: Ints1  # (nl,) the links that are asked for
+    chains: Ints2  # (nb, ⌈nv / 8⌉) which dofs move a body: bit k % 8 of entry k // 8
 
 
 class Batch(NamedTuple):
@@ -62,10 +65,13 @@ class Scratch(NamedTuple):
     input: Lanes1  # (nv,)
     diagonal: Lanes1  # (nv,)
     external: Lanes1  # (nv,) Jᵀ f
-    gain_rate: Lanes1  # (nv,) Ġ
+    gain: Lanes1  # (nv,) G's entry of each dof
+    gain_rate: Lanes1  # (nv,) Ġ's
     reduced: Lanes1  # (nu,)
     columns: Lanes2  # (6, nv)
     rates: Lanes2  # (6, nv)
+    robot_motion: Reals2  # (lanes, 6 nv + 8) motion columns, robot by robot; room for reading past the end
+    robot_points: Reals2  # (lanes, 3 nl)
     short_columns: Lanes2  # (3, nv)
     reduced_columns: Lanes2  # (6, nu)
     reduced_short_columns: Lanes2  # (3, nu)
@@ -106,13 +112,15 @@ def make_joints(model: Model, width: int) -> Joints:
     return joints
 
 
-def scratch_shapes(nv: int, nu: int, links: int, reduced: bool) -> dict[str, tuple[int, ...]]:
+def scratch_shapes(nv: int, nu: int, links: int, reduced: bool, width: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the Scratch fields."""
     n = nu if reduced else nv
     return {
-        **dict.fromkeys(("zero", "qacc", "input", "diagonal", "external", "gain_rate"), (nv,)),
+        **dict.fromkeys(("zero", "qacc", "input", "diagonal", "external", "gain", "gain_rate"), (nv,)),
         "reduced": (nu,),
         **dict.fromkeys(("columns", "rates"), (6, nv)),
+        "robot_motion": (width, 6 * nv + WIDTH),
+        "robot_points": (width, 3 * links),
         "short_columns": (3, nv),
         "reduced_columns": (6, nu),
         "reduced_short_columns": (3, nu),
@@ -128,6 +136,17 @@ def scratch_shapes(nv: int, nu: int, links: int, reduced: bool) -> dict[str, tup
         "number": (1,),
         "check": (2,),
     }
+
+
+def chains(model: Model) -> Array:
+    """Task.chains of a model."""
+    nb, nv = len(model.body_parent), len(model.dof_body)
+    masks = np.zeros((nb, -(-nv // WIDTH)), np.int64)
+    for i in range(1, nb):
+        masks[i] = masks[model.body_parent[i]]
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            masks[i, k // WIDTH] |= 1 << (k % WIDTH)
+    return masks
 
 
 COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Joints, Scratch, Task, Batch))

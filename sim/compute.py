@@ -16,7 +16,7 @@ from artsim.sim.centroidal import (
     potential_energy,
     root_wrench,
 )
-from artsim.sim.coupling import expand, reduce_matrix, reduce_vector
+from artsim.sim.coupling import expand, follow, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     add_to_parents,
     articulated_dynamics,
@@ -340,11 +340,21 @@ def _scatter_symmetric(M: Any, x: Any, t: Any, first: Any, out: Any) -> None:
 
 @njit
 def _coupling_matrix(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
-    """G at the leaders' positions: one entry a row."""
-    expand(m, s.qpos, s.qvel, w)
+    """G, one entry a row. State and gains of the pack stay as they are: in full coordinates nothing else is coupled."""
+    for k in range(x.gain.shape[0]):
+        x.gain[k] = like(1.0 if m.dof_independent[k] >= 0 else 0.0, w)
+        if m.dof_coord[k] >= 0:
+            x.input[k] = s.qpos[m.dof_coord[k]]
+    for c in range(m.coupling_follower.shape[0]):
+        f = m.coupling_follower[c]
+        l = m.coupling_leader[c]
+        if l >= 0:
+            y, slope, _ = follow(m.coupling_polynomial[c], x.input[l])
+            x.input[f] = y
+            x.gain[f] = slope * x.gain[l]
     for k in range(x.gains.shape[0]):
         for a in range(x.gains.shape[1]):
-            x.gains[k, a] = w.gain[k] if m.dof_independent[k] == a else like(0.0, w)
+            x.gains[k, a] = x.gain[k] if m.dof_independent[k] == a else like(0.0, w)
     scatter_row(x.gains, b.coupling_matrix, first)
 
 

@@ -8,8 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import like
+
+
+@inlined
+def follow(p: Any, x: Any) -> Any:
+    """Σ p_i xⁱ, its slope and its bend (first and second derivative)."""
+    return (
+        p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),
+        p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4]))),
+        2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4])),
+    )
 
 
 @njit
@@ -26,10 +36,8 @@ def expand(m: Any, q: Any, v: Any, w: Any) -> None:
             w.gain[f] = zero
             w.drift[f] = zero
         else:
-            x = q[m.dof_coord[l]]
-            slope = p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4])))
-            bend = 2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4]))
-            q[m.dof_coord[f]] = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+            place, slope, bend = follow(p, q[m.dof_coord[l]])
+            q[m.dof_coord[f]] = place
             w.drift[f] = bend * v[l] * v[l] + slope * w.drift[l]
             v[f] = slope * v[l]
             w.gain[f] = slope * w.gain[l]

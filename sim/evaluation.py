@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, make_joints, scratch_shapes
+from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, chains, make_joints, scratch_shapes
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import bind, disabled
 from artsim.sim.model import Labels, Model
@@ -125,11 +125,12 @@ class Evaluation:
         task = Task(
             rows=rows,
             links=np.array(self._link_indices, np.int64),
+            chains=chains(model),
             places=np.array([not JOINT_FORCES.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
             **{name: np.array([value], np.int64) for name, value in self._options.items()},
         )
         shapes = scratch_shapes(
-            self.sizes["dof"], self.sizes["independent_dof"], len(self.links), self._options["reduced"]
+            self.sizes["dof"], self.sizes["independent_dof"], len(self.links), self._options["reduced"], width
         )
         scratch = allocate(Scratch, shapes, width)
         records = (make_state(model, width), make_workspace(model, width), make_joints(model, width), scratch)

@@ -339,6 +339,48 @@ def _blocks_from_lanes(values, count, out, start, stride):  # type: ignore[no-un
 # ------------------------------------------------------------------ rows of one robot's matrix
 
 
+def combine_row(out: Any, start: int, n: int, rows: Any, c: int, a: int, x: float, b: int, y: float, mask: Any) -> None:
+    """out[start + k] = rows[c + k] + x rows[a + k] - y rows[b + k] for k < n where bit k % 8 of mask[k // 8] is set,
+    else 0; indices are flat. WIDTH entries at a time, so up to WIDTH - 1 places after the row are overwritten."""
+    for k in range(n):
+        chosen = int(mask[k // WIDTH]) >> (k % WIDTH) & 1
+        value = rows.flat[c + k] + x * rows.flat[a + k] - y * rows.flat[b + k] if chosen else 0.0
+        out.reshape(-1)[start + k] = value
+
+
+@intrinsic
+def _combine_block(
+    typing_context: Any, out: Any, start: Any, rows: Any, c: Any, a: Any, x: Any, b: Any, y: Any, mask: Any
+) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        def pointer(which: int, index: Any) -> Any:
+            data = make_array(sig.args[which])(context, builder, args[which]).data
+            return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+
+        rest, first, second = (builder.load(pointer(2, args[k]), align=8) for k in (3, 4, 6))
+        product = builder.fmul(first, _broadcast(builder, args[5]), flags=("contract",))
+        value = builder.fadd(rest, product, flags=("contract",))
+        product = builder.fmul(second, _broadcast(builder, args[7]), flags=("contract",))
+        value = builder.fsub(value, product, flags=("contract",))
+        bits = builder.bitcast(builder.trunc(args[8], ir.IntType(WIDTH)), ir.VectorType(ir.IntType(1), WIDTH))
+        value = builder.select(bits, value, ir.Constant(_VECTOR, [0.0] * WIDTH))
+        builder.store(value, pointer(0, args[1]), align=8)
+        return context.get_dummy_value()
+
+    number, index = types.float64, types.int64
+    return types.void(out, index, rows, index, index, number, index, number, index), codegen
+
+
+@overload(combine_row)
+def _combine_row(out, start, n, rows, c, a, x, b, y, mask):  # type: ignore[no-untyped-def]
+    def blocks(out, start, n, rows, c, a, x, b, y, mask):  # type: ignore[no-untyped-def]
+        for block in range(mask.shape[0]):
+            k = block * WIDTH
+            _combine_block(out, start + k, rows, c + k, a + k, x, b + k, y, mask[block])
+
+    return blocks
+
+
 def subtract_row(H: Any, i: int, k: int, start: int, stop: int, a: Any) -> None:
     """H[i, start:stop] -= a H[k, start:stop]; for one robot WIDTH entries at a time."""
     for c in range(start, stop):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.coupling import reduce_vector
+from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import gather_forces
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, axis_of, cross, jacobian, like, link_frame, motion_columns, origin_of
-from artsim.sim.lanes import lane_count, lane_of
+from artsim.sim.lanes import combine_row, lane_count, lane_get, lane_of, lane_set
 from artsim.sim.quaternions import quaternion_of
+from artsim.sim.records import WIDTH
 from artsim.sim.tables import gather, scatter, scatter_row
 
 
@@ -104,19 +105,70 @@ def fall(m: Any, w: Any, share: Any) -> None:
 
 @njit
 def jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """Jacobians of the links' points. O(links d), and their zeros are written."""
-    J = x.columns
+    """Jacobians of the links' points. Needs `place_body`. What is written, zeros included, costs more than all else."""
     motion_columns(m, w)
+    if t.reduced[0] == 1 and m.coupling_follower.shape[0] > 0:
+        _reduced_jacobians(m, w, x, t, b, first)
+    else:
+        _plain_jacobians(m, w, x, t, b, first)
+
+
+@njit
+def _plain_jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """Robot by robot, 8 columns at a time: rows go to their places as they are computed, none is turned again.
+
+    Linear rows are S_linear + S_angular × r, S being the motion columns about the tree's reference point.
+    """
+    for n in range(t.links.shape[0]):
+        i = m.link_body[t.links[n]]
+        r = _point(m, w, t, t.links[n])
+        for k in range(3):
+            x.positions[n, k] = w.arm[i, k] + r[k]
+    nv = w.motion.shape[1]
+    scatter(w.motion, x.robot_motion, 0, x.robot_motion.shape[1])
+    scatter(x.positions, x.robot_points, 0, x.robot_points.shape[1])
+    lanes = lane_count(w.arm)
+    end = (first + lanes) * t.links.shape[0] * 6 * nv  # of this pack's share of the output
+    for lane in range(lanes):
+        start = (first + lane) * t.links.shape[0] * 6 * nv
+        S = lane * x.robot_motion.shape[1]
+        for n in range(t.links.shape[0]):
+            mask = t.chains[m.link_body[t.links[n]]]
+            r0 = x.robot_points[lane, 3 * n]
+            r1 = x.robot_points[lane, 3 * n + 1]
+            r2 = x.robot_points[lane, 3 * n + 2]
+            _row(b.jacobian, start, end, nv, x.robot_motion, S, S + 4 * nv, r2, S + 5 * nv, r1, mask)
+            _row(b.jacobian, start + nv, end, nv, x.robot_motion, S + nv, S + 5 * nv, r0, S + 3 * nv, r2, mask)
+            _row(b.jacobian, start + 2 * nv, end, nv, x.robot_motion, S + 2 * nv, S + 3 * nv, r1, S + 4 * nv, r0, mask)
+            for row in range(3, 6):
+                c = S + row * nv
+                _row(b.jacobian, start + row * nv, end, nv, x.robot_motion, c, c, 0.0, c, 0.0, mask)
+            start += 6 * nv
+
+
+@inlined
+def _row(out: Any, start: Any, end: Any, n: Any, rows: Any, c: Any, a: Any, x: Any, b: Any, y: Any, mask: Any) -> None:
+    """`combine_row`, which writes past the row's end; not past `end`, where another thread may have written already."""
+    if start + mask.shape[0] * WIDTH <= end:
+        combine_row(out, start, n, rows, c, a, x, b, y, mask)
+    else:
+        for k in range(n):
+            value = lane_get(rows, c + k, 0) + x * lane_get(rows, a + k, 0) - y * lane_get(rows, b + k, 0)
+            chosen = (mask[k // WIDTH] >> (k % WIDTH)) & 1
+            lane_set(out, start + k, 0, value if chosen == 1 else 0.0)
+
+
+@njit
+def _reduced_jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+    """J G, link by link."""
+    J = x.columns
     for n in range(t.links.shape[0]):
         i = m.link_body[t.links[n]]
         r0, r1, r2 = _point(m, w, t, t.links[n])
         _clear(w, J)
         jacobian(m, w, i, w.arm[i, 0] + r0, w.arm[i, 1] + r1, w.arm[i, 2] + r2, J)
-        if t.reduced[0] == 1:
-            reduce_rows(m, w, J, x.reduced_columns)
-            _scatter_link(x.reduced_columns, b.jacobian, first, n)
-        else:
-            _scatter_link(J, b.jacobian, first, n)
+        reduce_rows(m, w, J, x.reduced_columns)
+        _scatter_link(x.reduced_columns, b.jacobian, first, n)
 
 
 @inlined
@@ -213,11 +265,8 @@ def gain_rates(m: Any, q: Any, v: Any, w: Any, x: Any) -> None:
     for c in range(m.coupling_follower.shape[0]):
         f = m.coupling_follower[c]
         l = m.coupling_leader[c]
-        p = m.coupling_polynomial[c]
         if l >= 0:
-            y = q[m.dof_coord[l]]
-            slope = p[1] + y * (2.0 * p[2] + y * (3.0 * p[3] + y * (4.0 * p[4])))
-            bend = 2.0 * p[2] + y * (6.0 * p[3] + y * (12.0 * p[4]))
+            _, slope, bend = follow(m.coupling_polynomial[c], q[m.dof_coord[l]])
             x.gain_rate[f] = bend * v[l] * w.gain[l] + slope * x.gain_rate[l]
 
 
