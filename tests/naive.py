@@ -7,6 +7,7 @@ before its joint or in the one after it, so its rate is that frame's velocity ×
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,12 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 COORDS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 4, "planar": 3, "free": 7}
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "planar": 3, "free": 6}
+
+
+STEP = 4e-3  # [s]
+OFFSETS = STEP * np.array([-4, -3, -2, -1, 1, 2, 3, 4])
+WEIGHTS = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 4 / 5, -1 / 5, 4 / 105, -1 / 280]) / STEP
+"""Differences of eighth order: f'(0) = Σ weight · f(offset), to about 1e-13 of f for motions of some rad/s."""
 
 
 def hat(x: Array) -> Array:
@@ -39,14 +46,16 @@ def rotation_of(q: Array | Quaternion) -> Array:
 
 
 def quaternion_product(a: Array, b: Array) -> Array:
-    """a ⊗ b, (w, x, y, z)."""
-    return np.concatenate([[a[0] * b[0] - a[1:] @ b[1:]], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])])
+    """a ⊗ b, (…, 4) as (w, x, y, z)."""
+    real = a[..., :1] * b[..., :1] - np.sum(a[..., 1:] * b[..., 1:], axis=-1, keepdims=True)
+    imaginary = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
+    return np.concatenate([real, imaginary], -1)
 
 
 def quaternion_exp(r: Array) -> Array:
-    """The unit quaternion of a rotation vector [rad]."""
-    half = float(np.linalg.norm(r)) / 2
-    return np.concatenate([[np.cos(half)], r / 2 * np.sinc(half / np.pi)])
+    """The unit quaternions (…, 4) of rotation vectors (…, 3) [rad]."""
+    half = np.linalg.norm(r, axis=-1, keepdims=True) / 2
+    return np.concatenate([np.cos(half), r / 2 * np.sinc(half / np.pi)], -1)
 
 
 def transform(R: Array, p: Array) -> Array:
@@ -304,16 +313,22 @@ class Twin:
     # -------------------------------------------------------------- coordinates
 
     def moved(self, q: Array, v: Array, time: float) -> Array:
-        """q after `time` at constant v: exact, rotations on the group."""
-        new = q.copy()
+        """q (…, nq) after `time` at constant v (…, nv): exact, rotations on the group."""
+        new = np.broadcast_to(q, (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), self.nq)).copy()
         for i, joint in enumerate(self.joints):
             n, k = int(self.coord[i]), int(self.dof[i])
             linear = {"ball": 0, "free": 3}.get(joint.kind, DOFS[joint.kind])
-            new[n : n + linear] += time * v[k : k + linear]
+            new[..., n : n + linear] += time * v[..., k : k + linear]
             if joint.kind in ("ball", "free"):
-                turn = quaternion_exp(time * v[k + linear : k + linear + 3])
-                new[n + linear : n + linear + 4] = quaternion_product(q[n + linear : n + linear + 4], turn)
+                turn = quaternion_exp(time * v[..., k + linear : k + linear + 3])
+                n += linear
+                new[..., n : n + 4] = quaternion_product(new[..., n : n + 4], turn)
         return new
+
+    def rotations(self, dofs: Sequence[int]) -> list[list[int]]:
+        """Places, in a list of dofs, of the angular velocities in body axes."""
+        ends = [int(self.dof[i + 1]) for i, joint in enumerate(self.joints) if joint.kind in ("ball", "free")]
+        return [[dofs.index(end - 3 + k) for k in range(3)] for end in ends]
 
     def random_coordinates(self, rng: np.random.Generator) -> Array:
         """Angles and distances in (-1, 1), uniform rotations."""

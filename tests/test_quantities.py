@@ -21,7 +21,7 @@ from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK, QUANTITIES
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot
 from tests.conftest import ROOT
-from tests.naive import Array, Twin
+from tests.naive import OFFSETS, WEIGHTS, Array, Twin
 from tests.test_dynamics import (
     ROWS,
     both_widths,
@@ -186,9 +186,6 @@ def close(value: Array, reference: Array, tolerance: float, unit: float = 0.0) -
 
 # ------------------------------------------------------------------ derivatives
 
-STEP = 4e-3
-OFFSETS = STEP * np.array([-4, -3, -2, -1, 1, 2, 3, 4])
-WEIGHTS = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 4 / 5, -1 / 5, 4 / 105, -1 / 280]) / STEP
 DIFFERENTIATED = (
     "potential_energy",
     "com",
@@ -204,12 +201,8 @@ STATES = 3  # of a case's rows, that are differentiated
 
 def moved(case: Case, rows: int, directions: Array) -> Array:
     """Coordinates (rows, directions, offsets, nq) along motions of constant velocity; directions: (rows, n, nv)."""
-    return np.array(
-        [
-            [[case.twin.moved(q, v, t) for t in OFFSETS] for v in toward]
-            for q, toward in zip(case.given["qpos"][:rows], directions, strict=True)
-        ]
-    )
+    start = case.given["qpos"][:rows, None]
+    return np.stack([case.twin.moved(start, directions, time) for time in OFFSETS], axis=2)
 
 
 def full_width(case: Case, mode: str, values: Array) -> Array:
@@ -289,15 +282,9 @@ def test_coriolis_forces_come_from_the_mass_matrix(name: str, width: str, mode: 
     v = states(name, mode)[0][:STATES]
     momentum = times(out["mass_matrix"][:STATES], v)
     expected = times(times(slope, v), v) - 0.5 * np.einsum("ni,nijk,nj->nk", v, slope, v)
-    for triple in rotations(case(name), dofs_of(name, mode)):
+    for triple in case(name).twin.rotations(dofs_of(name, mode)):
         expected[:, triple] += np.cross(v[:, triple], momentum[:, triple])
     close(out["coriolis"][:STATES], expected, 1e-10, 1.0)
-
-
-def rotations(case: Case, dofs: list[int]) -> list[list[int]]:
-    """Places, in a mode's dofs, of the angular velocities in body axes."""
-    ends = [int(case.twin.dof[i + 1]) for i, joint in enumerate(case.twin.joints) if joint.kind in ("ball", "free")]
-    return [[dofs.index(end - 3 + k) for k in range(3)] for end in ends]
 
 
 # ------------------------------------------------------------------ identities
