@@ -141,10 +141,10 @@ class Job:
         )
 
     @cached_property
-    def digest(self) -> str:
-        """SHA-256 of everything that decides the rows' bytes. Of an input file it reads every byte."""
+    def facts(self) -> dict[str, Any]:
+        """Everything that decides the rows' bytes, as plain data for JSON. Of an input file it reads every byte."""
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
-        facts = {
+        return {
             "artsim": __version__,
             "model": sha256(articulation.text.encode()).hexdigest(),
             "base": articulation.base,
@@ -156,7 +156,11 @@ class Job:
             **{name: getattr(config, name) for name in ("reduced", "at", "packed", "float32")},
             "source": self.source.identity,
         }
-        return sha256(json.dumps(facts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the facts: rows of jobs with the same one are the same bytes."""
+        return sha256(_canonical(self.facts).encode()).hexdigest()
 
     def close(self) -> None:
         """Close the source."""
@@ -216,6 +220,7 @@ def compute_rows(
     threads: int = 1,
     chunk: int | None = None,
     force: bool = False,
+    signed: bool = False,
     provenance: Mapping[str, str | int | float] | None = None,
     progress: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
@@ -225,6 +230,8 @@ def compute_rows(
     Args:
         threads: blocks that are computed at a time; one more is read or written meanwhile.
         chunk: rows of a block; by default so many that its results take BLOCK_BYTES.
+        signed: store the job's digest and facts, by which the file can be recognised; always done of drawn rows, but
+            of an input file every byte is read for it.
         provenance: attributes of /provenance besides the configuration.
         progress: called after each block with the rows done.
         stop: asked after each block; True ends the work without a file.
@@ -234,7 +241,7 @@ def compute_rows(
     rows = block_rows(job, last - first, chunk)
     slots = min(max(1, threads) + 1, -(-(last - first) // rows))
     check_memory(job, slots, rows)
-    with BatchWriter(output, _content(job, first, last, provenance or {}), force=force) as writer:
+    with BatchWriter(output, content_of(job, first, last, provenance or {}, signed=signed), force=force) as writer:
         began = time.perf_counter()
         try:
             stream = _Stream(job, writer, range(first, last, rows), slots)
@@ -367,7 +374,10 @@ class _Slot:
 # ------------------------------------------------------------------ what the file says
 
 
-def _content(job: Job, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
+def content_of(
+    job: Job, first: int, last: int, provenance: Mapping[str, str | int | float], *, signed: bool
+) -> Content:
+    """What a file of rows first … last of a job says about them."""
     config = job.config
     facts: dict[str, str | int | float] = {
         "at": config.at,
@@ -376,14 +386,21 @@ def _content(job: Job, first: int, last: int, provenance: Mapping[str, str | int
         "first_row": first,
         "rows_of_job": job.rows,
     }
+    provenance = {**provenance, "config": config.to_json(), "seed": config.seed}
+    if signed or config.samples is not None:
+        facts["digest"], provenance["facts"] = job.digest, _canonical(job.facts)
     return Content(
         rows=last - first,
         columns=_columns(job.evaluation, config.float32),
         labels=file_labels(job.robot.labels)._replace(link=job.evaluation.links),
         model=model_record(job.robot.articulation),
         facts=facts,
-        provenance={**provenance, "config": config.to_json(), "seed": config.seed},
+        provenance=provenance,
     )
+
+
+def _canonical(facts: Mapping[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
 
 
 def _columns(evaluation: Evaluation, float32: bool) -> dict[str, Column]:

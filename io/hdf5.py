@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
-from h5py import h5a, h5d, h5ds, h5g, h5p, h5s, h5t
+from h5py import h5a, h5d, h5ds, h5g, h5i, h5p, h5s, h5t
 
 Array = npt.NDArray[Any]
 
@@ -79,6 +79,26 @@ class Group:
         dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], h5s.create_simple(tuple(shape)), _PLACED)
         self._finish(dataset, name, dims, attributes)
         return int(dataset.get_offset() or 0)  # none when it has no entry
+
+    def virtual(
+        self,
+        name: str,
+        dtype: str,
+        shape: Sequence[int],
+        dims: Sequence[str],
+        attributes: Mapping[str, str],
+        sources: Sequence[tuple[str, int, int]],
+    ) -> None:
+        """A dataset whose rows are those of the same dataset in other files: (file, first row, rows) of each."""
+        plist = h5p.create(h5p.DATASET_CREATE)
+        plist.set_obj_track_times(False)
+        space = h5s.create_simple(tuple(shape))
+        path = h5i.get_name(self.id) + b"/" + name.encode()
+        for file, first, rows in sources:
+            space.select_hyperslab((first, *(0 for _ in shape[1:])), (rows, *shape[1:]))
+            plist.set_virtual(space, file.encode(), path, h5s.create_simple((rows, *shape[1:])))
+        space.select_all()
+        self._finish(h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist), name, dims, attributes)
 
     def bare_dimension(self, name: str, size: int) -> None:
         """A dimension without labels, as netCDF-4 writes it: a scale that is never stored."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 
-def lay_out_root(root: Any, title: str, command: str) -> None:
-    """The attributes of the file itself."""
+def lay_out_root(root: Any, title: str, command: str, created: str | None = None) -> None:
+    """The attributes of the file itself; `created` (ISO 8601): now."""
     from artsim.io import hdf5
 
-    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    created = created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     hdf5.set_attributes(
         root,
         {
