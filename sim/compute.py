@@ -45,7 +45,7 @@ from artsim.sim.model import BALL, FREE
 from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK
 from artsim.sim.tables import gather, scatter_row
 
-_LARGEST = 1e60  # an input above it could overflow in a product, unseen
+_LARGEST = 1e15  # the sine of an angle above it has no digit left; products of such inputs do not overflow
 
 
 @njit
@@ -83,7 +83,7 @@ def _constants(s: Any, w: Any, x: Any) -> None:
 def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
     gather(b.qpos, first, s.qpos)
-    _normalise(m, s.qpos)
+    x.check[0] = _normalise(m, s.qpos, w)
     if b.qvel.shape[0] > 0:
         gather(b.qvel, first, s.qvel)
     if b.qacc.shape[0] > 0:
@@ -91,7 +91,7 @@ def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     if t.reduced[0] == 1:
         expand(m, s.qpos, s.qvel, w)
         _expand_acceleration(m, w, x)
-    x.check[0] = _wrong(s.qpos, w)
+    x.check[0] = x.check[0] + _wrong(s.qpos, w)
     if b.qvel.shape[0] > 0:
         x.check[0] = x.check[0] + _wrong(s.qvel, w)
     if b.qacc.shape[0] > 0:
@@ -131,15 +131,18 @@ def _check_result(values: Any, w: Any, x: Any) -> None:
 
 
 @njit
-def _normalise(m: Any, q: Any) -> None:
-    """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN."""
+def _normalise(m: Any, q: Any, w: Any) -> Any:
+    """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN. Returns `_wrong` of them."""
+    wrong = like(0.0, w)
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
         if kind == BALL or kind == FREE:
             n = m.body_coord[i] + (3 if kind == FREE else 0)
+            wrong = wrong + _wrong(q[n : n + 4], w)
             scale = 1.0 / sqrt(q[n] * q[n] + q[n + 1] * q[n + 1] + q[n + 2] * q[n + 2] + q[n + 3] * q[n + 3])
             for k in range(n, n + 4):
                 q[k] = q[k] * scale
+    return wrong
 
 
 @njit

@@ -62,7 +62,7 @@ TRIANGLES = ("mass_matrix", "inverse_mass_matrix")  # symmetric: `packed` keeps 
 OK, BAD_INPUT, BAD_RESULT = range(3)
 STATUS_MEANING = {
     OK: "computed",
-    BAD_INPUT: "an input is not finite, above 1e60, or a quaternion of length 0",
+    BAD_INPUT: "an input is not finite, above 1e15, or a quaternion of length 0",
     BAD_RESULT: "a result is not finite: the mass matrix is singular there",
 }
 
