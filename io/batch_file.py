@@ -90,7 +90,7 @@ class BatchWriter:
         check_output(self.path, force=force)
         self.partial = self.path.with_name(self.path.name + ".partial")
         self._content = content
-        self._counting, self._unsynced = threading.Lock(), 0
+        self._writing, self._unsynced = threading.Lock(), 0  # the kernel writes one at a time, and spins while it waits
         self._handle = _claim(self.partial)
         try:
             self._layout = self._lay_out()
@@ -110,8 +110,10 @@ class BatchWriter:
             with np.errstate(over="ignore"):  # above 1e38 a float32 is inf
                 data = _bytes_of(block[name][:rows].astype(column.dtype, copy=False))
             try:
-                _write_all(self._handle, data, self._layout.places[name] + start * column.row_bytes)
-                self._sync(len(data))
+                with self._writing:
+                    _write_all(self._handle, data, self._layout.places[name] + start * column.row_bytes)
+                    self._unsynced += len(data)
+                self._sync()
             except OSError as error:
                 raise self._failed(f"writing stopped after {start} of {self._content.rows} rows", error) from None
 
@@ -147,13 +149,10 @@ class BatchWriter:
     # inside
 
     def _lay_out(self) -> _Layout:
-        """Everything but the rows. Space is looked at first: HDF5 does not survive a full disk."""
+        """Everything but the rows."""
         os.ftruncate(self._handle, 0)
-        texts = 4 * len(self._content.model.text) + 4 * sum(map(len, map(str, self._content.provenance.values())))
-        need = self._content.bytes + _MARGIN_BYTES + texts + _ALIGNMENT * len(self._content.columns)
-        free, what = room(self.partial)
-        if free < need:
-            raise StorageError(f"{self.path}: {what} {free} bytes; the file needs {need} bytes")
+        rows = self._content.bytes + _ALIGNMENT * len(self._content.columns)
+        check_room(self.path, self.partial, self._content, rows)
         if self.path.suffix == ".npz":
             return _lay_out_archive(self._handle, self._content)
         return _lay_out_hdf5(self.partial, self._content)
@@ -165,10 +164,9 @@ class BatchWriter:
         except OSError as error:
             raise self._failed("no space for the file", error) from None
 
-    def _sync(self, written: int) -> None:
+    def _sync(self) -> None:
         """Now and then, by the thread whose turn it is, put what is written on the disk."""
-        with self._counting:
-            self._unsynced += written
+        with self._writing:
             due = self._unsynced >= _SYNC_BYTES
             if due:
                 self._unsynced = 0
@@ -183,6 +181,15 @@ def check_name(path: Path) -> None:
     """Raises UsageError for a name from which no kind of file follows."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: want a name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+
+
+def check_room(path: Path, partial: Path, content: Content, more: int) -> None:
+    """Raises StorageError when the disk has no room for names, texts and `more`: HDF5 does not survive a full disk."""
+    texts = 4 * len(content.model.text) + 4 * sum(map(len, map(str, content.provenance.values())))
+    need = _MARGIN_BYTES + texts + more
+    free, what = room(partial)
+    if free < need:
+        raise StorageError(f"{path}: {what} {free} bytes; the file needs {need} bytes")
 
 
 def _claim(partial: Path) -> int:

@@ -34,7 +34,7 @@ from artsim.sim.evaluation import Evaluation
 from artsim.sim.quantities import QUANTITIES, TRIANGLES, needed_inputs, resolve
 from artsim.sim.robot import Robot
 
-BLOCK_BYTES = 2 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
+BLOCK_BYTES = 1 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
 MIN_ROWS = 64
 _TOLD_ROWS = 5  # failed rows that are named
 _THREAD_BYTES = 16 << 20  # of address space: stack and scratch
