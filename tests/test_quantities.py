@@ -17,7 +17,7 @@ import pytest
 from artsim.loaders.load import load_articulation
 from artsim.sim.description import Articulation, Coupling, Inertial, Joint, Link, Pose
 from artsim.sim.jit import disabled
-from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK, QUANTITIES
+from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK, QUANTITIES, needed_inputs
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot
 from tests.conftest import ROOT
@@ -654,6 +654,36 @@ def _matters(case: Case, mode: str, key: str, entry: tuple[int, ...]) -> bool:
         return True
     unseen = [int(case.robot.model.dof_coord[k]) for k in followers] if key == "qpos" else followers
     return entry[0] not in unseen
+
+
+@both_widths
+@full_and_reduced
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_a_bad_row_of_a_quantity_alone(width: str, mode: str, quantity: str) -> None:
+    """Forces alone take a path of their own; every input that a quantity needs is looked at, and no other."""
+    chosen, reduced = case("zoo floating"), mode == "reduced"
+    needed = needed_inputs([quantity])
+    given = {key: values for key, values in chosen.given.items() if key != "wrench" or key in needed}
+    clean = with_status(chosen.robot, width, given, quantity, reduced=reduced)
+    for key, values in given.items():
+        for value in (np.nan, -np.inf, 1e200):
+            spoilt = values.copy()
+            spoilt[(BAD, *np.zeros(values.ndim - 1, int))] = value
+            out = with_status(chosen.robot, width, given | {key: spoilt}, quantity, reduced=reduced)
+            assert [*out["status"]] == [BAD_INPUT if row == BAD and key in needed else OK for row in range(ROWS)], key
+            kept = [row for row in range(ROWS) if row != BAD or key not in needed]
+            assert out[quantity][kept].tobytes() == clean[quantity][kept].tobytes(), key
+
+
+def test_no_rows_and_no_links() -> None:
+    robot = case("zoo").robot
+    none = robot.compute(np.zeros((0, robot.nq)), quantities=[*QUANTITIES, "status"])
+    assert {name: values.shape[0] for name, values in none.items()} == dict.fromkeys([*QUANTITIES, "status"], 0)
+    given = {key: values for key, values in case("zoo").given.items() if key != "wrench"}
+    out = robot.compute(**given, quantities=["jacobian", "gravity", "mass_matrix"], links=[])
+    assert out["jacobian"].shape == (ROWS, 0, 6, robot.nv)
+    for name in ("gravity", "mass_matrix"):
+        assert np.array_equal(out[name], robot.compute(**given, quantities=[name])[name])
 
 
 @pytest.mark.small
