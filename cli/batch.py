@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from artsim.cli.batch_options import batch_config, batch_options
+from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.terminal import printable, warn
 from artsim.io.batch_file import check_name
-from artsim.io.batches import BatchConfig, Job, Outcome, compute_rows, prepare
-from artsim.io.recorder import check_output
+from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
 from artsim.sim.batch import COMPUTE
@@ -30,6 +30,7 @@ from artsim.sim.jit import warm
 )
 @click.argument("model")
 @batch_options
+@sharding_options
 @model_options
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
 @click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Rows of a block; default: what a cache holds.")
@@ -48,6 +49,7 @@ def batch(
     force: bool,
     as_json: bool,
     quiet: bool,
+    sharding: Sharding,
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
@@ -59,24 +61,23 @@ def batch(
     config, notes = batch_config(ctx, model, options, load_options)
     check_name(output)
     refuse_own_input(output, model, config.input, (config.input or "").rpartition(":")[0])
-    check_output(output, force=force)
-    threads = threads or available_threads()
+    sharding.check(config, output, force=force)
+    threads = threads or (1 if sharding.scheduler else available_threads())
     with load_job(config) as job:
         if not quiet:
             warn([*map(str, job.robot.articulation.notes), *notes])
         warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
-            outcome = compute_rows(
+            outcome = sharding.compute(
                 job,
-                0,
-                job.rows,
                 output,
-                threads=threads,
-                chunk=chunk,
-                force=force,
-                provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
+                work,
                 progress=advance,
                 stop=lambda: bool(caught),
+                force=force,
+                threads=threads,
+                chunk=chunk,
+                provenance={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             )
     _finish(outcome, config, caught, as_json=as_json, quiet=quiet)
 
@@ -86,13 +87,21 @@ def load_job(config: BatchConfig) -> Job:
     return prepare(load_articulation(config.model, **config.load), config)
 
 
+def work(order: str) -> str:
+    """A shard, in a worker process of --scheduler."""
+    from artsim.io.scheduler import perform
+
+    return perform(order, load_job)
+
+
 def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:
     """Summary, then the exit code of what came of it."""
     summary = _summary(outcome)
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
-        click.echo(printable(_line(outcome, summary["rows_per_second"])), err=True)
+        for line in (_line(outcome, summary["rows_per_second"]), *outcome.notes):
+            click.echo(printable(line), err=True)
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     if not outcome.failed:
@@ -109,10 +118,12 @@ def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json
 
 
 def _summary(outcome: Outcome) -> dict[str, Any]:
+    computed = outcome.rows - outcome.kept
     return {
         "rows": outcome.rows,
+        "kept": outcome.kept,
         "seconds": outcome.seconds,
-        "rows_per_second": outcome.rows / outcome.seconds if outcome.seconds > 0 else 0.0,
+        "rows_per_second": computed / outcome.seconds if outcome.seconds > 0 else 0.0,
         "failed": outcome.failed,
         "failed_rows": list(outcome.failed_rows),
         "complete": outcome.complete,
@@ -122,7 +133,9 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
 
 
 def _line(outcome: Outcome, rate: float) -> str:
-    done = f"{outcome.rows} rows in {outcome.seconds:.3g} s: {rate:,.0f} rows/s"
+    done = f"{outcome.rows - outcome.kept} rows in {outcome.seconds:.3g} s: {rate:,.0f} rows/s"
     if not outcome.complete:
-        return f"{done}; interrupted, nothing is written"
+        return f"{done}; interrupted" + ("" if outcome.notes else ", nothing is written")
+    if outcome.kept == outcome.rows > 0:
+        return "nothing was left to compute"
     return f"{done}; wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)"

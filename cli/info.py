@@ -142,6 +142,8 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
     """How many rows of what, and where they come from."""
     model, first = batch["model"], batch["first_row"]
     part = "" if batch["rows"] == batch["rows_of_job"] else f", from row {first} of {batch['rows_of_job']}"
+    if batch["shards"]:
+        part = f" in {len(batch['shards'])} files beside it"
     coordinates = "independent" if batch["reduced"] else "full"
     point = "centres of mass" if batch["at"] == "com" else "frames' origins"
     return [

@@ -12,6 +12,7 @@ from artsim.io import schema
 from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_texts, reading
 from artsim.io.rows import Array, Rows
 from artsim.io.schema import Labels, Variable
+from artsim.io.shard_index import read_entries
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.quantities import QUANTITIES, dims_of
 
@@ -36,7 +37,8 @@ def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording:
 class BatchRecording(Output, Rows):
     """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
 
-    `labels` name the entries (`link`: the links that were asked for), `variables` are the names, inputs first.
+    `labels` name the entries (`link`: the links that were asked for), `variables` are the names, inputs first. `shards`
+    is the table of an index; a file that holds its rows itself has none. `digest` tells jobs apart, where it is stored.
     """
 
     def __init__(self, path: Path, file: h5py.File) -> None:
@@ -51,6 +53,8 @@ class BatchRecording(Output, Rows):
         self.at = str(facts["at"])
         self.reduced, self.packed = bool(facts["reduced"]), bool(facts["packed"])
         self.first_row, self.rows_of_job = int(facts["first_row"]), int(facts["rows_of_job"])
+        self.digest: str | None = facts.get("digest")
+        self.shards = read_entries(path, file)
         self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
         self.variables = tuple(name for name in schema.BATCHED if name in group)
         self.rows = int(group["status"].shape[0])
@@ -96,13 +100,14 @@ class BatchRecording(Output, Rows):
         }
         return {
             "file": str(self.path),
-            "bytes": self.path.stat().st_size,
+            "bytes": self.path.stat().st_size + sum(shard.bytes for shard in self.shards),
             **self.attrs,
             "model": self.model,
             "rows": self.rows,
             "first_row": self.first_row,
             "rows_of_job": self.rows_of_job,
             "failed": self.failed,
+            "shards": [shard.name for shard in self.shards],
             "at": self.at,
             "reduced": self.reduced,
             "packed": self.packed,

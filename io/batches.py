@@ -150,9 +150,9 @@ class Job:
             "base": articulation.base,
             "balance_inertia": bool(config.load.get("balance_inertia", False)),
             "gravity": self.robot.model.gravity.tolist(),
-            "inputs": evaluation.inputs,
-            "quantities": evaluation.quantities,
-            "links": evaluation.links,
+            "inputs": list(evaluation.inputs),
+            "quantities": list(evaluation.quantities),
+            "links": list(evaluation.links),
             **{name: getattr(config, name) for name in ("reduced", "at", "packed", "float32")},
             "source": self.source.identity,
         }
@@ -178,12 +178,14 @@ class Outcome:
     """What came of a batch."""
 
     output: Path
-    rows: int  # computed
+    rows: int  # done
     seconds: float  # reading, computing and writing; not loading or compiling
     bytes: int  # of the file
     failed: int = 0
     failed_rows: tuple[int, ...] = ()  # the first of them, counted from 0 over all rows of the job
     complete: bool = True  # False: stopped, and there is no file
+    kept: int = 0  # of the rows, those that were done before
+    notes: tuple[str, ...] = ()  # what else came of it
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:

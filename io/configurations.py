@@ -123,9 +123,14 @@ class _Contents:
 # ---- opening
 
 
+def is_stream(text: str) -> bool:
+    """Whether `--input` names what only this process can read, once."""
+    return text == "-" or text.startswith(_STREAMS)
+
+
 def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
     """Name for messages, path inside the file, open handle."""
-    if text == "-" or text.startswith(_STREAMS):
+    if is_stream(text):
         return _spooled_stream(text, stack)
     name, inside = text, ""
     if (match := _IN_H5.fullmatch(text)) and not Path(text).exists():

@@ -95,8 +95,10 @@ class Group:
         space = h5s.create_simple(tuple(shape))
         path = h5i.get_name(self.id) + b"/" + name.encode()
         for file, first, rows in sources:
-            space.select_hyperslab((first, *(0 for _ in shape[1:])), (rows, *shape[1:]))
-            plist.set_virtual(space, file.encode(), path, h5s.create_simple((rows, *shape[1:])))
+            there, origin = h5s.create_simple((rows, *shape[1:])), tuple(0 for _ in shape[1:])
+            there.select_hyperslab((0, *origin), there.shape)  # without it its extent is not stored
+            space.select_hyperslab((first, *origin), there.shape)
+            plist.set_virtual(space, file.encode(), path, there)
         space.select_all()
         self._finish(h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist), name, dims, attributes)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,17 +61,31 @@ def open_checked(path: str | os.PathLike[str]) -> h5py.File:
     return open_gated(Path(path))[0]
 
 
-def open_gated(path: Path) -> tuple[h5py.File, bool]:
-    """The open file, and whether a living process is writing it."""
+def open_gated(path: Path, *, shards: Literal["check", "leave", "refuse"] = "check") -> tuple[h5py.File, bool]:
+    """The open file, and whether a living process is writing it.
+
+    `shards`: what to do with those of an index; whoever leaves them unchecked must not read /batch.
+    """
     _check_is_hdf5(path)
     with reading(path):
         file, written = _open(path)
         try:
-            _Walk(path, file).run()
+            virtual = _Walk(path, file).run()
+            if virtual and shards != "leave":
+                _check_index(path, file, virtual, refuse=shards == "refuse")
         except BaseException:
             file.close()
             raise
     return file, written
+
+
+def _check_index(path: Path, file: h5py.File, virtual: Mapping[str, Any], *, refuse: bool) -> None:
+    """Data in other files pass in one case only: in the index of a batch, from the shards that its table lists."""
+    if refuse or "shards" not in file or "batch" not in file:
+        raise ModelError(f"{path}: refused: {next(iter(virtual))} is a virtual dataset: its data are in other files")
+    from artsim.io.shard_index import check_shards
+
+    check_shards(path, file, virtual)
 
 
 def _check_is_hdf5(path: Path) -> None:
@@ -150,8 +164,10 @@ class _Walk:
         self._path, self._root = path, file.id
         self._file_bytes = path.stat().st_size
         self._seen: set[int] = set()
+        self._virtual: dict[str, Any] = {}
 
-    def run(self) -> None:
+    def run(self) -> dict[str, Any]:
+        """The virtual datasets, by path: where their data come from is still to be checked."""
         from h5py import h5g, h5o
 
         groups: list[tuple[Any, str, int]] = [(h5g.open(self._root, b"/"), "", 0)]
@@ -171,6 +187,7 @@ class _Walk:
                     groups.append((item, child, depth + 1))
                 elif first:
                     self._check_dataset(item, child)
+        return self._virtual
 
     def _refused(self, name: str, why: str) -> ModelError:
         return ModelError(f"{self._path}: refused: {name or '/'!s} {why}")
@@ -199,12 +216,13 @@ class _Walk:
         if not isinstance(item, h5d.DatasetID):
             raise self._refused(name, "is a named datatype")
         plist = item.get_create_plist()
-        if plist.get_layout() == h5d.VIRTUAL:
-            raise self._refused(name, "is a virtual dataset: its data are in other files")
-        if plist.get_external_count():
+        if plist.get_layout() != h5d.VIRTUAL and plist.get_external_count():
             raise self._refused(name, "has its data in another file")
         self._check_filters(plist, name)
         width = self._check_type(item.get_type(), name)
+        if plist.get_layout() == h5d.VIRTUAL:
+            self._virtual[name] = item
+            return
         self._check_size(item, plist, width, name)
 
     def _check_filters(self, plist: Any, name: str) -> None:

@@ -357,6 +357,13 @@ TABLE: Mapping[str, Variable] = {
     "batch/independent_force_units": Variable(
         ("independent_dof",), "1", "unit of each independent degree of freedom's force", "str"
     ),
+    # the index of a batch in several files: row k of each is row first_row + k of the whole
+    "shards/name": Variable(("shard",), "1", "file, beside the index", "str"),
+    "shards/first_row": Variable(("shard",), "1", "first row of the batch that is in the file", "i8"),
+    "shards/rows": Variable(("shard",), "1", "rows in the file", "i8"),
+    "shards/bytes": Variable(("shard",), "1", "size of the file", "i8"),
+    "shards/sha256": Variable(("shard",), "1", "SHA-256 of the file", "str"),
+    "shards/failed": Variable(("shard",), "1", "rows in the file whose status is not 0", "i8"),
     # the robot
     "model/source": Variable((), "1", "the robot's file, expanded, as it was simulated", "str"),
     "model/link_parent": Variable(("link",), "1", "the link it hangs from; empty for a root", "str"),

@@ -1,0 +1,135 @@
+"""The options that cut a batch into shards, and how it is computed then."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from artsim.io.batches import BatchConfig, Job, Outcome
+from artsim.io.recorder import check_output
+from artsim.io.shards import check_new, check_shard_names, plan, shard_path
+from artsim.sim.errors import UsageError
+
+R = TypeVar("R")
+
+SHARDS = 16  # of --scheduler, when --shards does not say
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """What of a batch is computed by this command, and where."""
+
+    shard: tuple[int, int] | None
+    shards: int | None
+    scheduler: str | None
+    resume: bool
+
+    @property
+    def count(self) -> int | None:
+        """How many shards there are; None: one file."""
+        return self.shard[1] if self.shard else self.shards or (SHARDS if self.scheduler else None)
+
+    def check(self, config: BatchConfig, output: Path, *, force: bool) -> None:
+        """What can be refused before the model is loaded. Raises UsageError, OutputError, BusyError."""
+        if self.shard and (self.shards or self.scheduler):
+            raise UsageError("--shard is one shard of a job system's; --shards and --scheduler compute all of them")
+        if self.resume and force:
+            raise UsageError("--resume keeps what fits, --force overwrites it: give one of them")
+        if self.scheduler:
+            from artsim.io.scheduler import check_scheduler, for_workers
+
+            check_scheduler(self.scheduler)
+            for_workers(config)
+        if self.count or self.resume:
+            check_shard_names(output, self.count or 1)
+        numbers = [self.shard[0]] if self.shard else range(1, (self.count or 0) + 1)
+        paths = [output, *(shard_path(output, number, self.count or 1) for number in numbers)]
+        if self.count and not (self.resume or force):
+            check_new(paths)
+        for path in paths:
+            check_output(path, force=force or self.resume)
+
+    def compute(
+        self,
+        job: Job,
+        output: Path,
+        work: Callable[[str], str],
+        *,
+        progress: Callable[[int], None],
+        stop: Callable[[], bool],
+        force: bool,
+        **options: Any,
+    ) -> Outcome:
+        """Compute it. `work` is what workers call with an order; further options as compute_rows has them."""
+        from artsim.io.shard_runs import compute_file, compute_shards, run_here
+
+        watch: dict[str, Any] = {"resume": self.resume, "progress": progress, "stop": stop}
+        if self.count is None:
+            return compute_file(job, output, force=force, **watch, **options)
+        shards = plan(job.rows, self.count, output)
+        mine = shards if self.shard is None else [shards[self.shard[0] - 1]]
+        if self.scheduler is None:
+            run = run_here(job, **options)
+        else:
+            from artsim.io.scheduler import run_on
+
+            run = run_on(self.scheduler, job, work, **options)
+        return compute_shards(job, output, shards, mine, run, **watch)
+
+
+def read_shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """I/K with 1 ≤ I ≤ K."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not I/K, as 3/16")
+    number, count = int(match[1]), int(match[2])
+    if not 1 <= number <= count:
+        raise click.BadParameter(f"{value!r}: shards count from 1: 1/{count} … {count}/{count}")
+    return number, count
+
+
+SHARDING_OPTIONS = (
+    click.option(
+        "--shard",
+        callback=read_shard,
+        metavar="I/K",
+        help="Compute shard I of K (from 1), a file beside --output; the last to end writes --output, the index.",
+    ),
+    click.option(
+        "--shards", type=click.IntRange(min=1), metavar="K", help="Compute K shards, one file each, and the index."
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Compute shards (16, or --shards) on dask: tcp://HOST:PORT, or local:N for N processes here.",
+    ),
+    click.option("--resume", is_flag=True, help="Keep complete files that fit; compute what is missing."),
+)
+
+
+def sharding_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add these options; the command gets them as one argument, `sharding: Sharding`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        shard: tuple[int, int] | None,
+        shards: int | None,
+        scheduler: str | None,
+        resume: bool,
+        **kwargs: Any,
+    ) -> R:
+        return command(*args, sharding=Sharding(shard, shards, scheduler, resume), **kwargs)
+
+    decorated: Callable[..., R] = wrapped
+    for option in reversed(SHARDING_OPTIONS):
+        decorated = option(decorated)
+    return decorated

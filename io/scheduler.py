@@ -1,0 +1,237 @@
+"""Shards of a batch on the workers of a dask.distributed cluster, somebody's or one started here.
+
+A worker is given text: the configuration, from which it makes the job again, and which shard to write where. It gives
+text back. Of a worker that dies, dask gives the shard to another one, which writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+import signal
+import socket
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any
+
+from artsim.io.batches import BatchConfig, Job
+from artsim.io.configurations import is_stream
+from artsim.io.shard_index import Entry
+from artsim.io.shard_runs import Runner, Watch, compute_one
+from artsim.io.shards import Finished, Shard, difference
+from artsim.sim import errors
+from artsim.sim.errors import ArtsimError, ModelError, StoppedError, UsageError
+
+_POLL = 0.1  # s
+_CONNECT = 20.0  # s
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+_LOCAL = re.compile(r"local:(\d{1,3})")
+_REMOTE = re.compile(r"(tcp|tls)://.+")
+
+
+def check_scheduler(address: str) -> None:
+    """Raises UsageError for what is no address, or when dask is not installed."""
+    local = _LOCAL.fullmatch(address)
+    if not (_REMOTE.fullmatch(address) or (local and int(local[1]) > 0)):
+        raise UsageError(f"--scheduler {address}: want tcp://HOST:PORT, or local:N for N processes on this machine")
+    if find_spec("distributed") is None:
+        raise UsageError("--scheduler needs dask, which is not installed: pip install 'artsim[dask]'")
+
+
+def for_workers(config: BatchConfig) -> BatchConfig:
+    """The configuration with the names of files as another process can use them. Raises UsageError for a stream."""
+    if config.model == "-" or is_stream(config.input or ""):
+        raise UsageError("--scheduler: workers cannot read standard input; name the file")
+    load = dict(config.load)
+    load["packages"] = {name: _absolute(folder) for name, folder in (load.get("packages") or {}).items()}
+    load["mesh_root"] = _absolute(load["mesh_root"]) if load.get("mesh_root") else None
+    given = None if config.input is None else _absolute(config.input)
+    return replace(config, model=_absolute(config.model), input=given, load=load)
+
+
+def _absolute(name: str) -> str:
+    return str(Path.cwd() / name)
+
+
+# ---- in this process
+
+
+def run_on(address: str, job: Job, work: Callable[[str], str], **options: Any) -> Runner:
+    """A runner that has the workers of a cluster call `work` (a function of a module) with an order for each shard.
+
+    Args:
+        address: of a scheduler, or `local:N`: N processes started here.
+        options: of compute_rows, plain data.
+
+    Raises UsageError when there is no scheduler, StoppedError when it is lost or a shard kills worker after worker,
+    and what a worker raised.
+    """
+
+    def run(todo: Sequence[Shard], watch: Watch) -> bool:
+        if not todo:
+            return True
+        orders = {shard: _order(job, shard, options) for shard in todo}
+        with _quiet(), _client(address) as client:
+            return _follow(client, orders, work, watch)
+
+    return run
+
+
+def _order(job: Job, shard: Shard, options: Mapping[str, Any]) -> str:
+    config, path = for_workers(job.config), _absolute(str(shard.path))
+    return json.dumps(
+        {
+            "config": config.to_json(),
+            "facts": job.facts,
+            "shard": [shard.number, shard.of, path, shard.first, shard.last],
+            "options": dict(options),
+        }
+    )
+
+
+def _follow(client: Any, orders: Mapping[Shard, str], work: Callable[[str], str], watch: Watch) -> bool:
+    """Hand out the orders and wait until all are done, or it is time to stop."""
+    name = f"artsim-{uuid.uuid4().hex}"
+    pending = {
+        client.submit(work, order, key=f"{name}-{shard.number}", pure=False): shard for shard, order in orders.items()
+    }
+    while pending:
+        if watch.stop():
+            client.cancel(list(pending))
+            return False
+        for future in [future for future in pending if future.done()]:
+            shard = pending.pop(future)
+            watch.done(shard, _result(future, shard))
+            watch.rows(0)
+        time.sleep(_POLL)
+    return True
+
+
+def _result(future: Any, shard: Shard) -> Finished:
+    """What a worker made of a shard. Raises what it raised."""
+    from distributed import KilledWorker
+
+    if future.cancelled():
+        raise StoppedError(f"shard {shard.number} of {shard.of}: the scheduler was lost; --resume goes on")
+    try:
+        answer = json.loads(future.result())
+    except KilledWorker:
+        raise StoppedError(
+            f"shard {shard.number} of {shard.of}: worker after worker died of it; is there memory enough?"
+        ) from None
+    except Exception as error:  # whatever goes wrong there, or on the way
+        what = f"{type(error).__name__}: {error}".split("\n", 1)[0]
+        raise ArtsimError(f"internal error in a worker, shard {shard.number} of {shard.of}: {what}") from None
+    if "error" in answer:
+        kind = getattr(errors, answer["error"], ArtsimError)
+        raise kind(answer["message"])
+    return Finished(Entry(*answer["entry"]), tuple(answer["failed_rows"]))
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Any]:
+    """A client of the cluster; it, and what was started for it, ends with the block."""
+    from distributed import Client
+
+    local = _LOCAL.fullmatch(address)
+    with contextlib.ExitStack() as stack:
+        cluster = stack.enter_context(_local_cluster(int(local[1]))) if local else address
+        try:
+            client = stack.enter_context(Client(cluster, timeout=_CONNECT, set_as_default=False))
+        except (OSError, ValueError, RuntimeError, ImportError) as error:
+            raise UsageError(f"--scheduler {address}: cannot connect: {error}") from None
+        yield client
+
+
+def _local_cluster(workers: int) -> Any:
+    """Worker processes of one thread each, started anew and reached through this machine only.
+
+    They ignore Ctrl-C and SIGTERM, which a terminal or a job system sends to all processes at once: this one tells
+    them when to stop. What blocks signals here is inherited by the threads that start workers, now and later.
+    """
+    import dask
+    from distributed import LocalCluster
+
+    resource_tracker.ensure_running()  # it unblocks signals in the thread that starts it
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
+            return LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                memory_limit=0,
+                silence_logs=logging.CRITICAL + 1,
+            )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """No log lines of dask's between ours: what matters is raised."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+
+
+# ---- in a worker
+
+
+_jobs: dict[str, Job] = {}  # the last one, by its configuration: making it may mean to hash a large input
+
+
+def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
+    """Compute the shard of an order; the answer as text. `load` makes the job of a configuration."""
+    try:
+        wanted = json.loads(order)
+        job = _job(wanted["config"], load)
+        if job.facts != wanted["facts"]:
+            what = difference(wanted["facts"], job.facts)
+            raise ModelError(f"worker on {socket.gethostname()}: sees another job: {what}")
+        number, count, path, first, last = wanted["shard"]
+        shard = Shard(number, count, Path(path), first, last)
+        done = compute_one(job, shard, _asked_to_stop(), **wanted["options"])
+        if done is None:
+            raise StoppedError(f"shard {number} of {count}: cancelled")
+        return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows})
+    except ArtsimError as error:
+        return json.dumps({"error": type(error).__name__, "message": str(error)})
+
+
+def _job(config: str, load: Callable[[BatchConfig], Job]) -> Job:
+    job = _jobs.get(config)
+    if job is None:
+        job = load(BatchConfig.from_json(config))
+        _jobs.clear()
+        _jobs[config] = job
+    return job
+
+
+def _asked_to_stop() -> Callable[[], bool]:
+    """Whether the client has cancelled the task, or is gone."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def stop() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state not in ("executing", "long-running")
+
+    return stop

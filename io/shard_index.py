@@ -1,0 +1,218 @@
+"""The index of a batch in shards: one small HDF5 file over the files that hold the rows.
+
+To a reader it is the whole batch: /batch holds virtual datasets over the shards beside it, found by name in the
+index's own folder. /shards lists them. For the rows of a source that is missing or cannot be opened HDF5 gives
+fill values, and no error: so every shard is checked, by name, before an index is read.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.layout import Section, texts
+from artsim.io.reader import attributes_of, check_schema, open_gated, read_texts, reading
+from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    import h5py
+
+    from artsim.io.batch_file import Content
+
+MAX_SHARDS = 1000  # HDF5 keeps all of them open while it reads, and a process may open 1024 files as a rule
+_SPARE_FILES = 8
+_SHARD_BYTES = 512  # of the index, at most, per shard and dataset
+
+
+class Entry(NamedTuple):
+    """One shard in the index's table."""
+
+    name: str
+    first_row: int
+    rows: int
+    bytes: int
+    sha256: str
+    failed: int
+
+
+# ---- writing
+
+
+def write_index(path: Path, content: Content, entries: Sequence[Entry], created: str) -> None:
+    """Write the index of these shards, under another name first.
+
+    The same shards give the same bytes, so that it does not matter which of several processes writes last. Raises
+    StorageError.
+    """
+    import h5py
+
+    from artsim.io.batch_file import check_room, lay_out_groups, sync_folder
+    from artsim.io.recorder import abandon, reason
+
+    partial = path.with_name(f"{path.name}.{socket.gethostname()}-{os.getpid()}.partial")
+    check_room(path, partial, content, len(entries) * (1 + len(content.columns)) * _SHARD_BYTES)
+    sources = [(entry.name, entry.first_row, entry.rows) for entry in entries if entry.rows]
+    file = None
+    try:
+        file = h5py.File(partial, "w", libver=("v110", "v110"), locking=False)
+        lay_out_groups(file, content, sources, created)
+        _lay_out_table(Section(file.id, "shards", content.labels), entries)
+        file.close()
+    except (OSError, RuntimeError) as error:
+        abandon(file)
+        raise StorageError(f"{path}: cannot write the index: {reason(error)}") from None
+    try:
+        with partial.open("rb") as stream:
+            os.fsync(stream.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot finish the index: {reason(error)}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _lay_out_table(section: Section, entries: Sequence[Entry]) -> None:
+    numbers = np.arange(1, len(entries) + 1)
+    section.group.fixed("shard", numbers, ["shard"], {"units": "1", "long_name": "shard"})
+    for field in Entry._fields:
+        values = [getattr(entry, field) for entry in entries]
+        section.fixed(field, texts(values) if isinstance(values[0], str) else np.array(values, np.int64))
+
+
+# ---- reading
+
+
+def read_entries(path: Path, file: h5py.File) -> tuple[Entry, ...]:
+    """The table of an index that has passed the gate; of any other file none."""
+    if "shards" not in file:
+        return ()
+    with reading(path):
+        group = file["shards"]
+        count = group["name"].size
+        if not 1 <= count <= MAX_SHARDS:
+            raise ModelError(f"{path}: refused: lists {count} shards, want 1 to {MAX_SHARDS}")
+        columns: dict[str, list[Any]] = {}
+        for field in Entry._fields:
+            variable, dataset = schema.TABLE[f"shards/{field}"], group[field]
+            if dataset.shape != (count,) or (variable.dtype == "i8" and dataset.dtype != np.int64):
+                raise ModelError(f"{path}: /shards/{field} is {dataset.dtype} {dataset.shape}, want ({count},)")
+            text = variable.dtype == "str"
+            columns[field] = list(read_texts(path, dataset)) if text else dataset[()].tolist()
+        return tuple(Entry(*row) for row in zip(*columns.values(), strict=True))
+
+
+def check_shards(path: Path, file: h5py.File, virtual: Mapping[str, Any]) -> None:
+    """The gate's rule for virtual datasets: exactly the rows of the shards in the table, which are there and fit.
+
+    Raises ModelError, naming the shard; UsageError when HDF5 would not find them.
+    """
+    check_schema(path, file, "batch", ("batch", "shards"))
+    entries = read_entries(path, file)
+    _check_table(path, entries)
+    for name, dataset in virtual.items():
+        _check_sources(path, name, dataset, entries)
+    _check_process(path, len(entries))
+    digest = attributes_of(file["batch"]).get("digest")
+    for entry in entries:
+        _check_shard(path, entry, digest, virtual)
+
+
+def _check_table(path: Path, entries: Sequence[Entry]) -> None:
+    """Plain names of files beside the index, and rows without a gap."""
+    first = 0
+    for entry in entries:
+        if not is_plain(entry.name):
+            raise ModelError(f"{path}: refused: shard {entry.name!r} is no plain name of a file beside the index")
+        if entry.first_row != first or entry.rows < 0:
+            raise ModelError(f"{path}: refused: shard {entry.name!r} does not begin where the one before ends")
+        first += entry.rows
+    if len({entry.name for entry in entries}) < len(entries):
+        raise ModelError(f"{path}: refused: lists a shard twice")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name leads to a file of the same folder, for HDF5 too (which expands %)."""
+    return name not in ("", ".", "..") and not set(name) & set("/\\%\0") and len(os.fsencode(name)) < 256
+
+
+def _check_sources(path: Path, name: str, dataset: Any, entries: Sequence[Entry]) -> None:
+    """All rows of a virtual dataset come from the dataset of the same name in the shards, each from its own."""
+    shape, plist = dataset.shape, dataset.get_create_plist()
+    filled = [entry for entry in entries if entry.rows]
+    rows = sum(entry.rows for entry in filled)
+    fits = name.startswith("/batch/") and len(shape) > 0 and shape[0] == rows
+    fits = fits and all(shape) and plist.get_virtual_count() == len(filled)
+    for k, entry in enumerate(filled if fits else []):
+        last = tuple(n - 1 for n in shape[1:])
+        bounds = (entry.first_row, *(0 for _ in last)), (entry.first_row + entry.rows - 1, *last)
+        whole = (0, *(0 for _ in last)), (entry.rows - 1, *last)
+        there, here = plist.get_virtual_srcspace(k), plist.get_virtual_vspace(k)
+        points = entry.rows * int(np.prod(shape[1:], dtype=np.int64))
+        fits = (
+            fits
+            and (plist.get_virtual_filename(k), plist.get_virtual_dsetname(k)) == (entry.name, name)
+            and (here.get_select_bounds(), here.get_select_npoints()) == (bounds, points)
+            and (there.get_select_bounds(), there.get_select_npoints()) == (whole, points)
+        )
+    if not fits:
+        raise ModelError(f"{path}: refused: {name} is a virtual dataset, and not of the shards that /shards lists")
+
+
+def _check_process(path: Path, count: int) -> None:
+    """What would make HDF5 look elsewhere, or give up in silence."""
+    import resource
+
+    if os.environ.get("HDF5_VDS_PREFIX"):
+        raise UsageError(f"{path}: its shards are beside it; HDF5_VDS_PREFIX sends HDF5 elsewhere: unset it")
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    folder = Path("/proc/self/fd")
+    used = sum(1 for _ in folder.iterdir()) if folder.is_dir() else 0
+    if limit != resource.RLIM_INFINITY and used + count + _SPARE_FILES > limit:
+        raise UsageError(f"{path}: has {count} shards, but this process may open {limit} files (ulimit -n)")
+
+
+def _check_shard(path: Path, entry: Entry, digest: object, virtual: Mapping[str, Any]) -> None:
+    shard = path.parent / entry.name
+    hint = "`artsim batch … --resume` computes what is missing"
+    try:
+        status = shard.lstat()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: shard {entry.name} is missing; {hint}") from None
+    except OSError as error:
+        raise ModelError(f"{path}: shard {entry.name}: {os.strerror(error.errno or 0)}") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelError(f"{path}: refused: shard {entry.name} is a link or no file")
+    if status.st_size != entry.bytes:
+        raise ModelError(f"{path}: shard {entry.name} has {status.st_size} bytes, want {entry.bytes}; {hint}")
+    try:
+        file, _ = open_gated(shard, shards="refuse")
+    except MissingInputError as error:
+        raise ModelError(str(error)) from None
+    try:
+        with reading(shard):
+            _check_content(path, shard, file, entry, digest, virtual)
+    finally:
+        file.close()
+
+
+def _check_content(
+    path: Path, shard: Path, file: h5py.File, entry: Entry, digest: object, virtual: Mapping[str, Any]
+) -> None:
+    check_schema(shard, file, "batch", ("batch", "model", "provenance"))
+    facts = attributes_of(file["batch"])
+    if digest is None or facts.get("digest") != digest or facts.get("first_row") != entry.first_row:
+        raise ModelError(
+            f"{path}: shard {entry.name} is of another job than the index, or of another version of artsim"
+        )
+    for name, dataset in virtual.items():
+        there = file.get(name)
+        if there is None or there.shape != (entry.rows, *dataset.shape[1:]) or there.dtype != dataset.dtype:
+            raise ModelError(f"{path}: shard {entry.name} has not the rows of {name} that the index lists")

@@ -1,0 +1,238 @@
+"""A batch in shards, each a file of its own: which rows it holds, whether it is there and fits, and what comes of all.
+
+The plan depends on nothing but the number of rows and of shards, so every host makes the same one. A shard stands
+under its name only when it is complete, and says by its digest which job it belongs to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from artsim.io.sampling import BLOCK
+from artsim.io.shard_index import MAX_SHARDS, Entry, is_plain
+from artsim.sim.errors import MissingInputError, ModelError, OutputError, UsageError
+from artsim.sim.records import WIDTH
+
+if TYPE_CHECKING:
+    from artsim.io.batch_reader import BatchRecording
+    from artsim.io.batches import Job
+
+SUFFIXES = (".h5", ".hdf5")
+_TOLD_ROWS = 5
+_BLOCK_ROWS = 1 << 20
+
+_OPTIONS = {
+    "artsim": "the version of artsim",
+    "model": "the text of MODEL",
+    "base": "--base",
+    "balance_inertia": "--balance-inertia",
+    "gravity": "--gravity",
+    "quantities": "--compute",
+    "links": "--links",
+    "reduced": "--reduced",
+    "at": "--at",
+    "packed": "--packed",
+    "float32": "--float32",
+    "source.kind": "the kind of input",
+    "source.rows": "the number of rows",
+    "source.seed": "--seed",
+    "source.distribution": "--distribution",
+    "source.scales.qvel": "--velocity",
+    "source.scales.qacc": "--acceleration",
+    "source.scales.tau": "--torque",
+    "source.scales.wrench": "--wrench",
+    "source.sha256": "the content of --input",
+    "source.dataset": "--input",
+}
+"""What decides the rows' bytes (Job.facts), by the option that sets it; in the order in which differences are told."""
+
+
+# ---- the plan
+
+
+class Shard(NamedTuple):
+    """Rows first … last (not included) of a job, and the file for them. Shards count from 1."""
+
+    number: int
+    of: int
+    path: Path
+    first: int
+    last: int
+
+
+def plan(rows: int, count: int, output: Path) -> tuple[Shard, ...]:
+    """All shards of a job of so many rows.
+
+    Boundaries are multiples of the blocks in which rows are drawn; of packs where there are fewer blocks than shards
+    (then some may be empty).
+    """
+    grain = BLOCK if rows > BLOCK * (count - 1) else WIDTH
+    units = -(-rows // grain)
+    bounds = [min(rows, units * k // count * grain) for k in range(count + 1)]
+    return tuple(Shard(k + 1, count, shard_path(output, k + 1, count), bounds[k], bounds[k + 1]) for k in range(count))
+
+
+def shard_path(output: Path, number: int, count: int) -> Path:
+    """`out.h5` has the shards `out.shard-0003-of-0016.h5`."""
+    return output.with_name(f"{output.stem}.shard-{number:04}-of-{count:04}{output.suffix}")
+
+
+def check_shard_names(output: Path, count: int) -> None:
+    """Raises UsageError for an output that cannot be the index of so many shards."""
+    if output.suffix not in SUFFIXES:
+        raise UsageError(f"{output}: shards and --resume are for HDF5; want a name that ends in .h5 or .hdf5")
+    if not is_plain(shard_path(output, 1, count).name):
+        raise UsageError(f"{output}: the name of a file in shards may hold no % or \\, and not be so long")
+    if not 1 <= count <= MAX_SHARDS:
+        raise UsageError(f"{count} shards: want 1 to {MAX_SHARDS}")
+
+
+def check_new(paths: Sequence[Path]) -> None:
+    """Raises OutputError when one of the files is there."""
+    for path in paths:
+        if path.exists() or path.is_symlink():
+            raise OutputError(f"{path}: exists already; --resume keeps what fits, --force overwrites it")
+
+
+# ---- what is there
+
+
+class Finished(NamedTuple):
+    """A complete shard, or a whole file: its entry, and the first rows that failed, counted over all rows."""
+
+    entry: Entry
+    failed_rows: tuple[int, ...]
+
+    @classmethod
+    def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int]) -> Finished:
+        """A file that was just written. Its bytes are hashed."""
+        size, digest = _sha256(path)
+        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows))
+
+
+def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | None:
+    """A shard that is there and fits; None when it is not, is damaged, or has other bytes than the index says.
+
+    Raises ModelError when it is of another job, naming the first difference.
+    """
+    from artsim.io.batch_reader import BatchRecording, open_output
+
+    try:
+        with open_output(shard.path) as output:
+            if not isinstance(output, BatchRecording) or output.shards:
+                raise ModelError(f"{shard.path}: is no shard of a batch")
+            check_same(job, output)
+            if (output.first_row, output.rows) != (shard.first, shard.last - shard.first):
+                raise OtherJobError(f"{shard.path}: holds rows {output.first_row} …, want {shard.first} …")
+            failed, rows = failures(output)
+            done = Finished.of(shard.path, output.first_row, output.rows, failed, rows)
+    except OtherJobError:
+        raise
+    except (MissingInputError, ModelError):
+        return None
+    return done if sha256 in (None, done.entry.sha256) else None
+
+
+def known_sums(job: Job, output: Path) -> dict[str, str]:
+    """SHA-256 of the shards that an index lists, by name; none without an index.
+
+    Raises ModelError when it is of another job or damaged, OutputError when the file is something else.
+    """
+    from artsim.io.batch_reader import BatchRecording
+    from artsim.io.reader import open_gated
+
+    if not output.exists():
+        return {}
+    file, _ = open_gated(output, shards="leave")
+    try:
+        index = BatchRecording(output, file) if "shards" in file else None
+        if index is None:
+            raise OutputError(f"{output}: exists already and is no index of shards; --force overwrites it")
+        check_same(job, index)
+        return {entry.name: entry.sha256 for entry in index.shards}
+    finally:
+        file.close()
+
+
+def finished_file(job: Job, path: Path) -> Finished | None:
+    """A complete file of all rows; None without one. Raises ModelError, OutputError: it is something else."""
+    from artsim.io.batch_reader import BatchRecording, open_output
+
+    if not path.exists():
+        return None
+    with open_output(path) as output:
+        if not isinstance(output, BatchRecording) or output.digest is None:
+            raise OutputError(f"{path}: does not say of which job it is; --force overwrites it")
+        check_same(job, output)
+        failed, rows = failures(output)
+        size = path.stat().st_size
+        return Finished(Entry(path.name, output.first_row, output.rows, size, "", failed), rows)
+
+
+class OtherJobError(ModelError):
+    """A file of results that others asked for."""
+
+
+def check_same(job: Job, output: BatchRecording) -> None:
+    """Raises OtherJobError, naming the first option that differs, unless a file is of this job."""
+    if output.digest != job.digest:
+        import json
+
+        try:
+            theirs = json.loads(output.provenance.get("facts", "{}"))
+        except (ValueError, TypeError, RecursionError):
+            theirs = {}
+        raise OtherJobError(f"{output.path}: is of another job: {difference(job.facts, theirs)}")
+
+
+def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    """The first difference between the facts of two jobs, in words."""
+    ours, theirs = _flat(ours), _flat(theirs)
+    for key, option in _OPTIONS.items():
+        here, there = ours.get(key), theirs.get(key)
+        if here != there:
+            told = all(len(str(value)) <= 60 for value in (here, there)) and None not in (here, there)
+            return f"{option} differs" + (f": {_words(there)} there, {_words(here)} here" if told else "")
+    return "its inputs differ" if theirs else "it does not say of which"
+
+
+def failures(output: BatchRecording) -> tuple[int, tuple[int, ...]]:
+    """How many rows failed, and the first of them counted over all rows of the job."""
+    count, told = 0, list[int]()
+    for start in range(0, output.rows, _BLOCK_ROWS):
+        bad = np.flatnonzero(output.read("status", start, start + _BLOCK_ROWS))
+        told += [output.first_row + start + int(k) for k in bad[: _TOLD_ROWS - len(told)]]
+        count += len(bad)
+    return count, tuple(told)
+
+
+def _flat(facts: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested facts by dotted names."""
+    if not isinstance(facts, dict):
+        return {}
+    flat = {}
+    for key, value in facts.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return flat
+
+
+def _words(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _sha256(path: Path) -> tuple[int, str]:
+    from artsim.io.tables import sha256_of
+
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise MissingInputError(f"{path}: cannot read: {os.strerror(error.errno or 0)}") from None
+    try:
+        return os.fstat(handle).st_size, sha256_of(handle)
+    finally:
+        os.close(handle)
