@@ -123,6 +123,7 @@ class BatchWriter:
             if self._layout.members:
                 _close_archive(self._handle, self._layout)
             os.fsync(self._handle)
+            self._layout = self._layout._replace(size=os.fstat(self._handle).st_size)
             self.partial.replace(self.path)
         except OSError as error:
             raise self._failed("cannot finish the file", error) from None
