@@ -275,7 +275,7 @@ def check_memory(job: Job, slots: int, rows: int) -> None:
 
 
 def _shortage(job: Job, slots: int, rows: int, left: int, what: str) -> MemoryShortageError:
-    need = f"{slots} blocks of {rows} rows need {_bytes(job, slots, rows) / 1e6:.0f} MB"
+    need = f"{slots} block{'s' * (slots > 1)} of {rows} rows need {_bytes(job, slots, rows) / 1e6:.0f} MB"
     hint = "; try a smaller --chunk or fewer --threads" if rows > MIN_ROWS or slots > 1 else ""
     return MemoryShortageError(f"not enough memory: {need}, {what} {left / 1e6:.0f} MB{hint}")
 
