@@ -8,7 +8,20 @@ import numpy as np
 
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
-from artsim.sim.records import WIDTH, Array, Ints1, Ints2, Lanes1, Lanes2, Reals1, Reals2, Reals3, Reals4, allocate
+from artsim.sim.records import (
+    EMPTY_BLOCK,
+    WIDTH,
+    Array,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Lanes2,
+    Reals1,
+    Reals2,
+    Reals3,
+    Reals4,
+    allocate,
+)
 from artsim.sim.state import State, Workspace
 
 
@@ -19,7 +32,8 @@ class Task(NamedTuple):
     at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
     reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
     places: Ints1  # (1,) 0: nothing but joint forces is asked for, which needs no body's place
-    packed: Ints1  # (1,) lower triangles of symmetric matrices (1)
+    mass_entries: Ints1  # where each entry of a row of mass_matrix is in M, flat; negative: it is 0
+    inverse_entries: Ints1  # the same of inverse_mass_matrix
     links: Ints1  # (nl,) the links that are asked for
     chains: Ints2  # (nb, ⌈nv / 8⌉) which dofs move a body: bit k % 8 of entry k // 8
 
@@ -80,9 +94,10 @@ class Scratch(NamedTuple):
     twists: Lanes2  # (nl, 6)
     wrench: Lanes1  # (6 nl,)
     square: Lanes2  # (n, n) n: nv, or nu when reduced
-    packed: Lanes1  # (n (n + 1) / 2,)
     column: Lanes1  # (n,)
     pivot: Lanes1  # (n,)
+    stage: Reals1  # a pack's rows as they stand in the table, of the largest kind
+    inertia: Lanes1  # (nb,) [kg m²]
     vector: Lanes1  # (6,)
     com: Lanes1  # (3,)
     number: Lanes1  # (1,)
@@ -112,7 +127,7 @@ def make_joints(model: Model, width: int) -> Joints:
     return joints
 
 
-def scratch_shapes(nv: int, nu: int, links: int, reduced: bool, width: int) -> dict[str, tuple[int, ...]]:
+def scratch_shapes(nb: int, nv: int, nu: int, links: int, reduced: bool, width: int) -> dict[str, tuple[int, ...]]:
     """Shapes of the Scratch fields."""
     n = nu if reduced else nv
     return {
@@ -129,13 +144,32 @@ def scratch_shapes(nv: int, nu: int, links: int, reduced: bool, width: int) -> d
         "twists": (links, 6),
         "wrench": (6 * links,),
         "square": (n, n),
-        "packed": (n * (n + 1) // 2,),
+        "stage": (width * max(n * n, 6 * nv, nv * nu, 6 * links, 6),),
         **dict.fromkeys(("column", "pivot"), (n,)),
+        "inertia": (nb,),
         "vector": (6,),
         "com": (3,),
         "number": (1,),
         "check": (2,),
     }
+
+
+def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
+    """Task.mass_entries of a symmetric (n, n) matrix given by its lower triangle, over a tree of dofs or full (None).
+
+    Whole matrices by rows, or their lower triangles by rows when packed.
+    """
+    where = np.full((n, n), -1, np.int64)
+    for k in range(n):
+        j = k
+        while j >= 0:
+            where[k, j] = where[j, k] = k * n + j
+            j = j - 1 if parent is None else int(parent[j])
+    entries = where[np.tril_indices(n)] if packed else where.reshape(-1)
+    for start in range(0, len(entries) - WIDTH + 1, WIDTH):
+        if np.all(entries[start : start + WIDTH] < 0):
+            entries[start] = EMPTY_BLOCK
+    return entries
 
 
 def chains(model: Model) -> Array:

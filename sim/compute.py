@@ -43,9 +43,10 @@ from artsim.sim.link_quantities import (
 )
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK
-from artsim.sim.tables import gather, scatter_row
+from artsim.sim.tables import gather, scatter_chosen, scatter_row
 
 _LARGEST = 1e15  # the sine of an angle above it has no digit left; products of such inputs do not overflow
+_SINGULAR = 1e13  # an inertia over its pivot above which the pivot is rounding
 
 
 @njit
@@ -209,37 +210,37 @@ def _whole_robot(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> 
     if about + b.potential_energy.shape[0] > 0:
         centre_of_mass(m, w, x.com)
     if b.com.shape[0] > 0:
-        scatter_row(x.com, b.com, first)
+        scatter_row(x.com, b.com, first, x.stage)
     if b.com_jacobian.shape[0] > 0:
         centre_of_mass_jacobian(m, w, x.short_columns)
         if t.reduced[0] == 1:
             reduce_rows(m, w, x.short_columns, x.reduced_short_columns)
-            scatter_row(x.reduced_short_columns, b.com_jacobian, first)
+            scatter_row(x.reduced_short_columns, b.com_jacobian, first, x.stage)
         else:
-            scatter_row(x.short_columns, b.com_jacobian, first)
+            scatter_row(x.short_columns, b.com_jacobian, first, x.stage)
     if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] > 0:
         centroidal_map(m, w, x.com, x.columns)
         if b.momentum.shape[0] > 0:
             momentum(x.columns, s.qvel, like(0.0, w), x.vector)
-            scatter_row(x.vector, b.momentum, first)
+            scatter_row(x.vector, b.momentum, first, x.stage)
         if b.centroidal_momentum_matrix.shape[0] > 0:
             if t.reduced[0] == 1:
                 reduce_rows(m, w, x.columns, x.reduced_columns)
-                scatter_row(x.reduced_columns, b.centroidal_momentum_matrix, first)
+                scatter_row(x.reduced_columns, b.centroidal_momentum_matrix, first, x.stage)
             else:
-                scatter_row(x.columns, b.centroidal_momentum_matrix, first)
+                scatter_row(x.columns, b.centroidal_momentum_matrix, first, x.stage)
     if b.centroidal_bias.shape[0] > 0:
         fall(m, w, 0.0)
         inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
         fall(m, w, 1.0)
         root_wrench(m, w, x.com, x.vector)
-        scatter_row(x.vector, b.centroidal_bias, first)
+        scatter_row(x.vector, b.centroidal_bias, first, x.stage)
     if b.kinetic_energy.shape[0] > 0:
         x.number[0] = kinetic_energy(m, s.qvel, w)
-        scatter_row(x.number, b.kinetic_energy, first)
+        scatter_row(x.number, b.kinetic_energy, first, x.stage)
     if b.potential_energy.shape[0] > 0:
         x.number[0] = potential_energy(m, s.qpos, x.com)
-        scatter_row(x.number, b.potential_energy, first)
+        scatter_row(x.number, b.potential_energy, first, x.stage)
 
 
 @njit
@@ -281,10 +282,10 @@ def _out(m: Any, w: Any, x: Any, t: Any, out: Any, first: Any) -> None:
     if t.reduced[0] == 1:
         reduce_vector(m, w.bias, w, x.reduced)
         _check_result(x.reduced, w, x)
-        scatter_row(x.reduced, out, first)
+        scatter_row(x.reduced, out, first, x.stage)
     else:
         _check_result(w.bias, w, x)
-        scatter_row(w.bias, out, first)
+        scatter_row(w.bias, out, first, x.stage)
 
 
 @njit
@@ -307,14 +308,13 @@ def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, 
     """Outputs of M (lower triangle, entries of the tree's ancestors); factorised when more than M is wanted."""
     n = M.shape[0]
     if b.mass_matrix.shape[0] > 0:
-        for i in range(n):
-            j = parent[i]
-            while j >= 0:
-                M[j, i] = M[i, j]
-                j = parent[j]
-        _scatter_symmetric(M, x, t, first, b.mass_matrix)
+        scatter_chosen(M, t.mass_entries, b.mass_matrix, first, x.stage)
     if b.inverse_mass_matrix.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0] > 0:
+        for k in range(n):
+            x.column[k] = M[k, k]
         factorise(M, x.pivot, parent, run)
+        for k in range(n):
+            _check_pivot(x.pivot[k], x.column[k], w, x)
     if b.inverse_mass_matrix.shape[0] > 0:
         for k in range(n):
             for j in range(n):
@@ -323,22 +323,29 @@ def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, 
             _check_result(x.column, w, x)
             for j in range(k, n):
                 x.square[j, k] = x.column[j]
-                x.square[k, j] = x.column[j]
-        _scatter_symmetric(x.square, x, t, first, b.inverse_mass_matrix)
+        scatter_chosen(x.square, t.inverse_entries, b.inverse_mass_matrix, first, x.stage)
+
+
+@inlined
+def _check_pivot(inverse: Any, inertia: Any, w: Any, x: Any) -> None:
+    """x.check[1] is NaN when 1 / inverse is what rounding leaves of an inertia that vanishes."""
+    worst = like(_SINGULAR, w)
+    zero = like(0.0, w)
+    x.check[1] = x.check[1] + where_greater(absolute(inverse * inertia), worst, worst, zero * inverse)
 
 
 @njit
-def _scatter_symmetric(M: Any, x: Any, t: Any, first: Any, out: Any) -> None:
-    """A symmetric matrix, whole or its lower triangle packed by rows."""
-    if t.packed[0] == 1:
-        n = 0
-        for i in range(M.shape[0]):
-            for j in range(i + 1):
-                x.packed[n] = M[i, j]
-                n += 1
-        scatter_row(x.packed, out, first)
-    else:
-        scatter_row(M, out, first)
+def _check_pivots(m: Any, w: Any, x: Any) -> None:
+    """The pivots of `articulated_dynamics` against the inertia that each dof would move if nothing gave way."""
+    for i in range(m.body_parent.shape[0]):
+        x.inertia[i] = w.inertia[i, 0] + w.inertia[i, 3] + w.inertia[i, 5]
+    for i in range(m.body_parent.shape[0] - 1, 0, -1):
+        d = w.offset[i]
+        x.inertia[m.body_parent[i]] += x.inertia[i] + m.carried_mass[i] * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+    for k in range(m.dof_body.shape[0]):
+        i = m.dof_body[k]
+        inertia = like(m.carried_mass[i], w) if m.dof_linear[k] else x.inertia[i]
+        _check_pivot(w.pivot[k], inertia, w, x)
 
 
 @njit
@@ -358,7 +365,7 @@ def _coupling_matrix(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None
     for k in range(x.gains.shape[0]):
         for a in range(x.gains.shape[1]):
             x.gains[k, a] = x.gain[k] if m.dof_independent[k] == a else like(0.0, w)
-    scatter_row(x.gains, b.coupling_matrix, first)
+    scatter_row(x.gains, b.coupling_matrix, first, x.stage)
 
 
 @njit
@@ -381,10 +388,11 @@ def _forward_dynamics(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any
         reduce_vector(m, w.bias, w, x.reduced)
         solve(w.factor, x.pivot, m.independent_parent, m.independent_run, x.reduced)
         _check_result(x.reduced, w, x)
-        scatter_row(x.reduced, b.forward_dynamics, first)
+        scatter_row(x.reduced, b.forward_dynamics, first, x.stage)
     else:
         for k in range(x.diagonal.shape[0]):
             x.diagonal[k] = like(m.armature[k], w)
         articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
+        _check_pivots(m, w, x)
         _check_result(w.bias, w, x)
-        scatter_row(w.bias, b.forward_dynamics, first)
+        scatter_row(w.bias, b.forward_dynamics, first, x.stage)

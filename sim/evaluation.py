@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, chains, make_joints, scratch_shapes
+from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, chains, make_joints, matrix_entries, scratch_shapes
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import bind, disabled
 from artsim.sim.model import Labels, Model
 from artsim.sim.quantities import INPUTS, JOINT_FORCES, QUANTITIES, REDUCED_DIMS, dims_of, needed_inputs, resolve
-from artsim.sim.records import WIDTH, Array, Kind, allocate, kinds, zeros
+from artsim.sim.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.state import make_state, make_workspace
 
 PIECE = 1024  # rows that a thread takes at a time
@@ -73,14 +73,15 @@ class Evaluation:
         self.width = 1 if disabled() else width
         self.threads = max(1, threads)
         self._model = model
-        self._options = {"at_com": at == "com", "reduced": reduced, "packed": packed}
+        self._options = {"at_com": at == "com", "reduced": reduced}
+        self._packed = packed
         self._link_indices = [labels.links.index(name) for name in self.links]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """Zeroed inputs and outputs (`status` among them) for `rows` rows, rounded up to whole packs."""
         padded = -(-rows // self.width) * self.width
         inputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.inputs}
-        outputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.quantities}
+        outputs = {name: aligned_zeros((padded, *self.shapes[name])) for name in self.quantities}
         return inputs, outputs | {"status": np.zeros(padded, np.int64)}
 
     def bound(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Callable[[int], None]:
@@ -122,16 +123,18 @@ class Evaluation:
         """A thread's rows, and the call that works through them."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
+        parent = model.independent_parent if self._options["reduced"] else model.dof_parent
         task = Task(
             rows=rows,
             links=np.array(self._link_indices, np.int64),
             chains=chains(model),
+            mass_entries=matrix_entries(parent, len(parent), self._packed),
+            inverse_entries=matrix_entries(None, len(parent), self._packed),
             places=np.array([not JOINT_FORCES.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
             **{name: np.array([value], np.int64) for name, value in self._options.items()},
         )
-        shapes = scratch_shapes(
-            self.sizes["dof"], self.sizes["independent_dof"], len(self.links), self._options["reduced"], width
-        )
+        nb, nv, nu = len(model.body_parent), self.sizes["dof"], self.sizes["independent_dof"]
+        shapes = scratch_shapes(nb, nv, nu, len(self.links), self._options["reduced"], width)
         scratch = allocate(Scratch, shapes, width)
         records = (make_state(model, width), make_workspace(model, width), make_joints(model, width), scratch)
         call = bind(COMPUTE, width, model, *records, task, batch)

@@ -20,7 +20,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 from numba.np.arrayobj import make_array
 
-from artsim.sim.records import WIDTH
+from artsim.sim.records import EMPTY_BLOCK, WIDTH
 
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _LANE = ir.IntType(32)
@@ -280,6 +280,11 @@ def _gather_block(typing_context: Any, rows: Any, start: Any, stride: Any, out: 
     return types.void(rows, types.int64, types.int64, out, types.int64), codegen
 
 
+def _write_transposed(builder: Any, vectors: list[Any], pointers: list[Any]) -> None:
+    for pointer, vector in zip(pointers, _transposed(builder, vectors), strict=True):
+        builder.store(vector, pointer, align=8)
+
+
 @intrinsic
 def _scatter_block(typing_context: Any, values: Any, index: Any, out: Any, start: Any, stride: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -288,12 +293,43 @@ def _scatter_block(typing_context: Any, values: Any, index: Any, out: Any, start
         for k in range(WIDTH):
             position = builder.add(args[1], ir.Constant(args[1].type, k))
             vectors.append(builder.load(builder.gep(data, [position]), align=64))
-        pointers = _row_pointers(context, builder, sig.args[2], *args[2:])
-        for pointer, vector in zip(pointers, _transposed(builder, vectors), strict=True):
-            builder.store(vector, pointer, align=8)
+        _write_transposed(builder, vectors, _row_pointers(context, builder, sig.args[2], *args[2:]))
         return context.get_dummy_value()
 
     return types.void(values, types.int64, out, types.int64, types.int64), codegen
+
+
+@intrinsic
+def _scatter_chosen_block(
+    typing_context: Any, values: Any, entries: Any, index: Any, out: Any, start: Any, stride: Any
+) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = make_array(sig.args[0])(context, builder, args[0]).data
+        table = make_array(sig.args[1])(context, builder, args[1]).data
+        zero = ir.Constant(_VECTOR, [0.0] * WIDTH)
+        vectors = []
+        for k in range(WIDTH):
+            place = builder.gep(table, [builder.add(args[2], ir.Constant(args[2].type, k))])
+            entry = builder.load(place)
+            missing = builder.icmp_signed("<", entry, ir.Constant(entry.type, 0))
+            within = builder.select(missing, ir.Constant(entry.type, 0), entry)
+            value = builder.load(builder.gep(data, [within]), align=64)
+            vectors.append(builder.select(missing, zero, value))
+        _write_transposed(builder, vectors, _row_pointers(context, builder, sig.args[3], *args[3:]))
+        return context.get_dummy_value()
+
+    index_type = types.int64
+    return types.void(values, entries, index_type, out, index_type, index_type), codegen
+
+
+@intrinsic
+def _zero_block(typing_context: Any, out: Any, start: Any, stride: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        for pointer in _row_pointers(context, builder, sig.args[0], *args):
+            builder.store(ir.Constant(_VECTOR, [0.0] * WIDTH), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, types.int64), codegen
 
 
 def blocks_to_lanes(rows: Any, start: int, stride: int, out: Any, count: int) -> int:
@@ -334,6 +370,81 @@ def _blocks_from_lanes(values, count, out, start, stride):  # type: ignore[no-un
         return done
 
     return whole_blocks
+
+
+def chosen_from_lanes(values: Any, entries: Any, out: Any, start: int, stride: int) -> int:
+    """Whole blocks of WIDTH chosen entries (flat indices; negative: zero) from lanes to each robot's row; how many."""
+    return 0
+
+
+@overload(chosen_from_lanes)
+def _chosen_from_lanes(values, entries, out, start, stride):  # type: ignore[no-untyped-def]
+    if values.dtype != pack:
+        return lambda values, entries, out, start, stride: 0
+
+    def whole_blocks(values, entries, out, start, stride):  # type: ignore[no-untyped-def]
+        done = 0
+        while done + WIDTH <= entries.shape[0]:
+            if entries[done] == EMPTY_BLOCK:
+                _zero_block(out, start + done, stride)
+            else:
+                _scatter_chosen_block(values, entries, done, out, start + done, stride)
+            done += WIDTH
+        return done
+
+    return whole_blocks
+
+
+def stream(values: Any, count: int, out: Any, start: int) -> None:
+    """out[start : start + count] = values[:count], flat: past the caches where `out` begins at a cache line.
+
+    What is written once and read much later should not push out what is worked with. count, start: multiples of WIDTH.
+    """
+    out.reshape(-1)[start : start + count] = values.reshape(-1)[:count]
+
+
+@intrinsic
+def _is_aligned(typing_context: Any, out: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = make_array(sig.args[0])(context, builder, args[0]).data
+        address = builder.ptrtoint(data, ir.IntType(64))
+        return builder.icmp_unsigned("==", builder.and_(address, ir.Constant(address.type, 63)), address.type(0))
+
+    return types.boolean(out), codegen
+
+
+def _copy_block(nontemporal: bool) -> Any:
+    @intrinsic
+    def copy(typing_context: Any, values: Any, k: Any, out: Any, index: Any) -> Any:
+        def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            def pointer(which: int) -> Any:
+                data = make_array(sig.args[which])(context, builder, args[which]).data
+                return builder.bitcast(builder.gep(data, [args[which + 1]]), _VECTOR.as_pointer())
+
+            store = builder.store(builder.load(pointer(0), align=8), pointer(2), align=64 if nontemporal else 8)
+            if nontemporal:
+                store.set_metadata("nontemporal", builder.module.add_metadata([ir.IntType(32)(1)]))
+            return context.get_dummy_value()
+
+        return types.void(values, types.int64, out, types.int64), codegen
+
+    return copy
+
+
+_copy_past_caches, _copy_plainly = _copy_block(True), _copy_block(False)
+
+
+@overload(stream)
+def _stream(values, count, out, start):  # type: ignore[no-untyped-def]
+    def blocks(values, count, out, start):  # type: ignore[no-untyped-def]
+        if _is_aligned(out):
+            for k in range(0, count, WIDTH):
+                _copy_past_caches(values, k, out, start + k)
+        else:
+            for k in range(0, count, WIDTH):
+                _copy_plainly(values, k, out, start + k)
+
+    return blocks
 
 
 # ------------------------------------------------------------------ rows of one robot's matrix

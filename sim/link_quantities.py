@@ -40,7 +40,7 @@ def poses(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
             p = origin_of(m, w, m.link_body[link])
             for k in range(3):
                 x.positions[n, k] = p[k] + r[k]
-        scatter_row(x.positions, b.link_position, first)
+        scatter_row(x.positions, b.link_position, first, x.stage)
     if b.link_quaternion.shape[0] > 0:
         for n in range(t.links.shape[0]):
             R, _ = link_frame(m, w, t.links[n])
@@ -72,7 +72,7 @@ def link_velocities(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
         for k in range(3):
             x.twists[n, k] = w.velocity[i, k] + c[k]
             x.twists[n, 3 + k] = o[k]
-    scatter_row(x.twists, b.link_velocity, first)
+    scatter_row(x.twists, b.link_velocity, first, x.stage)
 
 
 @njit
@@ -93,7 +93,7 @@ def link_accelerations(m: Any, v: Any, a: Any, w: Any, x: Any, t: Any, b: Any, f
             base = w.acceleration[i, k] if i > 0 else like(0.0, w)
             x.twists[n, k] = base + d[k] + c[k]
             x.twists[n, 3 + k] = e[k]
-    scatter_row(x.twists, b.link_acceleration, first)
+    scatter_row(x.twists, b.link_acceleration, first, x.stage)
 
 
 @inlined

@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
 WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
 
 
@@ -59,10 +60,15 @@ def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
     """A zeroed array of a field's kind; lane arrays get the lane axis and start at a 64-byte boundary."""
     if not kind.lanes or width == 1:
         return np.zeros(shape, kind.dtype)
-    size = int(np.prod(shape)) * width
+    return aligned_zeros((*shape, width))
+
+
+def aligned_zeros(shape: Sequence[int]) -> Array:
+    """Zeroed float64 that start at a cache line."""
+    size = int(np.prod(shape))
     buffer = np.zeros(size + 8)
     start = (-buffer.ctypes.data // 8) % 8
-    return buffer[start : start + size].reshape(*shape, width)
+    return buffer[start : start + size].reshape(*shape)
 
 
 def allocate(record: type[Any], shapes: dict[str, tuple[int, ...]], width: int = 1) -> Any:
