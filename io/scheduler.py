@@ -12,6 +12,7 @@ import logging
 import re
 import signal
 import socket
+import threading
 import time
 import uuid
 import warnings
@@ -28,7 +29,9 @@ from artsim.io.shard_index import Entry
 from artsim.io.shard_runs import Runner, Watch, compute_one
 from artsim.io.shards import Finished, Shard, difference
 from artsim.sim import errors
+from artsim.sim.batch import COMPUTE
 from artsim.sim.errors import ArtsimError, ModelError, StoppedError, UsageError
+from artsim.sim.jit import warm
 
 _POLL = 0.1  # s
 _CONNECT = 20.0  # s
@@ -104,13 +107,13 @@ def _follow(client: Any, orders: Mapping[Shard, str], work: Callable[[str], str]
         client.submit(work, order, key=f"{name}-{shard.number}", pure=False): shard for shard, order in orders.items()
     }
     while pending:
-        if watch.stop():
-            client.cancel(list(pending))
-            return False
         for future in [future for future in pending if future.done()]:
             shard = pending.pop(future)
             watch.done(shard, _result(future, shard))
             watch.rows(0)
+        if pending and watch.stop():
+            client.cancel(list(pending))
+            return False
         time.sleep(_POLL)
     return True
 
@@ -193,6 +196,7 @@ def _quiet() -> Iterator[None]:
 # ---- in a worker
 
 
+_making = threading.Lock()
 _jobs: dict[str, Job] = {}  # the last one, by its configuration: making it may mean to hash a large input
 
 
@@ -215,12 +219,15 @@ def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
 
 
 def _job(config: str, load: Callable[[BatchConfig], Job]) -> Job:
-    job = _jobs.get(config)
-    if job is None:
-        job = load(BatchConfig.from_json(config))
-        _jobs.clear()
-        _jobs[config] = job
-    return job
+    """A worker may have several threads: one makes the job and loads the kernel, the others wait for it."""
+    with _making:
+        job = _jobs.get(config)
+        if job is None:
+            job = load(BatchConfig.from_json(config))
+            warm(COMPUTE, job.evaluation.width)
+            _jobs.clear()
+            _jobs[config] = job
+        return job
 
 
 def _asked_to_stop() -> Callable[[], bool]:
