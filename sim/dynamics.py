@@ -236,35 +236,9 @@ def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any
     Needs `kinematics` and `world_inertia`; articulated inertias are [f; n] = [A B; Bᵀ C] [a; α] about each origin.
     """
     nb = m.body_parent.shape[0]
-    zero = like(0.0, w)
-    # accelerations at zero joint acceleration relative to the parent's zero: bias accelerations go in force/torque
-    for k in range(a.shape[0]):
-        a[k] = zero
-    _bias_wrenches(m, v, w)
-    Y = w.articulated
     for i in range(1, nb):
-        mass = m.body_mass[i]
-        h0 = w.moment[i, 0]
-        h1 = w.moment[i, 1]
-        h2 = w.moment[i, 2]
-        Y[i, 0] = zero + mass
-        Y[i, 1] = zero
-        Y[i, 2] = zero
-        Y[i, 3] = zero + mass
-        Y[i, 4] = zero
-        Y[i, 5] = zero + mass
-        # B maps α to force: α × h = -[h]× α
-        Y[i, 6] = zero
-        Y[i, 7] = h2
-        Y[i, 8] = -h1
-        Y[i, 9] = -h2
-        Y[i, 10] = zero
-        Y[i, 11] = h0
-        Y[i, 12] = h1
-        Y[i, 13] = -h0
-        Y[i, 14] = zero
-        for c in range(6):
-            Y[i, 15 + c] = w.inertia[i, c]
+        _bias_wrench(m, v, w, i)
+        _rigid_inertia(m, w, i)
     for i in range(nb - 1, 0, -1):
         for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
             _eliminate(m, w, i, k, tau[k], diagonal[k])
@@ -273,111 +247,153 @@ def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any
     _accelerate(m, w, a)
 
 
-@njit
-def _bias_wrenches(m: Any, v: Any, w: Any) -> None:
-    """Per body: velocity-product acceleration (left in w.acceleration, w.angular_acceleration, relative to the
-    parent's) and the gyroscopic wrench (in w.force, w.torque)."""
+@inlined
+def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
+    """Body i's velocity-product acceleration (left in w.acceleration, w.angular_acceleration, relative to the parent's)
+    and gyroscopic wrench (in w.force, w.torque)."""
     o = w.angular_velocity
-    for i in range(1, m.body_parent.shape[0]):
-        above = m.body_parent[i]
-        o0 = o[above, 0]
-        o1 = o[above, 1]
-        o2 = o[above, 2]
-        c0, c1, c2 = cross(o0, o1, o2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
-        b0, b1, b2 = cross(o0, o1, o2, c0, c1, c2)
-        r0 = o0 - o0
-        r1 = r0
-        r2 = r0
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(w, k)
-            if m.dof_linear[k]:
-                s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
-                t = 2.0 * v[k]
-                b0 = b0 + s0 * t
-                b1 = b1 + s1 * t
-                b2 = b2 + s2 * t
-            else:
-                r0 = r0 + a0 * v[k]
-                r1 = r1 + a1 * v[k]
-                r2 = r2 + a2 * v[k]
-        s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
-        w.acceleration[i, 0] = b0
-        w.acceleration[i, 1] = b1
-        w.acceleration[i, 2] = b2
-        w.angular_acceleration[i, 0] = s0
-        w.angular_acceleration[i, 1] = s1
-        w.angular_acceleration[i, 2] = s2
-        o0 = o0 + r0
-        o1 = o1 + r1
-        o2 = o2 + r2
-        o[i, 0] = o0
-        o[i, 1] = o1
-        o[i, 2] = o2
-        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
-        f0, f1, f2 = cross(o0, o1, o2, c0, c1, c2)
-        w.force[i, 0] = f0
-        w.force[i, 1] = f1
-        w.force[i, 2] = f2
-        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
-        n0, n1, n2 = cross(o0, o1, o2, L0, L1, L2)
-        w.torque[i, 0] = n0
-        w.torque[i, 1] = n1
-        w.torque[i, 2] = n2
+    above = m.body_parent[i]
+    o0 = o[above, 0]
+    o1 = o[above, 1]
+    o2 = o[above, 2]
+    c0, c1, c2 = cross(o0, o1, o2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
+    b0, b1, b2 = cross(o0, o1, o2, c0, c1, c2)
+    r0 = o0 - o0
+    r1 = r0
+    r2 = r0
+    for k in range(m.body_dof[i], m.body_dof[i + 1]):
+        a0, a1, a2 = axis_of(w, k)
+        if m.dof_linear[k]:
+            s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+            t = 2.0 * v[k]
+            b0 = b0 + s0 * t
+            b1 = b1 + s1 * t
+            b2 = b2 + s2 * t
+        else:
+            r0 = r0 + a0 * v[k]
+            r1 = r1 + a1 * v[k]
+            r2 = r2 + a2 * v[k]
+    s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
+    w.acceleration[i, 0] = b0
+    w.acceleration[i, 1] = b1
+    w.acceleration[i, 2] = b2
+    w.angular_acceleration[i, 0] = s0
+    w.angular_acceleration[i, 1] = s1
+    w.angular_acceleration[i, 2] = s2
+    o0 = o0 + r0
+    o1 = o1 + r1
+    o2 = o2 + r2
+    o[i, 0] = o0
+    o[i, 1] = o1
+    o[i, 2] = o2
+    c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+    f0, f1, f2 = cross(o0, o1, o2, c0, c1, c2)
+    w.force[i, 0] = f0
+    w.force[i, 1] = f1
+    w.force[i, 2] = f2
+    L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+    n0, n1, n2 = cross(o0, o1, o2, L0, L1, L2)
+    w.torque[i, 0] = n0
+    w.torque[i, 1] = n1
+    w.torque[i, 2] = n2
+
+
+@inlined
+def _rigid_inertia(m: Any, w: Any, i: Any) -> None:
+    """Body i's own inertia into w.articulated: B maps α to force, α × h = -[h]× α."""
+    Y = w.articulated
+    zero = like(0.0, w)
+    mass = zero + m.body_mass[i]
+    h0 = w.moment[i, 0]
+    h1 = w.moment[i, 1]
+    h2 = w.moment[i, 2]
+    Y[i, 0] = mass
+    Y[i, 1] = zero
+    Y[i, 2] = zero
+    Y[i, 3] = mass
+    Y[i, 4] = zero
+    Y[i, 5] = mass
+    Y[i, 6] = zero
+    Y[i, 7] = h2
+    Y[i, 8] = -h1
+    Y[i, 9] = -h2
+    Y[i, 10] = zero
+    Y[i, 11] = h0
+    Y[i, 12] = h1
+    Y[i, 13] = -h0
+    Y[i, 14] = zero
+    for c in range(6):
+        Y[i, 15 + c] = w.inertia[i, c]
 
 
 @inlined
 def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
     """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
     Y = w.articulated
-    U = w.projected
     a0, a1, a2 = axis_of(w, k)
     if m.dof_linear[k]:
-        U[k, 0] = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
-        U[k, 1] = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
-        U[k, 2] = Y[i, 2] * a0 + Y[i, 4] * a1 + Y[i, 5] * a2
-        U[k, 3] = Y[i, 6] * a0 + Y[i, 9] * a1 + Y[i, 12] * a2
-        U[k, 4] = Y[i, 7] * a0 + Y[i, 10] * a1 + Y[i, 13] * a2
-        U[k, 5] = Y[i, 8] * a0 + Y[i, 11] * a1 + Y[i, 14] * a2
-        D = U[k, 0] * a0 + U[k, 1] * a1 + U[k, 2] * a2
+        U0 = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
+        U1 = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
+        U2 = Y[i, 2] * a0 + Y[i, 4] * a1 + Y[i, 5] * a2
+        U3 = Y[i, 6] * a0 + Y[i, 9] * a1 + Y[i, 12] * a2
+        U4 = Y[i, 7] * a0 + Y[i, 10] * a1 + Y[i, 13] * a2
+        U5 = Y[i, 8] * a0 + Y[i, 11] * a1 + Y[i, 14] * a2
+        D = U0 * a0 + U1 * a1 + U2 * a2
         u = tau - (w.force[i, 0] * a0 + w.force[i, 1] * a1 + w.force[i, 2] * a2)
     else:
-        U[k, 0] = Y[i, 6] * a0 + Y[i, 7] * a1 + Y[i, 8] * a2
-        U[k, 1] = Y[i, 9] * a0 + Y[i, 10] * a1 + Y[i, 11] * a2
-        U[k, 2] = Y[i, 12] * a0 + Y[i, 13] * a1 + Y[i, 14] * a2
-        U[k, 3] = Y[i, 15] * a0 + Y[i, 16] * a1 + Y[i, 17] * a2
-        U[k, 4] = Y[i, 16] * a0 + Y[i, 18] * a1 + Y[i, 19] * a2
-        U[k, 5] = Y[i, 17] * a0 + Y[i, 19] * a1 + Y[i, 20] * a2
-        D = U[k, 3] * a0 + U[k, 4] * a1 + U[k, 5] * a2
+        U0 = Y[i, 6] * a0 + Y[i, 7] * a1 + Y[i, 8] * a2
+        U1 = Y[i, 9] * a0 + Y[i, 10] * a1 + Y[i, 11] * a2
+        U2 = Y[i, 12] * a0 + Y[i, 13] * a1 + Y[i, 14] * a2
+        U3 = Y[i, 15] * a0 + Y[i, 16] * a1 + Y[i, 17] * a2
+        U4 = Y[i, 16] * a0 + Y[i, 18] * a1 + Y[i, 19] * a2
+        U5 = Y[i, 17] * a0 + Y[i, 19] * a1 + Y[i, 20] * a2
+        D = U3 * a0 + U4 * a1 + U5 * a2
         u = tau - (w.torque[i, 0] * a0 + w.torque[i, 1] * a1 + w.torque[i, 2] * a2)
     inverse = 1.0 / (D + diagonal)
     w.pivot[k] = inverse
     w.surplus[k] = u
     s = u * inverse
-    for r in range(3):
-        w.force[i, r] += U[k, r] * s
-        w.torque[i, r] += U[k, 3 + r] * s
-    x0 = U[k, 0] * inverse
-    x1 = U[k, 1] * inverse
-    x2 = U[k, 2] * inverse
-    Y[i, 0] -= x0 * U[k, 0]
-    Y[i, 1] -= x0 * U[k, 1]
-    Y[i, 2] -= x0 * U[k, 2]
-    Y[i, 3] -= x1 * U[k, 1]
-    Y[i, 4] -= x1 * U[k, 2]
-    Y[i, 5] -= x2 * U[k, 2]
-    for r in range(3):
-        Y[i, 6 + r] -= x0 * U[k, 3 + r]
-        Y[i, 9 + r] -= x1 * U[k, 3 + r]
-        Y[i, 12 + r] -= x2 * U[k, 3 + r]
-    y0 = U[k, 3] * inverse
-    y1 = U[k, 4] * inverse
-    y2 = U[k, 5] * inverse
-    Y[i, 15] -= y0 * U[k, 3]
-    Y[i, 16] -= y0 * U[k, 4]
-    Y[i, 17] -= y0 * U[k, 5]
-    Y[i, 18] -= y1 * U[k, 4]
-    Y[i, 19] -= y1 * U[k, 5]
-    Y[i, 20] -= y2 * U[k, 5]
+    w.force[i, 0] += U0 * s
+    w.force[i, 1] += U1 * s
+    w.force[i, 2] += U2 * s
+    w.torque[i, 0] += U3 * s
+    w.torque[i, 1] += U4 * s
+    w.torque[i, 2] += U5 * s
+    # U stays in registers here: an array entry would be loaded again after every store to Y
+    x0 = U0 * inverse
+    x1 = U1 * inverse
+    x2 = U2 * inverse
+    Y[i, 0] -= x0 * U0
+    Y[i, 1] -= x0 * U1
+    Y[i, 2] -= x0 * U2
+    Y[i, 3] -= x1 * U1
+    Y[i, 4] -= x1 * U2
+    Y[i, 5] -= x2 * U2
+    Y[i, 6] -= x0 * U3
+    Y[i, 7] -= x0 * U4
+    Y[i, 8] -= x0 * U5
+    Y[i, 9] -= x1 * U3
+    Y[i, 10] -= x1 * U4
+    Y[i, 11] -= x1 * U5
+    Y[i, 12] -= x2 * U3
+    Y[i, 13] -= x2 * U4
+    Y[i, 14] -= x2 * U5
+    y0 = U3 * inverse
+    y1 = U4 * inverse
+    y2 = U5 * inverse
+    Y[i, 15] -= y0 * U3
+    Y[i, 16] -= y0 * U4
+    Y[i, 17] -= y0 * U5
+    Y[i, 18] -= y1 * U4
+    Y[i, 19] -= y1 * U5
+    Y[i, 20] -= y2 * U5
+    U = w.projected
+    U[k, 0] = U0
+    U[k, 1] = U1
+    U[k, 2] = U2
+    U[k, 3] = U3
+    U[k, 4] = U4
+    U[k, 5] = U5
 
 
 @inlined
