@@ -86,7 +86,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh` and `sample` have no labels."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `sample` and `shard` have no labels."""
 
 LABELS_OF_ENTRIES = {
     "coord_units": ("coord",),

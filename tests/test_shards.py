@@ -188,6 +188,13 @@ def test_the_index_reads_as_one_file(tmp_path: Path) -> None:
     good(ARM, "--input", tmp_path / "out.h5", "--compute", "gravity", "-o", tmp_path / "g.h5")
     with h5py.File(tmp_path / "g.h5") as file:
         assert file["batch/qpos"][()].tobytes() == one["qpos"].values.tobytes()
+    with h5py.File(tmp_path / "out.h5") as file:
+        assert {f"shards/{name}" for name in file["shards"]} - {"shards/shard"} == {
+            path for path in schema.TABLE if path.startswith("shards/")
+        }
+        for name, dataset in file["shards"].items():
+            assert dataset.attrs["units"] == "1"
+            assert name == "shard" or dataset.attrs["long_name"] == schema.TABLE[f"shards/{name}"].meaning
     told = artsim_batch(tmp_path / "out.h5", command="info").stdout
     assert "9000 rows in 2 files beside it, 0 failed" in told
 
