@@ -205,7 +205,13 @@ def test_the_readme_names_every_recorded_variable() -> None:
 # --- documents -------------------------------------------------------------------------------------------------------
 
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.M | re.S)
-SHELL = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line.startswith("artsim ")]
+SHELL = [
+    line
+    for kind, block in BLOCKS
+    if kind == "sh"
+    for line in block.splitlines()
+    if line.startswith(("artsim ", "python "))
+]
 SET_UP = (
     "pip install . && artsim run robots/parallel_gripper.urdf --steps 1000 -o gripper.h5",
     'pip install -e ".[test]" && pytest',
@@ -226,8 +232,11 @@ def test_the_readme_runs(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "robots", tmp_path / "robots")
     first = SET_UP[0].split(" && ")[1]
     for command in (first, *SHELL):
-        words = shlex.split(command)
-        done = subprocess.run([sys.executable, "-m", *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        program, *words = shlex.split(command)
+        before = [] if program == "python" else ["-m", program]
+        done = subprocess.run(
+            [sys.executable, *before, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
     for kind, block in BLOCKS:
         if kind == "python":
