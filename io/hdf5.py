@@ -24,6 +24,8 @@ _SCALAR = h5s.create(h5s.SCALAR)
 _TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "f4", "i8", "i4", "i1")}
 _NO_TIMES = h5p.create(h5p.DATASET_CREATE)
 _NO_TIMES.set_obj_track_times(False)
+_NO_GROUP_TIMES = h5p.create(h5p.GROUP_CREATE)
+_NO_GROUP_TIMES.set_obj_track_times(False)
 _PLACED = h5p.create(h5p.DATASET_CREATE)
 _PLACED.set_obj_track_times(False)
 _PLACED.set_layout(h5d.CONTIGUOUS)
@@ -57,7 +59,7 @@ class Group:
     """One group being laid out, with its own dimension scales (netCDF readers cannot use another group's)."""
 
     def __init__(self, file: Any, name: str) -> None:
-        self.id = h5g.create(file, name.encode())
+        self.id = h5g.create(file, name.encode(), None, _NO_GROUP_TIMES)
         self._scales: dict[str, Any] = {}
 
     def fixed(self, name: str, values: Array, dims: Sequence[str], attributes: Mapping[str, str]) -> Any:

@@ -203,6 +203,8 @@ def test_the_index_is_the_same_whoever_writes_it(tmp_path: Path) -> None:
     given, output = job(), tmp_path / "out.h5"
     in_shards(given, output, 4)
     first = output.read_bytes()
+    with h5py.File(output) as file:
+        assert not any(group.id.get_create_plist().get_obj_track_times() for group in file.values())
     shards = plan(given.rows, 4, output)
     for mine in (shards[1:2], shards):
         output.unlink()
