@@ -11,7 +11,7 @@ import click
 
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.terminal import printable, warn
 from artsim.io.batch_file import check_name
@@ -60,7 +60,6 @@ def batch(
     """
     config, notes = batch_config(ctx, model, options, load_options)
     check_name(output)
-    refuse_own_input(output, model, config.input, (config.input or "").rpartition(":")[0])
     sharding.check(config, output, force=force)
     threads = threads or (1 if sharding.scheduler else available_threads())
     with load_job(config) as job:

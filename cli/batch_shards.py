@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.options import refuse_own_input
 from artsim.io.batches import BatchConfig, Job, Outcome
 from artsim.io.recorder import check_output
 from artsim.io.shards import check_new, check_shard_names, plan, shard_path
@@ -53,6 +54,7 @@ class Sharding:
         if self.count and not (self.resume or force):
             check_new(paths)
         for path in paths:
+            refuse_own_input(path, config.model, config.input, (config.input or "").rpartition(":")[0])
             check_output(path, force=force or self.resume)
 
     def compute(
@@ -101,7 +103,7 @@ SHARDING_OPTIONS = (
         "--shard",
         callback=read_shard,
         metavar="I/K",
-        help="Compute shard I of K (from 1), a file beside --output; the last to end writes --output, the index.",
+        help="Compute shard I of K (from 1), a file beside --output; the last to end writes the index, --output.",
     ),
     click.option(
         "--shards", type=click.IntRange(min=1), metavar="K", help="Compute K shards, one file each, and the index."

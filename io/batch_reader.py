@@ -88,6 +88,8 @@ class BatchRecording(Output, Rows):
     @property
     def failed(self) -> int:
         """Rows that could not be computed, and hold NaN."""
+        if self.shards:
+            return sum(shard.failed for shard in self.shards)
         starts = range(0, self.rows, _BLOCK_ROWS)
         return sum(int(np.count_nonzero(self.read("status", start, start + _BLOCK_ROWS))) for start in starts)
 

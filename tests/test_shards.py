@@ -369,6 +369,9 @@ def test_outputs_that_cannot_be(tmp_path: Path) -> None:
     assert "--resume" in refused(73, *words, "--shard", "2/2", "-o", output)
     assert "shard-0002-of-0002.h5: exists already" in refused(73, *words, "--shards", 2, "-o", output)
     good(*words, "--shards", 2, "--force", "-o", output)
+    shard = shard_path(output, 1, 2)
+    told = refused(2, ARM, "--input", shard, "--compute", "gravity", "--shards", 2, "--force", "-o", output)
+    assert "is the input itself" in told
     plain = tmp_path / "plain.h5"
     good(*words, "-o", plain)
     assert "exists already" in refused(73, *words, "--shard", "1/2", "-o", plain)
