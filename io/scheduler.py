@@ -204,7 +204,7 @@ def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
     """Compute the shard of an order; the answer as text. `load` makes the job of a configuration."""
     try:
         wanted = json.loads(order)
-        job = _job(wanted["config"], load)
+        job = job_of(wanted["config"], load)
         if job.facts != wanted["facts"]:
             what = difference(wanted["facts"], job.facts)
             raise ModelError(f"worker on {socket.gethostname()}: sees another job: {what}")
@@ -218,7 +218,7 @@ def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
 
 
-def _job(config: str, load: Callable[[BatchConfig], Job]) -> Job:
+def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:
     """A worker may have several threads: one makes the job and loads the kernel, the others wait for it."""
     with _making:
         job = _jobs.get(config)
