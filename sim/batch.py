@@ -9,6 +9,7 @@ import numpy as np
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
 from artsim.sim.records import (
+    BUFFER,
     EMPTY_BLOCK,
     WIDTH,
     Array,
@@ -86,6 +87,7 @@ class Scratch(NamedTuple):
     rates: Lanes2  # (6, nv)
     robot_motion: Reals2  # (lanes, 6 nv + 8) motion columns, robot by robot; room for reading past the end
     robot_points: Reals2  # (lanes, 3 nl)
+    buffer: Reals1  # (BUFFER + 6 nv + 8,) Jacobians on their way out; room for writing past the end
     short_columns: Lanes2  # (3, nv)
     reduced_columns: Lanes2  # (6, nu)
     reduced_short_columns: Lanes2  # (3, nu)
@@ -136,6 +138,7 @@ def scratch_shapes(nb: int, nv: int, nu: int, links: int, reduced: bool, width: 
         **dict.fromkeys(("columns", "rates"), (6, nv)),
         "robot_motion": (width, 6 * nv + WIDTH),
         "robot_points": (width, 3 * links),
+        "buffer": (BUFFER + 6 * nv + WIDTH,),
         "short_columns": (3, nv),
         "reduced_columns": (6, nu),
         "reduced_short_columns": (3, nu),

@@ -396,21 +396,21 @@ def _chosen_from_lanes(values, entries, out, start, stride):  # type: ignore[no-
 
 
 def stream(values: Any, count: int, out: Any, start: int) -> None:
-    """out[start : start + count] = values[:count], flat: past the caches where `out` begins at a cache line.
+    """out[start : start + count] = values[:count], flat: past the caches where that begins at a cache line.
 
-    What is written once and read much later should not push out what is worked with. count, start: multiples of WIDTH.
+    What is written once and read much later should not push out what is worked with. count: a multiple of WIDTH.
     """
     out.reshape(-1)[start : start + count] = values.reshape(-1)[:count]
 
 
 @intrinsic
-def _is_aligned(typing_context: Any, out: Any) -> Any:
+def _is_aligned(typing_context: Any, out: Any, start: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         data = make_array(sig.args[0])(context, builder, args[0]).data
-        address = builder.ptrtoint(data, ir.IntType(64))
+        address = builder.ptrtoint(builder.gep(data, [args[1]]), ir.IntType(64))
         return builder.icmp_unsigned("==", builder.and_(address, ir.Constant(address.type, 63)), address.type(0))
 
-    return types.boolean(out), codegen
+    return types.boolean(out, types.int64), codegen
 
 
 def _copy_block(nontemporal: bool) -> Any:
@@ -437,7 +437,7 @@ _copy_past_caches, _copy_plainly = _copy_block(True), _copy_block(False)
 @overload(stream)
 def _stream(values, count, out, start):  # type: ignore[no-untyped-def]
     def blocks(values, count, out, start):  # type: ignore[no-untyped-def]
-        if _is_aligned(out):
+        if _is_aligned(out, start):
             for k in range(0, count, WIDTH):
                 _copy_past_caches(values, k, out, start + k)
         else:
@@ -450,46 +450,58 @@ def _stream(values, count, out, start):  # type: ignore[no-untyped-def]
 # ------------------------------------------------------------------ rows of one robot's matrix
 
 
-def combine_row(out: Any, start: int, n: int, rows: Any, c: int, a: int, x: float, b: int, y: float, mask: Any) -> None:
-    """out[start + k] = rows[c + k] + x rows[a + k] - y rows[b + k] for k < n where bit k % 8 of mask[k // 8] is set,
-    else 0; indices are flat. WIDTH entries at a time, so up to WIDTH - 1 places after the row are overwritten."""
-    for k in range(n):
-        chosen = int(mask[k // WIDTH]) >> (k % WIDTH) & 1
-        value = rows.flat[c + k] + x * rows.flat[a + k] - y * rows.flat[b + k] if chosen else 0.0
-        out.reshape(-1)[start + k] = value
+def jacobian_block(
+    out: Any, start: int, n: int, rows: Any, first: int, r0: float, r1: float, r2: float, bits: int
+) -> None:
+    """8 columns of a link's Jacobian, out[start + row n + k], from motion columns rows[first + row n + k], flat.
+
+    Linear rows S_linear + S_angular × r, angular rows S_angular; zero where bit k of `bits` is not set. Row after row:
+    what columns beyond n write past a row's end, the next row writes over; after the last row it stays.
+    """
+    S = rows.reshape(-1)
+    target = out.reshape(-1)
+    r = (r0, r1, r2)
+    for row in range(6):
+        y, z = (row + 1) % 3, (row + 2) % 3
+        for k in range(WIDTH):
+            value = S[first + row * n + k]
+            if row < 3:
+                value += S[first + (3 + y) * n + k] * r[z] - S[first + (3 + z) * n + k] * r[y]
+            target[start + row * n + k] = value if int(bits) >> k & 1 else 0.0
 
 
 @intrinsic
-def _combine_block(
-    typing_context: Any, out: Any, start: Any, rows: Any, c: Any, a: Any, x: Any, b: Any, y: Any, mask: Any
+def _jacobian_block(
+    typing_context: Any, out: Any, start: Any, n: Any, rows: Any, first: Any, r0: Any, r1: Any, r2: Any, bits: Any
 ) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        def pointer(which: int, index: Any) -> Any:
+        def pointer(which: int, row: int) -> Any:
             data = make_array(sig.args[which])(context, builder, args[which]).data
+            index = builder.add(args[which + 1], builder.mul(args[2], ir.Constant(args[2].type, row)))
             return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
 
-        rest, first, second = (builder.load(pointer(2, args[k]), align=8) for k in (3, 4, 6))
-        product = builder.fmul(first, _broadcast(builder, args[5]), flags=("contract",))
-        value = builder.fadd(rest, product, flags=("contract",))
-        product = builder.fmul(second, _broadcast(builder, args[7]), flags=("contract",))
-        value = builder.fsub(value, product, flags=("contract",))
-        bits = builder.bitcast(builder.trunc(args[8], ir.IntType(WIDTH)), ir.VectorType(ir.IntType(1), WIDTH))
-        value = builder.select(bits, value, ir.Constant(_VECTOR, [0.0] * WIDTH))
-        builder.store(value, pointer(0, args[1]), align=8)
+        flags = ("contract",)
+        S = [builder.load(pointer(3, row), align=8) for row in range(6)]
+        r = [_broadcast(builder, args[k]) for k in (5, 6, 7)]
+        for row in range(3):
+            y, z = (row + 1) % 3, (row + 2) % 3
+            value = builder.fadd(S[row], builder.fmul(S[3 + y], r[z], flags=flags), flags=flags)
+            S[row] = builder.fsub(value, builder.fmul(S[3 + z], r[y], flags=flags), flags=flags)
+        chosen = builder.bitcast(builder.trunc(args[8], ir.IntType(WIDTH)), ir.VectorType(ir.IntType(1), WIDTH))
+        for row in range(6):
+            value = builder.select(chosen, S[row], ir.Constant(_VECTOR, [0.0] * WIDTH))
+            builder.store(value, pointer(0, row), align=8)
         return context.get_dummy_value()
 
     number, index = types.float64, types.int64
-    return types.void(out, index, rows, index, index, number, index, number, index), codegen
+    return types.void(out, index, index, rows, index, number, number, number, index), codegen
 
 
-@overload(combine_row)
-def _combine_row(out, start, n, rows, c, a, x, b, y, mask):  # type: ignore[no-untyped-def]
-    def blocks(out, start, n, rows, c, a, x, b, y, mask):  # type: ignore[no-untyped-def]
-        for block in range(mask.shape[0]):
-            k = block * WIDTH
-            _combine_block(out, start + k, rows, c + k, a + k, x, b + k, y, mask[block])
-
-    return blocks
+@overload(jacobian_block)
+def _jacobian_block_of(out, start, n, rows, first, r0, r1, r2, bits):  # type: ignore[no-untyped-def]
+    return lambda out, start, n, rows, first, r0, r1, r2, bits: _jacobian_block(
+        out, start, n, rows, first, r0, r1, r2, bits
+    )
 
 
 def subtract_row(H: Any, i: int, k: int, start: int, stop: int, a: Any) -> None:

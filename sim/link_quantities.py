@@ -8,9 +8,9 @@ from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import gather_forces
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, axis_of, cross, jacobian, like, link_frame, motion_columns, origin_of
-from artsim.sim.lanes import combine_row, lane_count, lane_get, lane_of, lane_set
+from artsim.sim.lanes import jacobian_block, lane_count, lane_of, lane_set, stream
 from artsim.sim.quaternions import quaternion_of
-from artsim.sim.records import WIDTH
+from artsim.sim.records import BUFFER, WIDTH
 from artsim.sim.tables import gather, scatter, scatter_row
 
 
@@ -115,9 +115,10 @@ def jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
 
 @njit
 def _plain_jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """Robot by robot, 8 columns at a time: rows go to their places as they are computed, none is turned again.
+    """Robot by robot, 8 columns at a time, through a buffer that leaves in whole cache lines.
 
-    Linear rows are S_linear + S_angular × r, S being the motion columns about the tree's reference point.
+    The Jacobians of a pack stand one after the other in the table: what is written is one stream. Turning a matrix of
+    lanes link by link instead took 1.3 to 1.6 times as long.
     """
     for n in range(t.links.shape[0]):
         i = m.link_body[t.links[n]]
@@ -127,35 +128,27 @@ def _plain_jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None
     nv = w.motion.shape[1]
     scatter(w.motion, x.robot_motion, 0, x.robot_motion.shape[1])
     scatter(x.positions, x.robot_points, 0, x.robot_points.shape[1])
-    lanes = lane_count(w.arm)
-    end = (first + lanes) * t.links.shape[0] * 6 * nv  # of this pack's share of the output
-    for lane in range(lanes):
-        start = (first + lane) * t.links.shape[0] * 6 * nv
+    place = first * t.links.shape[0] * 6 * nv
+    filled = 0
+    for lane in range(lane_count(w.arm)):
         S = lane * x.robot_motion.shape[1]
         for n in range(t.links.shape[0]):
-            mask = t.chains[m.link_body[t.links[n]]]
-            r0 = x.robot_points[lane, 3 * n]
-            r1 = x.robot_points[lane, 3 * n + 1]
-            r2 = x.robot_points[lane, 3 * n + 2]
-            _row(b.jacobian, start, end, nv, x.robot_motion, S, S + 4 * nv, r2, S + 5 * nv, r1, mask)
-            _row(b.jacobian, start + nv, end, nv, x.robot_motion, S + nv, S + 5 * nv, r0, S + 3 * nv, r2, mask)
-            _row(b.jacobian, start + 2 * nv, end, nv, x.robot_motion, S + 2 * nv, S + 3 * nv, r1, S + 4 * nv, r0, mask)
-            for row in range(3, 6):
-                c = S + row * nv
-                _row(b.jacobian, start + row * nv, end, nv, x.robot_motion, c, c, 0.0, c, 0.0, mask)
-            start += 6 * nv
-
-
-@inlined
-def _row(out: Any, start: Any, end: Any, n: Any, rows: Any, c: Any, a: Any, x: Any, b: Any, y: Any, mask: Any) -> None:
-    """`combine_row`, which writes past the row's end; not past `end`, where another thread may have written already."""
-    if start + mask.shape[0] * WIDTH <= end:
-        combine_row(out, start, n, rows, c, a, x, b, y, mask)
-    else:
-        for k in range(n):
-            value = lane_get(rows, c + k, 0) + x * lane_get(rows, a + k, 0) - y * lane_get(rows, b + k, 0)
-            chosen = (mask[k // WIDTH] >> (k % WIDTH)) & 1
-            lane_set(out, start + k, 0, value if chosen == 1 else 0.0)
+            chain = t.chains[m.link_body[t.links[n]]]
+            r = x.robot_points[lane, 3 * n : 3 * n + 3]
+            for back in range(chain.shape[0]):  # the last block first: it writes past the rows' ends
+                block = chain.shape[0] - 1 - back
+                k = block * WIDTH
+                jacobian_block(x.buffer, filled + k, nv, x.robot_motion, S + k, r[0], r[1], r[2], chain[block])
+            filled += 6 * nv
+            if filled >= BUFFER:
+                whole = filled - filled % WIDTH
+                stream(x.buffer, whole, b.jacobian, place)
+                place += whole
+                filled -= whole
+                for k in range(filled):
+                    x.buffer[k] = x.buffer[whole + k]
+    for k in range(filled):
+        lane_set(b.jacobian, place + k, 0, x.buffer[k])
 
 
 @njit

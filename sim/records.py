@@ -15,6 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+BUFFER = 512  # entries of Jacobians that are gathered before they are written: 4 kB stay in the first cache
 EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
 WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
 
