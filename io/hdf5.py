@@ -91,9 +91,13 @@ class Group:
         attributes: Mapping[str, str],
         sources: Sequence[tuple[str, int, int]],
     ) -> None:
-        """A dataset whose rows are those of the same dataset in other files: (file, first row, rows) of each."""
+        """A dataset whose rows are those of the same dataset in other files: (file, first row, rows) of each.
+
+        Readers other than artsim get NaN, or -1, for the rows of a file that is not there.
+        """
         plist = h5p.create(h5p.DATASET_CREATE)
         plist.set_obj_track_times(False)
+        plist.set_fill_value(np.array(np.nan if dtype.startswith("f") else -1, dtype))
         space = h5s.create_simple(tuple(shape))
         path = h5i.get_name(self.id) + b"/" + name.encode()
         for file, first, rows in sources:

@@ -345,7 +345,8 @@ TABLE: Mapping[str, Variable] = {
         "1",
         "whether the row could be computed",
         "i1",
-        comment="0 computed, 1 an input is unusable, 2 a result is not finite; results are NaN where it is not 0",
+        comment="0 computed, 1 an input is unusable, 2 a result is not finite or M singular, -1 its shard is missing; "
+        "results are NaN where it is not 0",
     ),
     "batch/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "batch/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),

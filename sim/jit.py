@@ -19,6 +19,7 @@ import gc
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -183,7 +184,15 @@ def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> No
 _loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
 
 
+_one_at_a_time = threading.Lock()  # llvmlite and the compiler are not made for two threads
+
+
 def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
+    with _one_at_a_time:
+        return _loaded_function(entry, width)
+
+
+def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
     key = (entry.name, width)
     if key not in _loaded:
         folder = cache_folder()

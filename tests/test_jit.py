@@ -339,3 +339,25 @@ def test_sincos_is_the_same_in_both_widths(tmp_path: Path, monkeypatch: pytest.M
     pack = _sincos(angles, WIDTH, tmp_path, monkeypatch)
     for one, eight in zip(scalar, pack, strict=True):
         assert np.array_equal(one, eight)
+
+
+def test_threads_that_start_together_load_a_kernel_once() -> None:
+    """In a process of its own: llvmlite crashed it when two threads linked at the same time."""
+    code = """
+import threading
+from artsim.sim import jit
+from artsim.sim.batch import COMPUTE
+linked, link = [], jit._link
+jit._link = lambda *kept: linked.append(1) or link(*kept)
+started = threading.Barrier(8)
+def load():
+    started.wait()
+    jit.warm(COMPUTE, 1)
+threads = [threading.Thread(target=load) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert linked == [1], linked
+"""
+    if jit.disabled() or jit._checked():
+        pytest.skip("kernels are not loaded from objects")
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -636,7 +636,7 @@ def test_an_index_of_indices(tmp_path: Path) -> None:
 
 
 def test_a_process_that_cannot_open_all_shards(tmp_path: Path) -> None:
-    """HDF5 would give zeros for those it cannot open."""
+    """HDF5 would give fill values for those it cannot open."""
     output = tmp_path / "out.h5"
     in_shards(job(200), output, 20)
 
@@ -648,6 +648,19 @@ def test_a_process_that_cannot_open_all_shards(tmp_path: Path) -> None:
     assert "HDF5_VDS_PREFIX" in refused(2, output, command="info", env=elsewhere)
     with h5py.File(output) as file:
         assert np.isfinite(file["batch/gravity"][()]).all()
+
+
+def test_readers_other_than_ours_see_what_is_missing(tmp_path: Path) -> None:
+    """h5py and xarray do not ask whether a shard is there: no zeros for them to average."""
+    output = tmp_path / "out.h5"
+    in_shards(job(200), output, 2)
+    shard_path(output, 2, 2).unlink()
+    with h5py.File(output) as file:
+        gravity, status = file["batch/gravity"][()], file["batch/status"][()]
+    there = int(np.flatnonzero(status != 0)[0])
+    assert np.isfinite(gravity[:there]).all()
+    assert np.isnan(gravity[there:]).all()
+    assert (status[there:] == -1).all()
 
 
 def test_no_space_for_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
