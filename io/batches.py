@@ -27,6 +27,7 @@ from artsim.io.configurations import Source, open_input
 from artsim.io.memory import memory_left
 from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
+from artsim.io.sampling import BLOCK as SAMPLING_BLOCK
 from artsim.io.sampling import UNIFORM, open_samples
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MemoryShortageError, UsageError, nearest
@@ -264,6 +265,8 @@ def block_rows(job: Job, rows: int, chunk: int | None) -> int:
     """Rows of a block: as asked for, or whole packs with BLOCK_BYTES of results; no more than there are."""
     if chunk is None:
         chunk = max(MIN_ROWS, BLOCK_BYTES // max(8, 8 * _results(job)) // 8 * 8)
+        if chunk > SAMPLING_BLOCK:
+            chunk -= chunk % SAMPLING_BLOCK  # a part of a block of samples costs as much as the whole
     return max(1, min(chunk, rows))
 
 
@@ -348,8 +351,11 @@ class _Stream:
             if start is None:
                 return None
             stop = min(start + self._all.step, self._all.stop)
+            if not self._source.threads:
+                self._source.read(start, stop, slot.inputs)
+        if self._source.threads:
             self._source.read(start, stop, slot.inputs)
-            return start, stop - start
+        return start, stop - start
 
     def _write(self, slot: _Slot, start: int, rows: int) -> None:
         """Rows that failed hold NaN."""

@@ -52,6 +52,9 @@ class Source(Protocol):
     def identity(self) -> dict[str, Any]:
         """What decides the numbers, as plain data for JSON. Of a file, its bytes are hashed on first use."""
 
+    threads: bool
+    """Whether several threads may read at the same time."""
+
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
         """Rows start … stop into out[name][: stop - start] (float64, C order) of every input in `out` that it holds."""
 
@@ -341,6 +344,8 @@ class _Input(NamedTuple):
 
 class _Configurations:
     """The Source of a file."""
+
+    threads = False  # HDF5 is not for several, and a disk has one head
 
     def __init__(
         self,

@@ -70,6 +70,8 @@ def open_samples(
 class Samples:
     """A Source of drawn rows: see `open_samples`."""
 
+    threads = True  # a block is drawn by itself; the one that is kept changes hands whole
+
     def __init__(
         self,
         model: Model,
