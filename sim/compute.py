@@ -23,6 +23,7 @@ from artsim.sim.dynamics import (
     coupled_bias,
     factorise,
     inverse_dynamics,
+    invert,
     mass_matrix,
     solve,
 )
@@ -316,13 +317,7 @@ def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, 
         for k in range(n):
             _check_pivot(x.pivot[k], x.column[k], w, x)
     if b.inverse_mass_matrix.shape[0] > 0:
-        for k in range(n):
-            for j in range(n):
-                x.column[j] = like(1.0 if j == k else 0.0, w)
-            solve(M, x.pivot, parent, run, x.column)
-            _check_result(x.column, w, x)
-            for j in range(k, n):
-                x.square[j, k] = x.column[j]
+        invert(M, x.pivot, parent, x.square)
         scatter_chosen(x.square, t.inverse_entries, b.inverse_mass_matrix, first, x.stage)
 
 

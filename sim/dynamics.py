@@ -229,6 +229,24 @@ def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
 
 
 @njit
+def invert(L: Any, inverse_pivot: Any, parent: Any, out: Any) -> None:
+    """out (n, n) = H⁻¹ of the factorised H = LᵀDL, both triangles. O(n² d).
+
+    L H⁻¹ = D⁻¹ L⁻ᵀ, whose lower triangle is D⁻¹: so row i is minus the sum of its ancestors' rows times L[i, ancestor],
+    and what is not known of those is its own column, by symmetry.
+    """
+    for i in range(L.shape[0]):
+        for k in range(i + 1):
+            y = inverse_pivot[i] if k == i else inverse_pivot[i] - inverse_pivot[i]
+            c = parent[i]
+            while c >= 0:
+                y = y - L[i, c] * out[c, k]
+                c = parent[c]
+            out[i, k] = y
+            out[k, i] = y
+
+
+@njit
 def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any) -> None:
     """a (nv,) = (M + diag)⁻¹ (tau - C v - g), `diagonal` (nv,) holding armature and implicit terms. ABA, O(nb).
 
