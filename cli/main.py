@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -71,13 +71,13 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     except BrokenPipeError:
-        drop_output()
+        drop_output(sys.stdout)
         raise SystemExit(141) from None
     except ArtsimError as error:
         stop(str(error), error.exit_code, debug=debug)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
-            drop_output()
+            drop_output(sys.stdout)
             stop(f"cannot write: {error.strerror}", StorageError.exit_code, debug=debug)
         stop_internal(error, debug=debug)
     except Exception as error:
@@ -90,7 +90,10 @@ def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:
         import traceback
 
         traceback.print_exc()
-    click.echo(printable(message), err=True)
+    try:
+        click.echo(printable(message), err=True)
+    except OSError:  # nobody reads it: the exit code still says it
+        drop_output(sys.stderr)
     raise SystemExit(exit_code) from None
 
 
@@ -99,10 +102,10 @@ def stop_internal(error: Exception, *, debug: bool) -> NoReturn:
     stop(f"internal error: {type(error).__name__}: {error} (--debug shows where)", ArtsimError.exit_code, debug=debug)
 
 
-def drop_output() -> None:
-    """Nobody reads stdout any more: let what is buffered go nowhere, or Python complains when it shuts down."""
+def drop_output(stream: TextIO) -> None:
+    """Nobody reads it any more: let what is buffered go nowhere, or Python complains when it shuts down."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(cls=ArtsimGroup, context_settings={"help_option_names": ["-h", "--help"]})

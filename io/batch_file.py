@@ -12,6 +12,7 @@ import contextlib
 import errno
 import io
 import os
+import stat
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from artsim.io import schema
 from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.recorder import ModelRecord, abandon, check_output, claim, reason, room
 from artsim.io.schema import Labels
-from artsim.sim.errors import BusyError, StorageError, UsageError
+from artsim.sim.errors import BusyError, OutputError, StorageError, UsageError
 from artsim.sim.records import Array
 
 if TYPE_CHECKING:
@@ -88,11 +89,13 @@ class BatchWriter:
         self.path = Path(path)
         check_name(self.path)
         check_output(self.path, force=force)
-        self.partial = self.path.with_name(self.path.name + ".partial")
+        self._target = self.path.resolve() if self.path.is_symlink() else self.path  # as when a run is written
+        self.partial = self._target.with_name(self._target.name + ".partial")
         self._content = content
         self._writing, self._unsynced = threading.Lock(), 0  # the kernel writes one at a time, and spins while it waits
         self._handle = _claim(self.partial)
         try:
+            check_output(self.path, force=force)  # again: another process may have finished it meanwhile
             self._layout = self._lay_out()
             self._allocate()
         except BaseException:
@@ -124,12 +127,12 @@ class BatchWriter:
                 _close_archive(self._handle, self._layout)
             os.fsync(self._handle)
             self._layout = self._layout._replace(size=os.fstat(self._handle).st_size)
-            self.partial.replace(self.path)
+            self.partial.replace(self._target)
         except OSError as error:
             raise self._failed("cannot finish the file", error) from None
         os.close(self._handle)
         self._handle = -1
-        sync_folder(self.path.parent)
+        sync_folder(self._target.parent)
 
     def discard(self) -> None:
         """Give up: no file is left. Idempotent."""
@@ -194,8 +197,11 @@ def check_room(path: Path, partial: Path, content: Content, more: int) -> None:
 
 
 def _claim(partial: Path) -> int:
-    """The locked, perhaps old, partial file. Raises BusyError while another process works on it."""
-    handle = claim(partial, os.O_NOFOLLOW)
+    """The locked, perhaps old, partial file. Raises BusyError while another process works on it, OutputError."""
+    handle = claim(partial, os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OutputError(f"{partial}: is a device or pipe in the place of a file; remove it")
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(handle), partial.stat()):
             return handle

@@ -83,6 +83,8 @@ class BatchConfig:
             of_links = any("link" in QUANTITIES[name].dims or "wrench" in QUANTITIES[name].inputs for name in names)
             if not of_links and not _WITH_WRENCH & set(names):
                 raise UsageError(f"--links is for quantities of links; {', '.join(names)} has none")
+            if not self.links:
+                raise UsageError("--links names no link")
             if len(set(self.links)) < len(self.links):
                 raise UsageError("--links names a link twice")
         if self.on_error not in ON_ERROR:

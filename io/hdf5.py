@@ -36,9 +36,10 @@ _NO_CACHE.set_chunk_cache(1, 0, 0.0)  # 8 MiB a dataset by default, for chunks t
 
 
 def set_text(where: Any, name: str, value: str) -> None:
-    """Write a variable-length UTF-8 attribute on a low-level object id."""
+    """Write a variable-length UTF-8 attribute on a low-level object id. File names need not be UTF-8: \\udcff."""
     attribute = h5a.create(where, name.encode(), _TEXT_TYPE, _SCALAR)
-    attribute.write(np.array(value, dtype=_TEXT), _TEXT_MEMORY)
+    text = value.encode("utf-8", "backslashreplace").decode()
+    attribute.write(np.array(text, dtype=_TEXT), _TEXT_MEMORY)
 
 
 def set_number(where: Any, name: str, value: float) -> None:

@@ -266,11 +266,17 @@ class _Walk:
 
 
 def _is_bare_dimension(item: Any) -> bool:
-    """A dimension without labels, as netCDF-4 files and /batch have them: a scale that nothing was written to."""
+    """A dimension without labels, as netCDF-4 files and /batch have them: a scale that nothing was written to.
+
+    Always of type float32, which nothing here reads as labels, `status` or counts, however long it says it is.
+    """
     from h5py import h5a, h5t
 
     from artsim.io.hdf5 import BARE_DIMENSION
 
+    kind = item.get_type()
+    if kind.get_class() != h5t.FLOAT or kind.get_size() != 4:
+        return False
     if len(item.get_space().shape or ()) != 1 or item.get_storage_size() or not h5a.exists(item, b"NAME"):
         return False
     name = h5a.open(item, b"NAME")

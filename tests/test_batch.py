@@ -25,6 +25,7 @@ from artsim.io import batch_file, batches, memory, schema
 from artsim.io.batch_reader import BatchRecording
 from artsim.io.batches import BatchConfig, Job, Outcome, compute_rows, prepare
 from artsim.io.reader import open_checked, open_recording
+from artsim.io.recorder import claim
 from artsim.loaders.load import load_articulation
 from artsim.sim.errors import (
     BusyError,
@@ -417,6 +418,39 @@ def test_a_link_in_the_partial_file_s_place_is_not_followed(tmp_path: Path) -> N
     assert (tmp_path / "precious").read_text() == "precious"
 
 
+def test_a_pipe_in_the_partial_file_s_place_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "out.h5.partial")
+    with job() as given, pytest.raises(OutputError, match="device or pipe"):
+        written(tmp_path / "out.h5", given)
+
+
+def test_an_output_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    link = tmp_path / "out.h5"
+    link.symlink_to(tmp_path / "far" / "there.h5")
+    for force in (False, True):
+        with job() as given:
+            written(link, given, force=force)
+        assert link.is_symlink()
+        assert [path.name for path in (tmp_path / "far").iterdir()] == ["there.h5"]
+    with artsim.open(link) as output:
+        assert len(output) == given.rows
+
+
+def test_a_file_that_another_process_has_just_finished_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = tmp_path / "out.h5"
+
+    def late(path: Path, flags: int) -> int:
+        output.write_bytes(b"finished")
+        return claim(path, flags)
+
+    monkeypatch.setattr(batch_file, "claim", late)
+    with job() as given, pytest.raises(OutputError, match="exists already"):
+        written(output, given)
+    assert output.read_bytes() == b"finished"
+    assert [path.name for path in tmp_path.iterdir()] == [output.name]
+
+
 def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with job() as given:
         monkeypatch.setattr(batch_file, "room", lambda _: (1000, "no space left on the disk: it has"))
@@ -484,6 +518,18 @@ def test_long_dimensions_pass_the_gate_and_no_long_data(tmp_path: Path) -> None:
     open_checked(path).close()
     with h5py.File(path, "r+") as h5:
         h5.create_dataset("data", (10**12,), "f4").make_scale("data")
+    with pytest.raises(ModelError, match="declares 1000000000000 entries"):
+        open_checked(path)
+
+
+@pytest.mark.parametrize("kind", ["i1", "S4", "f8"])
+def test_labels_and_status_are_no_dimensions_without_labels(kind: str, tmp_path: Path) -> None:
+    """A kilobyte that declares 10^12 of them would be read for days."""
+    path = tmp_path / "long.h5"
+    with h5py.File(path, "w") as h5:
+        h5.create_dataset("status", (10**12,), kind).make_scale(
+            f"This is a netCDF dimension but not a netCDF variable.{10**12:10d}"
+        )
     with pytest.raises(ModelError, match="declares 1000000000000 entries"):
         open_checked(path)
 

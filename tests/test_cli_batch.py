@@ -181,6 +181,7 @@ def test_zero_inputs_are_worth_a_word(tmp_path: Path) -> None:
         ((*SAMPLES, "--packed"), ("--packed",)),
         (("--samples", 5, "--compute", "jacobian", "--links", "tool"), ("did you mean 'tool0'?",)),
         (("--samples", 5, "--compute", "jacobian", "--links", "tool0,tool0"), ("twice",)),
+        (("--samples", 5, "--compute", "jacobian", "--links", ""), ("names no link",)),
         (("--samples", -5, "--compute", "gravity"), ("--samples",)),
         (("--samples", "many", "--compute", "gravity"), ("--samples",)),
         ((*SAMPLES, "--threads", 0), ("--threads",)),
@@ -262,6 +263,27 @@ def test_f1_no_space(tmp_path: Path) -> None:
         told = refused(74, ARM, "--samples", 10**6, "--compute", "gravity", "-o", output, limits=limits)
         assert re.search(r"the file needs 113\d{6} bytes", told)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_behind_stderr_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "artsim", "batch", str(ARM), *map(str, SAMPLES), "-o", str(tmp_path / "out.h5")]
+    with Path("/dev/full").open("w") as full:
+        assert subprocess.run(words, stderr=full).returncode == 74
+        assert subprocess.run(words, stderr=full).returncode == 73
+
+
+def test_file_names_that_are_no_text(tmp_path: Path) -> None:
+    odd = os.fsdecode(b"\xff")
+    model, given = tmp_path / f"{odd}.urdf", tmp_path / f"{odd}.npy"
+    model.write_bytes(ARM.read_bytes())
+    with given.open("wb") as stream:
+        np.save(stream, np.zeros((3, 7)))
+    for suffix in ("h5", "npz"):
+        good(model, "--input", given, "--compute", "gravity", "-o", tmp_path / f"{odd}.{suffix}")
+    with artsim.open(tmp_path / f"{odd}.h5") as output:
+        assert isinstance(output, BatchRecording)
+        assert output.model["path"].endswith("\\udcff.urdf")
+        assert output.config["input"] == str(given)
 
 
 def test_f6_no_memory(tmp_path: Path) -> None:
