@@ -1,0 +1,520 @@
+"""Mass and inertia of MJCF geoms and meshes, as MuJoCo's compiler gives them.
+
+A geom's inertia is principal in the geom's own frame, about its origin: MuJoCo moves the frame of a mesh geom to the
+mesh's centre of mass and principal axes, so what stays is a mass and three moments. Plain Python but for the meshes:
+a robot without them does not pay for numpy. Errors are ValueErrors that say what is wrong, without the place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from artsim.loaders.urdf import multiply, quaternion_from_z
+from artsim.sim.description import Pose, Quaternion, Vector3
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Real = NDArray[np.float64]
+    Whole = NDArray[np.integer[Any]]
+
+MeshInertia = Literal["legacy", "exact", "convex", "shell"]
+MESH_INERTIAS: tuple[MeshInertia, ...] = ("legacy", "exact", "convex", "shell")
+
+TINY = 1e-14  # MuJoCo's mjEPS: volumes and masses below are none
+SMALL = 1e-15  # MuJoCo's mjMINVAL: areas and volumes of a mesh below are none
+# measured on MuJoCo 4.0, as parts of the matrix's largest element: an off-diagonal element up to COUPLED is left, and
+# moments that differ by up to EQUAL keep their order; of meshes it asks less than of bodies
+COUPLED, EQUAL = 4e-15, 1e-12
+MESH_COUPLED = MESH_EQUAL = 1e-7
+THOMSEN = 1.6075  # exponent of Thomsen's approximation to the area of an ellipsoid
+SKIN = 1e-6  # thickness [m] of the skin whose inertia stands for that of an ellipsoid's shell
+
+
+class GeomInertia(NamedTuple):
+    """Mass [kg] and principal moments [kg m²] about the origin of the geom's frame, along its axes."""
+
+    mass: float
+    moments: Vector3
+
+
+class BodyInertia(NamedTuple):
+    """Mass [kg], the frame of its principal axes in the body's, and the moments along them [kg m²], largest first."""
+
+    mass: float
+    pose: Pose
+    moments: Vector3
+
+
+@dataclass(frozen=True, slots=True)
+class MeshShape:
+    """A mesh asset as MuJoCo centres it: on its centre of mass, along its principal axes."""
+
+    pose: Pose  # of the centred frame in the frame of the file, after refpos, refquat and scale
+    amount: float  # volume [m³]; area [m²] of a shell
+    box: Vector3  # half sizes [m] of the box of equal inertia
+    lower: Vector3  # bounds of the vertices in the centred frame [m]
+    upper: Vector3
+
+
+# --- geoms -----------------------------------------------------------------------------------------------------------
+
+
+def geom_inertia(
+    kind: str,
+    size: Sequence[float],
+    *,
+    mass: float | None = None,
+    density: float = 1000.0,
+    shell: bool = False,
+    mesh: MeshShape | None = None,
+) -> GeomInertia:
+    """Inertia of one geom in its own frame (for a mesh: in the frame that `mesh_geom_pose` gives).
+
+    `size` [m] as in MJCF after fromto and fitting: sphere (radius,) · capsule and cylinder (radius, half length) ·
+    ellipsoid semi-axes · box half sizes. `mass` [kg] wins over `density` [kg/m³]; with `shell` the mass lies in the
+    surface and the density is in kg/m². Planes and height fields have no mass. Raises ValueError (negative mass or
+    density, shell of a mesh geom, unknown kind).
+    """
+    if (mass is not None and mass < 0) or density < 0:
+        raise ValueError("mass and density must not be negative")
+    if kind in ("plane", "hfield"):
+        return GeomInertia(0.0, (0.0, 0.0, 0.0))
+    if kind in ("mesh", "sdf"):
+        if mesh is None:
+            raise ValueError("a mesh geom needs its mesh")
+        if shell:
+            raise ValueError("shellinertia of a mesh geom is set by inertia='shell' of the mesh")
+        amount, moments = mesh.amount, box_moments(mesh.box)
+    elif kind in SHAPES:
+        amount, moments = SHAPES[kind](size, shell)
+    else:
+        raise ValueError(f"no inertia of geom type {kind!r}")
+    if mass is None:
+        mass = density * amount
+    elif amount <= TINY:
+        mass = 0.0
+    return GeomInertia(mass, scaled(mass, moments))
+
+
+def scaled(factor: float, vector: Vector3) -> Vector3:
+    """factor · vector."""
+    return (factor * vector[0], factor * vector[1], factor * vector[2])
+
+
+Amount = tuple[float, Vector3]  # volume [m³] or area [m²], and moments per mass [m²]
+
+
+def sphere(size: Sequence[float], shell: bool) -> Amount:
+    """Radius r."""
+    r = size[0]
+    if shell:
+        return 4 * math.pi * r**2, (2 * r**2 / 3,) * 3
+    return 4 * math.pi * r**3 / 3, (2 * r**2 / 5,) * 3
+
+
+def capsule(size: Sequence[float], shell: bool) -> Amount:
+    """Radius r, half length a of the cylinder between two half balls whose centres of mass lie d above its ends."""
+    r, a = size[0], size[1]
+    if shell:
+        caps, tube, d = 4 * math.pi * r**2, 4 * math.pi * r * a, r / 2
+        of_caps, of_tube_across, of_tube_along = 2 * r**2 / 3, r**2 / 2 + a**2 / 3, r**2
+    else:
+        caps, tube, d = 4 * math.pi * r**3 / 3, 2 * math.pi * r**2 * a, 3 * r / 8
+        of_caps, of_tube_across, of_tube_along = 2 * r**2 / 5, r**2 / 4 + a**2 / 3, r**2 / 2
+    total = caps + tube
+    if total <= 0:
+        return 0.0, (0.0, 0.0, 0.0)
+    share = caps / total
+    across = (1 - share) * of_tube_across + share * (of_caps + (a + d) ** 2 - d**2)
+    along = (1 - share) * of_tube_along + share * of_caps
+    return total, (across, across, along)
+
+
+def cylinder(size: Sequence[float], shell: bool) -> Amount:
+    """Radius r, half length a. A shell is closed by two discs."""
+    r, a = size[0], size[1]
+    if not shell:
+        across = r**2 / 4 + a**2 / 3
+        return 2 * math.pi * r**2 * a, (across, across, r**2 / 2)
+    discs, tube = 2 * math.pi * r**2, 4 * math.pi * r * a
+    total = discs + tube
+    if total <= 0:
+        return 0.0, (0.0, 0.0, 0.0)
+    share = discs / total
+    across = (1 - share) * (r**2 / 2 + a**2 / 3) + share * (r**2 / 4 + a**2)
+    along = (1 - share) * r**2 + share * r**2 / 2
+    return total, (across, across, along)
+
+
+def ellipsoid(size: Sequence[float], shell: bool) -> Amount:
+    """Semi-axes. A shell's area is Thomsen's approximation, its inertia that of a thin skin between two ellipsoids."""
+    a, b, c = size[:3]
+    solid = 4 * math.pi * a * b * c / 3
+    inner = spread(a, b, c, 1 / 5)
+    if not shell:
+        return solid, inner
+    area = 4 * math.pi * (((a * b) ** THOMSEN + (b * c) ** THOMSEN + (c * a) ** THOMSEN) / 3) ** (1 / THOMSEN)
+    outer = spread(a + SKIN, b + SKIN, c + SKIN, 1 / 5)
+    swollen = 4 * math.pi * (a + SKIN) * (b + SKIN) * (c + SKIN) / 3
+    # as MuJoCo has it, digit for digit: the difference loses some, and so it must be taken in the same order
+    density = 1 / (swollen - solid)
+    x, y, z = (swollen * density * o - solid * density * i for o, i in zip(outer, inner, strict=True))
+    return area, (x, y, z)
+
+
+def box(size: Sequence[float], shell: bool) -> Amount:
+    """Half sizes. A shell is six faces; a pair of them holds the share of the mass that its area has."""
+    a, b, c = size[:3]
+    if not shell:
+        return 8 * a * b * c, spread(a, b, c, 1 / 3)
+    area = 8 * (a * b + b * c + c * a)
+    if area <= 0:
+        return 0.0, (0.0, 0.0, 0.0)
+    xy, yz, zx = 8 * a * b / area, 8 * b * c / area, 8 * c * a / area
+    xx = (yz + xy + 3 * zx) * b**2 / 3 + (yz + zx + 3 * xy) * c**2 / 3
+    yy = (zx + xy + 3 * yz) * a**2 / 3 + (yz + zx + 3 * xy) * c**2 / 3
+    zz = (zx + xy + 3 * yz) * a**2 / 3 + (yz + xy + 3 * zx) * b**2 / 3
+    return area, (xx, yy, zz)
+
+
+def spread(a: float, b: float, c: float, factor: float) -> Vector3:
+    """factor · (b² + c², a² + c², a² + b²)."""
+    return (factor * (b**2 + c**2), factor * (a**2 + c**2), factor * (a**2 + b**2))
+
+
+def box_moments(half: Vector3) -> Vector3:
+    """Moments per mass [m²] of a solid box."""
+    return spread(*half, 1 / 3)
+
+
+SHAPES = {"sphere": sphere, "capsule": capsule, "cylinder": cylinder, "ellipsoid": ellipsoid, "box": box}
+
+
+def fromto_geom(kind: str, size: Sequence[float], ends: Sequence[float]) -> tuple[tuple[float, ...], Pose]:
+    """Size and pose of a geom given by fromto = (x1 y1 z1 x2 y2 z2) [m]; size[0] is its radius or half width.
+
+    The z axis points from the second end to the first, as MuJoCo has it. Raises ValueError (kind, ends too close).
+    """
+    if kind not in ("capsule", "cylinder", "ellipsoid", "box"):
+        raise ValueError(f"fromto fits capsule, cylinder, ellipsoid and box, not {kind}")
+    x1, y1, z1, x2, y2, z2 = ends
+    dx, dy, dz = x1 - x2, y1 - y2, z1 - z2
+    length = math.hypot(dx, dy, dz)
+    if length / 2 < TINY:
+        raise ValueError("the points of fromto coincide")
+    middle = ((x1 + x2) / 2, (y1 + y2) / 2, (z1 + z2) / 2)
+    rotation = quaternion_from_z((dx / length, dy / length, dz / length))
+    thin = (size[0], length / 2) if kind in ("capsule", "cylinder") else (size[0], size[0], length / 2)
+    return thin, Pose(middle, rotation)
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def body_inertia(parts: Sequence[tuple[GeomInertia, Pose]]) -> BodyInertia | None:
+    """Inertia of a body from its geoms and their poses in it; None when none of them has mass.
+
+    The caller picks them by inertiagrouprange. One geom alone keeps its own frame and order of moments.
+    """
+    massive = [(part, pose) for part, pose in parts if part.mass > TINY]
+    if not massive:
+        return None
+    if len(massive) == 1:
+        (mass, moments), pose = massive[0]
+        return BodyInertia(mass, pose, moments)
+    mass = sum(part.mass for part, _ in massive)
+    x, y, z = (sum(part.mass * pose.position[i] for part, pose in massive) / mass for i in range(3))
+    total = [[0.0] * 3 for _ in range(3)]
+    for part, pose in massive:
+        px, py, pz = pose.position
+        add_turned(total, part.moments, pose.rotation)
+        add_point(total, part.mass, (px - x, py - y, pz - z))
+    moments, rotation = principal_axes(total)
+    if moments[2] < TINY:
+        raise ValueError("the inertia has a moment that is not positive")
+    return BodyInertia(mass, Pose((x, y, z), rotation), moments)
+
+
+Matrix = list[list[float]]
+
+
+def add_turned(total: Matrix, moments: Vector3, rotation: Quaternion) -> None:
+    """total += R diag(moments) Rᵀ."""
+    R = rotation_rows(rotation)
+    for i in range(3):
+        for j in range(3):
+            total[i][j] += sum(R[i][k] * moments[k] * R[j][k] for k in range(3))
+
+
+def add_point(total: Matrix, mass: float, d: Vector3) -> None:
+    """total += the inertia of a point mass at d (parallel axis theorem)."""
+    square = d[0] ** 2 + d[1] ** 2 + d[2] ** 2
+    for i in range(3):
+        for j in range(3):
+            total[i][j] += mass * ((square if i == j else 0.0) - d[i] * d[j])
+
+
+def rotation_rows(quaternion: Quaternion) -> Matrix:
+    """Rotation matrix of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion
+    return [
+        [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
+    ]
+
+
+def principal_axes(
+    matrix: Sequence[Sequence[float]], coupled: float = COUPLED, equal: float = EQUAL
+) -> tuple[Vector3, Quaternion]:
+    """Moments, largest first, and the frame of the axes they belong to, of a symmetric 3 x 3 matrix.
+
+    The choice of rotations, the signs and the thresholds are MuJoCo's: with another method the axes of a mesh would be
+    permuted or turned round.
+    """
+    scale = max(abs(element) for row in matrix for element in row)
+    q: Quaternion = (1.0, 0.0, 0.0, 0.0)
+    for _ in range(500):
+        D = turned_back(matrix, q)
+        i, j = largest_off_diagonal(D)
+        if abs(D[i][j]) <= coupled * scale:
+            break
+        tau = (D[j][j] - D[i][i]) / (2 * D[i][j])
+        tangent = math.copysign(1.0, tau) / (abs(tau) + math.hypot(1.0, tau)) if tau else 1.0
+        angle = math.atan(tangent)
+        axis = 3 - i - j
+        q = normalised(multiply(q, turn(axis, angle if axis == 1 else -angle)))
+    return largest_first(turned_back(matrix, q), q, equal * scale)
+
+
+def turned_back(matrix: Sequence[Sequence[float]], q: Quaternion) -> Matrix:
+    """Rᵀ matrix R."""
+    R = rotation_rows(q)
+    half = [[sum(R[k][i] * matrix[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
+    return [[sum(half[i][k] * R[k][j] for k in range(3)) for j in range(3)] for i in range(3)]
+
+
+def largest_off_diagonal(D: Matrix) -> tuple[int, int]:
+    """Its row and column; of equal ones the last."""
+    xy, xz, yz = abs(D[0][1]), abs(D[0][2]), abs(D[1][2])
+    if xy > xz and xy > yz:
+        return 0, 1
+    return (0, 2) if xz > yz else (1, 2)
+
+
+def turn(axis: int, angle: float) -> Quaternion:
+    """The rotation about a coordinate axis by an angle [rad]."""
+    vector = [0.0, 0.0, 0.0]
+    vector[axis] = math.sin(angle / 2)
+    return (math.cos(angle / 2), vector[0], vector[1], vector[2])
+
+
+def largest_first(D: Matrix, q: Quaternion, equal: float) -> tuple[Vector3, Quaternion]:
+    """The diagonal in descending order (differences up to `equal` are none), the axes turned along by quarter turns."""
+    moments = [D[0][0], D[1][1], D[2][2]]
+    for first in (0, 1, 0):
+        if moments[first] + equal < moments[first + 1]:
+            moments[first : first + 2] = moments[first + 1], moments[first]
+            q = normalised(multiply(q, turn((first + 2) % 3, math.pi / 2)))
+    return (moments[0], moments[1], moments[2]), q
+
+
+def normalised(q: Quaternion) -> Quaternion:
+    """q / |q|."""
+    norm = math.hypot(*q)
+    return (q[0] / norm, q[1] / norm, q[2] / norm, q[3] / norm)
+
+
+# --- meshes ----------------------------------------------------------------------------------------------------------
+
+
+def mesh_shape(
+    vertices: Real,
+    faces: Whole,
+    *,
+    kind: MeshInertia = "legacy",
+    scale: Sequence[float] = (1.0, 1.0, 1.0),
+    refpos: Sequence[float] = (0.0, 0.0, 0.0),
+    refquat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    maxhullvert: int = -1,
+) -> MeshShape:
+    """Centre a mesh as MuJoCo does. `vertices` (n, 3) [m], `faces` (m, 3); without faces the convex hull serves.
+
+    `kind`: exact sums signed volumes, legacy their absolute values, convex takes the hull, shell the surface.
+    Raises ValueError (no volume, inside out, inconsistent orientation, coplanar vertices).
+    """
+    import numpy as np
+
+    from artsim.sim.spatial import rotation_matrix
+
+    if kind not in MESH_INERTIAS:
+        raise ValueError(f"mesh inertia {kind!r}, want {', '.join(MESH_INERTIAS)}")
+    points = vertices.astype(np.float32).astype(np.float64)  # as MuJoCo holds them, whatever the file's precision
+    if kind == "exact":
+        check_orientation(points, faces)
+    if kind == "convex" or not len(faces):
+        faces = convex_hull(points, maxhullvert)
+    points = (points - np.asarray(refpos)) @ rotation_matrix(normalised_from(refquat)) * np.asarray(scale)
+    if math.prod(scale) < 0:
+        faces = faces[:, [0, 2, 1]]
+    amount, centre, inertia = mass_properties(points, faces, kind)
+    moments, rotation = principal_axes(inertia.tolist(), MESH_COUPLED, MESH_EQUAL)
+    turned = (points - centre) @ rotation_matrix(rotation)
+    return MeshShape(
+        pose=Pose(triple(centre), rotation),
+        amount=amount,
+        box=equal_box(moments, amount),
+        lower=triple(turned.min(axis=0)),
+        upper=triple(turned.max(axis=0)),
+    )
+
+
+def mass_properties(points: Real, faces: Whole, kind: MeshInertia) -> tuple[float, Real, Real]:
+    """Volume [m³] (area [m²] of a shell), centre of mass (3,) [m] and inertia (3, 3) about it at density one.
+
+    Pyramids over the faces from the faces' centroid; then once more from the centre of mass, volume included: with
+    absolute values (legacy) it is another one.
+    """
+    import numpy as np
+
+    corners = points[faces]  # (m, 3, 3)
+    doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    areas = np.linalg.norm(doubled, axis=1) / 2
+    tiny = areas < SMALL / 2
+    doubled[tiny], areas[tiny] = 0.0, 0.0
+    middles = corners.mean(axis=1)
+    area = float(areas.sum())
+    if area < SMALL:
+        raise ValueError("the mesh has no surface")
+    centroid = areas @ middles / area
+    if kind == "shell":
+        return area, centroid, second_moments(corners - centroid, areas / 12)
+
+    def volumes(origin: Real) -> Real:
+        signed: Real = np.einsum("ij,ij->i", middles - origin, doubled) / 6
+        return np.abs(signed) if kind == "legacy" else signed
+
+    weights = volumes(centroid)
+    volume = float(weights.sum())
+    if volume < 0 and abs(volume) >= SMALL:
+        raise ValueError("the mesh has a negative volume: its faces are inside out")
+    if volume < SMALL:
+        raise ValueError("the mesh has no volume; inertia='shell' takes its surface")
+    centre = weights @ (0.75 * middles + 0.25 * centroid) / volume
+    weights = volumes(centre)
+    return float(weights.sum()), centre, second_moments(corners - centre, weights / 20)
+
+
+def second_moments(corners: Real, weights: Real) -> Real:
+    """Inertia (3, 3) about the origin of triangles (m, 3, 3) [m], each with a twelfth of its area as weight, or of
+    tetrahedra from the origin to them, with a twentieth of their volume."""
+    import numpy as np
+
+    products = np.zeros((3, 3))
+    for points in (corners[:, 0], corners[:, 1], corners[:, 2], corners.sum(axis=1)):
+        products += (points * weights[:, None]).T @ points
+    inertia: Real = np.trace(products) * np.eye(3) - products
+    return inertia
+
+
+def equal_box(moments: Vector3, amount: float) -> Vector3:
+    """Half sizes [m] of the box with these moments at density one."""
+    total = sum(moments)
+    if moments[2] <= 0 or max(moments) > total / 2 * (1 + 1e-6) + 1e-9:
+        raise ValueError("the mesh has an inertia that no body can have")
+    a, b, c = (math.sqrt(max(0.0, 6 * (total - 2 * moment) / amount)) / 2 for moment in moments)
+    return (a, b, c)
+
+
+def convex_hull(points: Real, most: int = -1) -> Whole:
+    """Outward faces (m, 3) of the convex hull of points (n, 3); of at most `most` vertices where it is not -1.
+
+    Raises ValueError where the points lie in a plane.
+    """
+    import numpy as np
+    from scipy.spatial import ConvexHull, QhullError
+
+    options = "Qt" if most < 0 else f"Qt Q9 TA{most - 4}"
+    try:
+        hull = ConvexHull(points, qhull_options=options)
+    except (QhullError, ValueError):
+        raise ValueError("the mesh has no convex hull: its vertices lie in a plane") from None
+    faces: Whole = hull.simplices.astype(np.int32)
+    corners = points[faces]
+    doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", doubled, hull.equations[:, :3]) < 0
+    faces[inward] = faces[inward][:, [0, 2, 1]]
+    return faces
+
+
+def check_orientation(points: Real, faces: Whole) -> None:
+    """Raise ValueError where two faces pass an edge in the same direction; slivers do not count."""
+    import numpy as np
+
+    corners = points[faces]
+    doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    seen = faces[np.linalg.norm(doubled, axis=1) / 2 > math.sqrt(SMALL)].astype(np.int64)
+    edges = np.concatenate([seen[:, [0, 1]], seen[:, [1, 2]], seen[:, [2, 0]]]) @ np.array([len(points), 1])
+    edges.sort()
+    twice = edges[1:][edges[1:] == edges[:-1]]
+    if len(twice):
+        first, second = divmod(int(twice[0]), len(points))
+        raise ValueError(
+            f"two faces pass the edge from vertex {first + 1} to {second + 1} in the same direction: inertia='exact' "
+            "needs faces that agree"
+        )
+
+
+def normalised_from(q: Sequence[float]) -> Quaternion:
+    """A unit quaternion from four numbers; zero means no rotation."""
+    w, x, y, z = q
+    return normalised((w, x, y, z)) if math.hypot(w, x, y, z) > TINY else (1.0, 0.0, 0.0, 0.0)
+
+
+def triple(row: Real) -> Vector3:
+    """Three floats."""
+    x, y, z = row.tolist()
+    return (x, y, z)
+
+
+def mesh_geom_pose(pose: Pose, mesh: MeshShape, centre: Vector3 = (0.0, 0.0, 0.0)) -> Pose:
+    """The compiled frame of a geom that refers to a mesh, from its pos and quat in the file.
+
+    `centre` is what `fit_to_mesh` gave, for a primitive that is fitted to the mesh.
+    """
+    R = rotation_rows(mesh.pose.rotation)
+    inner = [mesh.pose.position[i] + sum(R[i][k] * centre[k] for k in range(3)) for i in range(3)]
+    R = rotation_rows(pose.rotation)
+    x, y, z = (pose.position[i] + sum(R[i][k] * inner[k] for k in range(3)) for i in range(3))
+    return Pose((x, y, z), multiply(pose.rotation, mesh.pose.rotation))
+
+
+def fit_to_mesh(kind: str, mesh: MeshShape, *, aabb: bool = False, scale: float = 1.0) -> tuple[Vector3, Vector3]:
+    """Size [m] of the primitive that stands for a mesh, and its centre in the mesh's centred frame.
+
+    By the box of equal inertia, or with `aabb` (compiler's fitaabb) by the bounds of the vertices. `scale` is the
+    geom's fitscale. Raises ValueError for a kind that cannot be fitted.
+    """
+    centre = (0.0, 0.0, 0.0)
+    a, b, c = mesh.box
+    if aabb:
+        x, y, z = ((low + high) / 2 for low, high in zip(mesh.lower, mesh.upper, strict=True))
+        a, b, c = mesh.upper[0] - x, mesh.upper[1] - y, mesh.upper[2] - z
+        centre = (x, y, z)
+    wide = max(a, b) if aabb else (a + b) / 2
+    if kind == "sphere":
+        size = (max(a, b, c) if aabb else (a + b + c) / 3, 0.0, 0.0)
+    elif kind == "capsule":
+        size = (wide, c - wide if aabb else max(0.0, c - wide / 2), 0.0)
+    elif kind == "cylinder":
+        size = (wide, c, 0.0)
+    elif kind in ("ellipsoid", "box"):
+        size = (a, b, c)
+    else:
+        raise ValueError(f"a {kind} cannot be fitted to a mesh")
+    return scaled(scale, size), centre
