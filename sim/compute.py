@@ -47,7 +47,7 @@ from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK
 from artsim.sim.tables import gather, scatter_chosen, scatter_row
 
 _LARGEST = 1e15  # the sine of an angle above it has no digit left; products of such inputs do not overflow
-_SINGULAR = 1e13  # an inertia over its pivot above which the pivot is rounding
+_SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the pivot: robots have 1e6, singular ones 3e10
 
 
 @njit
@@ -125,7 +125,7 @@ def _wrong(values: Any, w: Any) -> Any:
 
 @inlined
 def _check_result(values: Any, w: Any, x: Any) -> None:
-    """x.check[1] stays 0 while all values are finite, and is NaN otherwise."""
+    """x.check[1] stays 0 while all values are finite; otherwise it becomes NaN."""
     total = like(0.0, w)
     for k in range(values.shape[0]):
         total = total + 0.0 * values[k]
@@ -323,10 +323,11 @@ def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, 
 
 @inlined
 def _check_pivot(inverse: Any, inertia: Any, w: Any, x: Any) -> None:
-    """x.check[1] is NaN when 1 / inverse is what rounding leaves of an inertia that vanishes."""
+    """x.check[1] stays 0 while 1 / inverse is a positive part of the inertia, not what rounding leaves of nothing."""
     worst = like(_SINGULAR, w)
     zero = like(0.0, w)
-    x.check[1] = x.check[1] + where_greater(absolute(inverse * inertia), worst, worst, zero * inverse)
+    wrong = where_greater(inverse * inertia, worst, worst, zero * inverse)
+    x.check[1] = x.check[1] + where_greater(inverse, zero, wrong, worst)
 
 
 @njit

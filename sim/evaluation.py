@@ -54,9 +54,11 @@ class Evaluation:
         threads: int = 1,
         width: int = WIDTH,
     ) -> None:
-        """Raises UsageError: an unknown quantity, link or point."""
+        """Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH."""
         if at not in ("com", "origin"):
             raise UsageError(f"at={at!r}: want 'com' or 'origin'")
+        if width not in (1, WIDTH):
+            raise UsageError(f"width={width!r}: want 1 or {WIDTH}")
         self.quantities = resolve(quantities)
         needed = needed_inputs(self.quantities)
         self.inputs = tuple(name for name in INPUTS if name in needed or (name == "wrench" and wrench))
@@ -89,18 +91,35 @@ class Evaluation:
 
         The arrays must be C-contiguous float64 (`status` int64) and hold whole packs: `allocate` makes such. The rows
         that fill up the last pack are overwritten with copies of row n - 1.
+
+        Raises:
+            UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
         """
+        capacity = self._capacity(inputs, outputs)
         batch = self._batch(inputs, outputs)
         workers = [self._worker(batch) for _ in range(self.threads)]
         given = [inputs[name] for name in self.inputs]
 
         def call(rows: int) -> None:
             padded = -(-rows // self.width) * self.width
+            if not 0 <= padded <= capacity:
+                raise UsageError(f"{rows} rows are asked for, the arrays hold {capacity}")
             for values in given:
                 values[rows:padded] = values[rows - 1 : rows]
             _share(workers, padded)
 
         return call
+
+    def _capacity(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> int:
+        """The rows of these arrays; the kernel writes where it is told, so shapes are checked here."""
+        arrays = {**inputs, **outputs}
+        shapes: dict[str, tuple[int, ...]] = {**self.shapes, "status": ()}
+        rows = len(arrays.get("status", ()))
+        for name, shape in shapes.items():
+            if name not in arrays or arrays[name].shape != (rows, *shape) or rows % self.width:
+                found = arrays[name].shape if name in arrays else "none"
+                raise UsageError(f"{name}: its array's shape is {found}, want N rows of {shape}, N whole packs")
+        return rows
 
     def _batch(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Batch:
         """The record of these arrays; what is not wanted has no rows."""

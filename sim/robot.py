@@ -105,7 +105,7 @@ class Robot:
 
         Args:
             qpos: (nq,) or (N, nq); with `reduced` its independent entries are used. Quaternions are normalised.
-            qvel, qacc, tau: (nv,) or (N, nv); zero where left out.
+            qvel, qacc, tau: (nv,) or (N, nv), as many as qpos has; zero where left out.
             wrench: (nl, 6) or (N, nl, 6) [N, N m], acting on each of `links` at its point `at`, world axes; it also
                 enters inverse and forward dynamics.
             quantities: names of sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
@@ -166,9 +166,11 @@ class Robot:
         width: int | None = None,
     ) -> tuple[Callable[[], None], dict[str, Array]]:
         """The bound call, and where its results will be, `status` too."""
-        rows = np.atleast_2d(given["qpos"]).shape[0]  # type: ignore[arg-type]  # qpos is never left out
+        qpos = _numbers("qpos", given["qpos"])
+        given = {**given, "qpos": qpos}
+        rows = qpos.shape[0] if qpos.ndim > 1 else 1
         if width is None:
-            width = 1 if np.ndim(given["qpos"]) == 1 or rows < WIDTH else WIDTH  # type: ignore[arg-type]
+            width = 1 if rows < WIDTH else WIDTH
         if threads is None:
             threads = available_threads() if rows > PIECE else 1
         evaluation = self.evaluation(
@@ -187,12 +189,19 @@ class Robot:
         """An input as a table of this shape; zeros where it was left out."""
         if values is None:
             return np.zeros(shape)
-        try:
-            table = np.asarray(values, float)
-        except (TypeError, ValueError):
-            raise UsageError(f"{name}: is not a table of numbers") from None
-        if table.ndim == len(shape) - 1:
-            table = table[None]
-        if table.shape != shape:
-            raise UsageError(f"{name} has shape {np.shape(values)}, want {shape} or {shape[1:]}")
-        return table
+        table = _numbers(name, values)
+        if table.shape != shape and (1, *table.shape) != shape:
+            one = f" or {shape[1:]}" if shape[0] == 1 else ""
+            raise UsageError(f"{name} has shape {table.shape}, want {shape}{one}")
+        return table.reshape(shape)
+
+
+def _numbers(name: str, values: Any) -> Array:
+    """Real numbers as float64."""
+    try:
+        table = np.asarray(values)
+        if table.dtype.kind in "cmM":
+            raise TypeError
+        return np.asarray(table, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name}: is not a table of numbers") from None

@@ -16,11 +16,12 @@ import pytest
 
 from artsim.loaders.load import load_articulation
 from artsim.sim.description import Articulation, Coupling, Inertial, Joint, Link, Pose
+from artsim.sim.errors import UsageError
 from artsim.sim.jit import disabled
 from artsim.sim.quantities import BAD_INPUT, BAD_RESULT, OK, QUANTITIES, needed_inputs
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot
-from tests.conftest import ROOT
+from tests.conftest import ROOT, corpus_entries
 from tests.naive import OFFSETS, WEIGHTS, Array, Twin
 from tests.test_dynamics import (
     ROWS,
@@ -757,6 +758,45 @@ def test_singular_mass_matrices_are_told(width: str, mode: str) -> None:
     assert np.all(with_status(hanging(0.0), width, given, "bias", "mass_matrix", "momentum")["status"] == OK)
 
 
+SINGULAR_FILES = ("stiff_drive_chain", "double_pendulum")  # floating, their massless roots turn about a joint's axis
+SINGULAR_PUBLIC = ("dex-urdf.arms_rm75_rm75_glb", "pybullet_data.pendulum5", "pybullet_data.cartpole")
+
+
+@packs_only
+@pytest.mark.parametrize("model", [*SINGULAR_FILES, *SINGULAR_PUBLIC, "newton.newton_examples_assets_cartpole"])
+def test_mass_matrices_that_are_singular_up_to_rounding_are_told(model: str) -> None:
+    """Rounding leaves small pivots of either sign there, and forward dynamics would be wrong by any factor."""
+    paths = {entry["id"]: entry["path"] for entry in corpus_entries("urdf")}
+    path = ROOT / "robots" / f"{model}.urdf" if model in SINGULAR_FILES else paths.get(f"urdf.{model}")
+    if path is None:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    robot = Robot.of(replace(load_articulation(str(path), meshes=False), base="floating"))
+    qpos = np.random.default_rng(5).uniform(-1.0, 1.0, (64, robot.nq))
+    for quantity in ("forward_dynamics", "inverse_mass_matrix"):
+        assert np.all(robot.compute(qpos, quantities=[quantity, "status"])["status"] == BAD_RESULT), quantity
+    assert np.all(robot.compute(qpos, quantities=["mass_matrix", "bias", "status"])["status"] == OK)
+
+
+@both_widths
+@full_and_reduced
+def test_very_light_links_are_not_singular(width: str, mode: str) -> None:
+    """A milligram at the root and at a fingertip of 50 kg: digits are lost, not all of them."""
+    light = Inertial(1e-6, Pose(), (1e-9, 0, 0, 1e-9, 0, 1e-9))
+    body = Inertial(50.0, Pose((0.1, 0.2, 0.3)), (1.0, 0, 0, 1.2, 0, 1.5))
+    links = (Link("root", light), Link("body", body), Link("finger", light))
+    joints = (
+        Joint("waist", "revolute", "root", "body", Pose((0.0, 0.1, 0.0)), axis=(0.0, 0.0, 1.0)),
+        Joint("tip", "revolute", "body", "finger", Pose((1.0, 0.0, 0.0)), axis=(1.0, 0.0, 0.0)),
+    )
+    robot = Robot.of(Articulation("light", "urdf", links, joints, base="floating"))
+    qpos = np.random.default_rng(0).uniform(-1.0, 1.0, (ROWS, robot.nq))
+    qacc = np.random.default_rng(1).normal(size=(ROWS, robot.nv))
+    reduced = mode == "reduced"
+    tau = evaluate(robot, width, {"qpos": qpos, "qacc": qacc}, "inverse_dynamics", reduced=reduced)["inverse_dynamics"]
+    out = evaluate(robot, width, {"qpos": qpos, "tau": tau}, "forward_dynamics", "inverse_mass_matrix", reduced=reduced)
+    close(out["forward_dynamics"], qacc, 1e-4)
+
+
 def test_bad_rows_hold_nan() -> None:
     chosen = case("zoo floating")
     qpos = chosen.given["qpos"].copy()
@@ -768,6 +808,60 @@ def test_bad_rows_hold_nan() -> None:
         assert bad[BAD].all() and not np.delete(bad, BAD, 0).any(), name
     one = chosen.robot.compute(qpos[BAD], quantities=["gravity", "status"])
     assert one["status"] == BAD_INPUT and np.isnan(one["gravity"]).all()
+
+
+# ------------------------------------------------------------------ what is given
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    """Kernels write where they are told: no width, shape or number of rows but the right one reaches them."""
+    robot = case("zoo").robot
+    for width in (0, 2, 16):
+        with pytest.raises(UsageError, match="width"):
+            robot.evaluation(["gravity"], width=width)
+    evaluation = robot.evaluation(["mass_matrix"], packed=True, width=1)
+    inputs, outputs = evaluation.allocate(8)
+    for key, values in (inputs | outputs).items():
+        for wrong in (values[:5], values.reshape(4, -1)):
+            arrays = inputs | outputs | {key: wrong}
+            with pytest.raises(UsageError, match="shape is"):
+                evaluation.bound(arrays, arrays)
+    with pytest.raises(UsageError, match="shape is none"):
+        evaluation.bound(inputs, {"status": outputs["status"]})
+    for rows in (-1, 9):
+        with pytest.raises(UsageError, match="the arrays hold 8"):
+            evaluation.bound(inputs, outputs)(rows)
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 0.3, [[1.0, 2.0], [3.0]], np.array([1j, 0.2]), ["a", "b"], np.zeros(2, "M8[s]")]
+)
+def test_what_is_no_table_of_real_numbers_is_refused(wrong: Any) -> None:
+    robot = case("double_pendulum").robot
+    with pytest.raises(UsageError, match="qpos"):
+        robot.compute(wrong, quantities=["gravity"])
+    if wrong is not None:
+        with pytest.raises(UsageError, match="qvel"):
+            robot.compute(np.zeros(2), wrong, quantities=["gravity"])
+
+
+def test_a_wrong_shape_is_told_what_would_do() -> None:
+    """One velocity for a table of positions is not: it is not spread over the rows."""
+    robot = case("double_pendulum").robot
+    with pytest.raises(UsageError, match=r"qvel has shape \(2,\), want \(3, 2\)$"):
+        robot.compute(np.zeros((3, 2)), np.zeros(2), quantities=["bias"])
+    with pytest.raises(UsageError, match=r"qvel has shape \(3, 2\), want \(1, 2\) or \(2,\)$"):
+        robot.compute(np.zeros(2), np.zeros((3, 2)), quantities=["bias"])
+
+
+def test_inputs_of_any_layout_give_the_same_bytes() -> None:
+    robot, qpos = case("arm7").robot, case("arm7").given["qpos"]
+    expected = robot.compute(qpos, quantities=["gravity"])["gravity"].tobytes()
+    unaligned = np.frombuffer(bytearray(b"1234" + qpos.tobytes()), np.uint8)[4:].view(float).reshape(qpos.shape)
+    frozen = qpos.copy()
+    frozen.setflags(write=False)
+    for other in (np.repeat(qpos, 2, 0)[::2], np.asfortranarray(qpos), qpos.astype(">f8"), unaligned, frozen):
+        assert robot.compute(other, quantities=["gravity"])["gravity"].tobytes() == expected
 
 
 # ------------------------------------------------------------------ tables of any size
