@@ -362,7 +362,7 @@ def test_force_overwrites(tmp_path: Path) -> None:
 
 
 def test_a_failed_layout_leaves_no_file(tmp_path: Path) -> None:
-    broken = {**PROVENANCE, "command": "lone surrogate \ud800"}
+    broken = {**PROVENANCE, "command": "HDF5 texts hold no \0"}
     with pytest.raises(Exception):  # noqa: B017 - whatever it is, nothing may be left behind
         new(tmp_path / "run.h5", provenance=broken)
     assert not (tmp_path / "run.h5").exists()
