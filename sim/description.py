@@ -94,6 +94,7 @@ class Link:
     inertial: Inertial | None = None
     geoms: tuple[Geom, ...] = ()
     self_collide: bool | None = None
+    gravity_compensation: float = 0.0  # MJCF gravcomp: the share of the weight taken off
     source: Source = Source()
 
 
@@ -101,8 +102,10 @@ class Link:
 class Joint:
     """Connects `parent` to `child`. Per-dof figures are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
 
-    `pose` is the joint frame (= the child frame at zero displacement) in the parent frame; `axis` is a unit vector in
-    the joint frame (for planar: the plane's normal). A child may have several joints, applied in order (MJCF bodies).
+    `pose` is the child frame at zero displacement, in the parent frame; `axis` is a unit vector in the child's axes
+    (for planar: the plane's normal); what turns, turns about `anchor`, a point of the child frame. A child may have
+    several joints, applied in order (MJCF bodies): `pose` and `anchor` of a further one are in the frame that the one
+    before it moves.
     """
 
     name: str
@@ -111,6 +114,7 @@ class Joint:
     child: str
     pose: Pose = Pose()
     axis: Vector3 = (0.0, 0.0, 1.0)
+    anchor: Vector3 = (0.0, 0.0, 0.0)
     lower: float | None = None  # position limits; None: unlimited on that side
     upper: float | None = None
     effort: float | None = None  # bounds drives and controllers; None: unlimited
@@ -156,12 +160,22 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class TendonPoint:
+    """What a tendon goes through: a joint with its coefficient, a site, a geom to wrap around, a pulley's divisor."""
+
+    kind: Literal["joint", "site", "geom", "pulley"]
+    name: str = ""
+    value: float = 0.0
+    side_site: str = ""  # on which side of the geom
+
+
+@dataclass(frozen=True, slots=True)
 class Tendon:
     """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites."""
 
     name: str
     kind: Literal["fixed", "spatial"]
-    path: tuple[tuple[str, float], ...]  # (joint, coefficient) or (site, 0)
+    path: tuple[TendonPoint, ...]
     lower: float | None = None
     upper: float | None = None
     stiffness: float = 0.0

@@ -1,9 +1,10 @@
 """Model: the constant, read-only arrays of a robot, and `compile_model`, which makes them of an Articulation.
 
-A *body* is what moves as one: links joined by fixed joints are merged into it. Body 0 is the world. Each body's
-internal frame has its origin at the link frame's origin and, for revolute, prismatic and planar joints, its z axis
-along the joint's axis, so that a joint's rotation is about z. Only this file knows of internal frames; what leaves
-the engine goes through `link_rotation`.
+A *body* is what moves as one: links joined by fixed joints are merged into it; between the joints of a link with
+several stand bodies without mass. Body 0 is the world. Each body's internal frame has its origin at the joint's anchor
+(in URDF the link frame's origin) and, for revolute, prismatic and planar joints, its z axis along the joint's axis, so
+that a joint's rotation is about z. Only this file knows of internal frames; what leaves the engine goes through
+`link_rotation` and `link_position`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ import numpy as np
 from artsim.sim.description import Articulation, Coupling, Joint, Link
 from artsim.sim.errors import ModelError
 from artsim.sim.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
-from artsim.sim.spatial import Real, frame_with_z, point_inertia, quaternion, rotation_matrix, six, symmetric
+from artsim.sim.spatial import (
+    Real,
+    frame_with_z,
+    point_inertia,
+    quaternion,
+    rotation_matrix,
+    six,
+    symmetric,
+    turn_about_z,
+)
 
 REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
 _TYPES = {
@@ -186,9 +196,11 @@ class _Tree:
 
     def __init__(self, articulation: Articulation) -> None:
         self.links = articulation.links
-        joints = {joint.child: joint for joint in articulation.joints}
+        joints: dict[str, list[Joint]] = {}
+        for joint in articulation.joints:
+            joints.setdefault(joint.child, []).append(joint)
         index = {link.name: i for i, link in enumerate(self.links)}
-        self.parent = [index.get(joints[link.name].parent, -1) if link.name in joints else -1 for link in self.links]
+        self.parent = [index.get(joints[link.name][0].parent, -1) if link.name in joints else -1 for link in self.links]
         world = _Body(0, 0, None, REVOLUTE, 0, 0, np.eye(3), np.zeros(3), (np.eye(3), np.zeros(3)))
         self.bodies = [world]
         self.body: list[_Body] = []
@@ -196,7 +208,6 @@ class _Tree:
         self.position: list[Real] = []
         nv = nq = 0
         for i, link in enumerate(self.links):
-            joint = joints.get(link.name) or self._root_joint(articulation, link)
             above = self.parent[i]
             if above >= i:
                 raise ModelError(f"{link.source}: link {link.name!r} stands before its parent")
@@ -205,12 +216,13 @@ class _Tree:
                 if above < 0
                 else (self.body[above], self.rotation[above], self.position[above])
             )
-            position = position + rotation @ np.array(joint.pose.position)
-            rotation = rotation @ rotation_matrix(joint.pose.rotation)
-            if joint.kind != "fixed":
-                body, rotation, position = self._new_body(joint, body, rotation, position, nv, nq)
-                nv += _DOFS[body.type]
-                nq += _COORDS[body.type]
+            for joint in joints.get(link.name) or [self._root_joint(articulation, link)]:
+                position = position + rotation @ np.array(joint.pose.position)
+                rotation = rotation @ rotation_matrix(joint.pose.rotation)
+                if joint.kind != "fixed":
+                    body, rotation, position = self._new_body(joint, body, rotation, position, nv, nq)
+                    nv += _DOFS[body.type]
+                    nq += _COORDS[body.type]
             self.body.append(body)
             self.rotation.append(rotation)
             self.position.append(position)
@@ -225,18 +237,30 @@ class _Tree:
     def _new_body(
         self, joint: Joint, parent: _Body, rotation: Real, position: Real, nv: int, nq: int
     ) -> tuple[_Body, Real, Real]:
-        """A body at the end of a moving joint; returns it with the pose of its link in it."""
+        """A body at the end of a moving joint; returns it with the pose of its link in it.
+
+        A reference (the coordinate's value at the pose of the file) is taken out of the tree: Rz(q - ref) = Rz(-ref)
+        Rz(q), and a slide's frame starts that much behind.
+        """
         kind = _TYPES[joint.kind]
         zero = (rotation, position)
         turned = np.eye(3) if kind in (BALL, FREE) else frame_with_z(joint.axis)
+        anchor = np.array(joint.anchor)
+        if anchor.any():
+            position = position + rotation @ anchor
         if kind == FREE and parent.index == 0:
             # a free body's coordinates are its pose in the world, wherever the file draws it
             rotation, position = np.eye(3), np.zeros(3)
         elif kind == FREE:
             zero = (np.eye(3), np.zeros(3))  # under a moving parent: relative to the joint frame
-        body = _Body(len(self.bodies), parent.index, joint, kind, nv, nq, rotation @ turned, position, zero)
+        rotation = rotation @ turned
+        if joint.reference and kind == PRISMATIC:
+            position = position - joint.reference * rotation[:, 2]
+        elif joint.reference:
+            rotation = rotation @ turn_about_z(-joint.reference)
+        body = _Body(len(self.bodies), parent.index, joint, kind, nv, nq, rotation, position, zero)
         self.bodies.append(body)
-        return body, turned.T, np.zeros(3)
+        return body, turned.T, -turned.T @ anchor if anchor.any() else np.zeros(3)
 
 
 def _add_inertial(body: _Body, link: Link, rotation: Real, position: Real) -> None:
@@ -493,7 +517,7 @@ def _labels(tree: _Tree, independent: list[int]) -> Labels:
 
 
 def _reference(bodies: list[_Body]) -> Real:
-    """Coordinates of the pose the file draws: zeros, unit quaternions, a free body where it stands."""
+    """Coordinates of the pose the file draws: references, unit quaternions, a free body where it stands."""
     parts: list[Real] = []
     for body in bodies[1:]:
         if body.type == BALL:
@@ -501,5 +525,6 @@ def _reference(bodies: list[_Body]) -> Real:
         elif body.type == FREE:
             parts.append(np.concatenate([body.zero[1], quaternion(body.zero[0])]))
         else:
-            parts.append(np.zeros(_COORDS[body.type]))
+            assert body.joint is not None
+            parts.append(np.full(_COORDS[body.type], body.joint.reference))
     return np.concatenate(parts) if parts else np.zeros(0)

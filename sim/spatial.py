@@ -57,6 +57,12 @@ def frame_with_z(axis: Sequence[float]) -> Real:
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 
+def turn_about_z(angle: float) -> Real:
+    """The rotation (3, 3) about z by an angle [rad]."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
 def symmetric(six: Sequence[float]) -> Real:
     """The symmetric matrix of (xx, xy, xz, yy, yz, zz)."""
     xx, xy, xz, yy, yz, zz = six

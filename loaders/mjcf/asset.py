@@ -1,0 +1,109 @@
+"""<asset>: the meshes that geoms refer to. Textures and materials are looks, which are not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from artsim.loaders.assets import AssetMissingError, AssetRefusedError, Assets
+from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.defaults import Defaults
+from artsim.loaders.mjcf.geom_inertia import MeshShape
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.sim.description import Vector3
+from artsim.sim.errors import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class MeshAsset:
+    """A mesh by its name; `path` is None where it was not looked for, not found or not allowed."""
+
+    item: Item
+    uri: str
+    path: Path | None
+    scale: Vector3
+
+
+@dataclass(slots=True)
+class Meshes:
+    """The meshes of a model, by name; read only when a geom's mass needs them."""
+
+    reading: MjcfReading
+    by_name: dict[str, MeshAsset] = field(default_factory=dict)
+    fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
+    shapes: dict[str, MeshShape] = field(default_factory=dict)
+
+    def find(self, item: Item) -> MeshAsset:
+        """The mesh that a geom names."""
+        name = item.text("mesh")
+        if name not in self.by_name:
+            item.refuse(f"mesh {name[:80]!r} does not exist{nearest(name, sorted(self.by_name))}")
+        return self.by_name[name]
+
+    def field_box(self, item: Item) -> tuple[float, float, float]:
+        """Half sizes of the box that has a height field's mass: MuJoCo's guess, whatever the heights."""
+        name = item.text("hfield")
+        if name not in self.fields:
+            item.refuse(f"hfield {name[:80]!r} does not exist{nearest(name, sorted(self.fields))}")
+        x, y, top, bottom = self.fields[name]
+        return (x, y, 0.25 * top + 0.5 * bottom)
+
+    def shape(self, mesh: MeshAsset, item: Item) -> MeshShape:
+        """The mesh as MuJoCo centres it: what the inertia of a geom needs."""
+        return item.reading.later(item.element, f"mass from the mesh {mesh.uri!r}")
+
+
+def read_meshes(reading: MjcfReading, root: Element, defaults: Defaults, compiler: Compiler) -> Meshes:
+    """Every <mesh> and <hfield> of every <asset>."""
+    meshes = Meshes(reading)
+    for section in children(root, "asset"):
+        for element in section:
+            if tag(element) == "mesh":
+                name, mesh = read_mesh(defaults.item(element), compiler)
+                if name in meshes.by_name:
+                    reading.refuse(element, f"{describe(element)}: mesh {name!r} is already defined")
+                meshes.by_name[name] = mesh
+            elif tag(element) == "hfield":
+                item = defaults.item(element)
+                name = item.text("name") or PurePosixPath(item.text("file").replace("\\", "/")).stem
+                meshes.fields[name] = item.numbers("size", 4, 4)
+    return meshes
+
+
+def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
+    """One <mesh>: its name, which is the file's without one, and where its file is."""
+    for plugin in item.element:
+        item.reading.later(plugin, "a plugin")
+    uri = item.text("file").replace("\\", "/")
+    name = item.text("name") or PurePosixPath(uri).stem
+    if not name:
+        item.refuse("has neither name nor file")
+    scale = item.vector("scale", (1.0, 1.0, 1.0))
+    return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale)
+
+
+def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
+    """The real path of a mesh, None with a warning where there is none."""
+    assets = item.reading.assets
+    if assets is None:
+        return None
+    try:
+        return resolve(assets, uri, compiler)
+    except AssetMissingError as error:
+        item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
+    except AssetRefusedError as error:
+        item.reading.note(item.element, f"{describe(item.element)}: {uri!r}: {error}", once=f"refused: {error}")
+    return None
+
+
+def resolve(assets: Assets, uri: str, compiler: Compiler) -> Path:
+    """meshdir and the name, below the model's folder. Raises AssetMissingError or AssetRefusedError."""
+    if assets.folder is None:
+        raise AssetMissingError("the model is not in a file")
+    name = PurePosixPath(uri).name if compiler.strip_path else uri
+    candidate = assets.folder / compiler.mesh_dir / name
+    try:
+        return assets.permit(candidate, None)
+    except FileNotFoundError:
+        raise AssetMissingError(f"tried {str(candidate)!r}", f"tried in {str(candidate.parent)!r}") from None

@@ -1,0 +1,214 @@
+"""<worldbody> and <body>: the tree of links with their joints, geoms, sites and inertias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.asset import Meshes
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.defaults import Defaults
+from artsim.loaders.mjcf.geom import Shape, describe_geom, fromto, mass_of, read_shape
+from artsim.loaders.mjcf.joint import Spot, read_joint
+from artsim.loaders.mjcf.mass import corrected, inertial_of_geoms, read_inertial, scaled_to
+from artsim.loaders.mjcf.option import Options, switched
+from artsim.loaders.mjcf.orientation import compose, read_frame
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
+
+WORLD = "world"
+NOT_YET = frozenset(("replicate", "attach", "composite", "flexcomp", "plugin"))
+
+
+@dataclass(slots=True)
+class Content:
+    """What a body holds, frames dissolved."""
+
+    joints: list[tuple[Item, Pose]] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+    sites: list[tuple[Item, Pose]] = field(default_factory=list)
+    inertials: list[tuple[Item, Pose]] = field(default_factory=list)
+    bodies: list[tuple[Element, Pose, str | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Bodies:
+    """The tree as far as it is read. `poses` are those in the world when every joint is at its reference."""
+
+    reading: MjcfReading
+    compiler: Compiler
+    defaults: Defaults
+    meshes: Meshes
+    options: Options
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    sites: dict[str, Site] = field(default_factory=dict)
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    poses: dict[str, Pose] = field(default_factory=dict)
+    taken: dict[str, int] = field(default_factory=dict)  # names of bodies and joints given in the file, by line
+
+    def read(self, root: Element) -> None:
+        """Every <worldbody>, depth first, in the order of MuJoCo's body ids. Without recursion."""
+        worlds = list(children(root, "worldbody"))
+        self.claim_names(worlds)
+        stack = [(WORLD, item, frame, name) for item, frame, name in reversed(self.read_world(worlds))]
+        while stack:
+            parent, element, frame, childclass = stack.pop()
+            name, inner = self.read_body(parent, element, frame, childclass)
+            stack.extend((name, item, pose, cls) for item, pose, cls in reversed(inner))
+        self.links = scaled_to(self.links, self.compiler.total_mass)
+
+    def claim_names(self, worlds: list[Element]) -> None:
+        """Note the names that the file gives to bodies and joints, each once, so that made-up ones avoid them."""
+        for kind in ("body", "joint", "geom", "site"):
+            lines: dict[str, int] = {WORLD: 0} if kind == "body" else {}
+            for element in (
+                item for world in worlds for item in world.iter(kind, *(["freejoint"] * (kind == "joint")))
+            ):
+                name = element.get("name", "")
+                if not name:
+                    continue
+                if name in lines:
+                    self.reading.refuse(element, f"{kind} {name!r} is already defined at line {lines[name]}")
+                lines[name] = self.reading.at(element).line
+            if kind in ("body", "joint"):
+                self.taken.update({f"{kind} {name}": line for name, line in lines.items()})
+
+    def free_name(self, kind: str, wanted: str) -> str:
+        """A name for what the file leaves unnamed: `wanted`, or with underscores where that is taken."""
+        while f"{kind} {wanted}" in self.taken:
+            wanted += "_"
+        self.taken[f"{kind} {wanted}"] = 0
+        return wanted
+
+    def read_world(self, worlds: list[Element]) -> list[tuple[Element, Pose, str | None]]:
+        """The world's own content: geoms without mass, sites, and the bodies that stand in it."""
+        content = Content()
+        for world in worlds:
+            self.gather(world, None, content)
+        for item, _ in (*content.joints, *content.inertials):
+            item.refuse("the world has neither joints nor mass")
+        self.poses[WORLD] = Pose()
+        geoms = tuple(describe_geom(shape) for shape in content.shapes)
+        self.links.append(Link(WORLD, geoms=geoms, source=self.reading.at(worlds[0]) if worlds else Source()))
+        self.add_named(WORLD, content)
+        return content.bodies
+
+    def read_body(
+        self, parent: str, element: Element, frame: Pose, childclass: str | None
+    ) -> tuple[str, list[tuple[Element, Pose, str | None]]]:
+        """One body; returns its name and the bodies in it."""
+        item = Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        name = item.text("name") or self.free_name("body", f"body_{len(self.links)}")
+        pose = compose(frame, read_frame(item, self.compiler.angles))
+        content = Content()
+        self.gather(element, item.text("childclass") or childclass, content)
+        self.poses[name] = compose(self.poses[parent], pose)
+        self.links.append(
+            Link(
+                name,
+                corrected(item, self.inertial(item, content), self.compiler),
+                tuple(describe_geom(shape) for shape in content.shapes),
+                gravity_compensation=self.gravity_compensation(item),
+                source=self.reading.at(element),
+            )
+        )
+        self.add_joints(item, content, Spot(parent, name, pose))
+        self.add_named(name, content)
+        if item.flag("mocap"):
+            self.reading.note(element, f"{describe(element)}: mocap bodies stand still", once="mocap")
+        return name, content.bodies
+
+    def gravity_compensation(self, item: Item) -> float:
+        """gravcomp: the share of the body's weight that is taken off it."""
+        share = item.number("gravcomp")
+        if share:
+            self.reading.idle(item.element, "gravcomp", "gravcomp")
+        return share
+
+    def gather(self, element: Element, childclass: str | None, content: Content) -> None:
+        """Sort what stands in a body."""
+        for item, frame, name in self.flattened(element, childclass):
+            kind = tag(item)
+            if kind in NOT_YET:
+                self.reading.later(item, f"<{kind}>")
+            elif kind == "body":
+                content.bodies.append((item, frame, name))
+            elif kind in ("joint", "freejoint"):
+                content.joints.append((self.defaults.item(item, name), frame))
+            elif kind == "geom":
+                shape = read_shape(self.defaults.item(item, name), self.compiler, self.meshes, frame)
+                content.shapes.append(shape)
+            elif kind == "site":
+                content.sites.append((self.defaults.item(item, name), frame))
+            elif kind == "inertial":
+                content.inertials.append((self.defaults.item(item), frame))
+            # cameras and lights are for the viewer
+
+    def flattened(self, element: Element, childclass: str | None) -> Iterator[tuple[Element, Pose, str | None]]:
+        """Children with the frame they are in and the class it gives them; what is in a <frame> is in the body."""
+        stack = [(item, Pose(), childclass) for item in reversed(element)]
+        while stack:
+            item, frame, name = stack.pop()
+            if tag(item) != "frame":
+                yield item, frame, name
+                continue
+            attributes = {str(key): str(value) for key, value in item.attrib.items()}
+            inner = compose(frame, read_frame(Item(self.reading, item, attributes), self.compiler.angles))
+            stack.extend((below, inner, item.get("childclass") or name) for below in reversed(item))
+
+    def inertial(self, item: Item, content: Content) -> Inertial | None:
+        """The body's mass, as inertiafromgeom says where from."""
+        if len(content.inertials) > 1:
+            content.inertials[1][0].refuse("is the second inertial of its body")
+        where = self.compiler.inertia_from_geom
+        if where == "false" or (where == "auto" and content.inertials):
+            given, frame = content.inertials[0] if content.inertials else (None, Pose())
+            return None if given is None else read_inertial(given, self.compiler, frame)
+        low, high = self.compiler.inertia_groups
+        parts = [
+            mass_of(shape, self.compiler, self.meshes)
+            for shape in content.shapes
+            if low <= shape.item.whole("group") <= high
+        ]
+        return inertial_of_geoms(item, parts)
+
+    def add_joints(self, item: Item, content: Content, spot: Spot) -> None:
+        """The body's joints in order, or the fixed one of a body without."""
+        kinds = [self.kind_of(joint) for joint, _ in content.joints]
+        if "free" in kinds and (spot.parent != WORLD or len(kinds) > 1):
+            item.refuse("a free joint stands alone, in a body of the world")
+        if "ball" in kinds and any(kind in ("ball", "hinge") for kind in kinds[kinds.index("ball") + 1 :]):
+            item.refuse("a ball joint is followed by another rotation")
+        if not kinds:
+            name = self.free_name("joint", spot.child)
+            self.joints.append(
+                Joint(name, "fixed", spot.parent, spot.child, spot.pose, source=self.reading.at(item.element))
+            )
+        for count, (joint, frame) in enumerate(content.joints):
+            unnamed = spot.child if len(kinds) == 1 else f"{spot.child}_{count}"
+            name = joint.text("name") or self.free_name("joint", unnamed)
+            place = Spot(spot.parent, spot.child, Pose() if count else spot.pose, frame)
+            self.joints.append(switched(read_joint(joint, self.compiler, name, place), self.options.off))
+
+    @staticmethod
+    def kind_of(joint: Item) -> str:
+        """hinge, slide, ball or free."""
+        return "free" if tag(joint.element) == "freejoint" else joint.text("type", "hinge")
+
+    def add_named(self, link: str, content: Content) -> None:
+        """Sites, and the geoms that tendons may wrap around, by name."""
+        for item, frame in content.sites:
+            pose = read_frame(item, self.compiler.angles)
+            if item.has("fromto"):
+                pose = fromto(item, item.text("type", "sphere"))[1]
+            name = item.text("name") or f"site_{len(self.sites)}"
+            self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element))
+        self.shapes.update({shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")})
+
+
+def with_joint(joints: list[Joint], name: str, **changes: float) -> None:
+    """Replace one joint by itself with changes."""
+    index = next(i for i, joint in enumerate(joints) if joint.name == name)
+    joints[index] = replace(joints[index], **changes)  # type: ignore[arg-type]

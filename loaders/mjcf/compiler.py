@@ -1,0 +1,82 @@
+"""<compiler>: how the rest of the file is meant."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.orientation import Angles
+from artsim.loaders.mjcf.reading import Item, MjcfReading
+
+AUTO = ("false", "true", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """The settings; later <compiler> elements override earlier ones, attribute by attribute."""
+
+    angles: Angles = field(default_factory=Angles)
+    autolimits: bool = True
+    mesh_dir: str = ""
+    strip_path: bool = False
+    bound_mass: float = 0.0  # [kg] least mass of every body
+    bound_inertia: float = 0.0  # [kg m²] least principal moment
+    balance_inertia: bool = False
+    inertia_from_geom: str = "auto"
+    inertia_groups: tuple[int, int] = (0, 5)  # geoms outside these groups have no mass
+    total_mass: float = -1.0  # [kg], where positive the whole model is scaled to it
+    fit_aabb: bool = False
+    align_free: bool = False
+
+
+def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
+    """Every <compiler> of the root."""
+    compiler = Compiler(balance_inertia=reading.balance_inertia)
+    for element in children(root, "compiler"):
+        item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        compiler = read_one(item, compiler)
+    return compiler
+
+
+def read_one(item: Item, known: Compiler) -> Compiler:
+    """One <compiler>, over what is known."""
+    refuse_unsupported(item)
+    low, high = (int(x) for x in item.numbers("inertiagrouprange", 2, 2, known.inertia_groups))
+    assets = item.text("assetdir", known.mesh_dir)
+    return replace(
+        known,
+        angles=read_angles(item, known.angles),
+        autolimits=item.flag("autolimits", known.autolimits),
+        mesh_dir=item.text("meshdir", assets),
+        strip_path=item.flag("strippath", known.strip_path),
+        bound_mass=item.number("boundmass", known.bound_mass, least=0.0),
+        bound_inertia=item.number("boundinertia", known.bound_inertia, least=0.0),
+        balance_inertia=item.flag("balanceinertia", known.balance_inertia),
+        inertia_from_geom=item.word("inertiafromgeom", AUTO, known.inertia_from_geom),
+        inertia_groups=(low, high),
+        total_mass=item.number("settotalmass", known.total_mass),
+        fit_aabb=item.flag("fitaabb", known.fit_aabb),
+        align_free=item.flag("alignfree", known.align_free),
+    )
+
+
+def refuse_unsupported(item: Item) -> None:
+    """Settings that change the model and are not read; the others only change MuJoCo's arrays, not the robot."""
+    if item.word("coordinate", ("local", "global"), "local") == "global":
+        item.refuse("coordinate 'global' was taken out of MJCF; MuJoCo 2.3.3 converts such files")
+    if item.flag("fusestatic") or item.flag("discardvisual"):
+        item.reading.note(
+            item.element, "fusestatic and discardvisual are ignored: every body and geom is kept", once="fusestatic"
+        )
+
+
+def read_angles(item: Item, known: Angles) -> Angles:
+    """angle and eulerseq."""
+    unit = known.unit
+    if item.has("angle"):
+        unit = math.pi / 180.0 if item.word("angle", ("degree", "radian"), "degree") == "degree" else 1.0
+    sequence = item.text("eulerseq", known.sequence)
+    if len(sequence) != 3 or any(letter not in "xyzXYZ" for letter in sequence):
+        item.refuse(f"eulerseq is {sequence[:20]!r}, want three letters of x, y, z, X, Y, Z")
+    return Angles(unit, sequence)

@@ -1,0 +1,85 @@
+"""<default>: classes of attribute values, nested, each inheriting what it does not set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.orientation import ALTERNATIVES
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.sim.errors import nearest
+
+MAIN = "main"
+ACTUATORS = frozenset(
+    "general motor position velocity intvelocity orientation pid damper cylinder muscle adhesion dcmotor".split()
+)
+EQUALITIES = frozenset(("connect", "weld", "flex", "flexstrain"))
+TENDONS = frozenset(("spatial", "fixed"))
+PARTIAL = frozenset("size friction solref solimp gear user".split())  # fewer numbers leave the class's later ones
+Class = dict[str, dict[str, str]]  # by section (joint, geom, …), then by attribute
+
+
+class Defaults:
+    """The classes of a model, by name."""
+
+    def __init__(self, reading: MjcfReading, root: Element) -> None:
+        """Read every <default> of the root; each is the class `main`, those in it are its heirs."""
+        self.reading = reading
+        self.classes: dict[str, Class] = {MAIN: {}}
+        stack: list[tuple[Element, str, str]] = []
+        for element in children(root, "default"):
+            name = element.get("class", MAIN)
+            if name != MAIN:
+                reading.refuse(element, f"the top-level default class is {MAIN!r} and cannot be called {name!r}")
+            stack.append((element, MAIN, MAIN))
+            while stack:
+                stack.extend(reversed(self.read_class(*stack.pop())))
+
+    def read_class(self, element: Element, name: str, parent: str) -> list[tuple[Element, str, str]]:
+        """One class from its element; returns the classes nested in it."""
+        if name != MAIN and name in self.classes:
+            self.reading.refuse(element, f"default class {name!r} is already defined")
+        self.classes[name] = {section: dict(values) for section, values in self.classes[parent].items()}
+        inner: list[tuple[Element, str, str]] = []
+        for item in element:
+            if tag(item) != "default":
+                section = section_of(item)
+                own = self.classes[name]
+                own[section] = overlay(own.get(section, {}), item)
+                continue
+            new = item.get("class", "")
+            if not new:
+                self.reading.refuse(item, "<default> in a <default> has no class")
+            inner.append((item, new, name))
+        return inner
+
+    def item(self, element: Element, childclass: str | None = None) -> Item:
+        """The element with the defaults of its class, or of the class that its body gives."""
+        name = element.get("class") or childclass or MAIN
+        if name not in self.classes:
+            known = nearest(name, sorted(self.classes))
+            self.reading.refuse(element, f"{describe(element)}: default class {name[:80]!r} does not exist{known}")
+        return Item(self.reading, element, overlay(self.classes[name].get(section_of(element), {}), element))
+
+
+def section_of(element: Element) -> str:
+    """Where defaults of such an element stand: actuators share one place, and so do equalities and tendons."""
+    name = tag(element)
+    parent = element.getparent()
+    if parent is not None and tag(parent) == "equality":
+        return "equality"
+    for kinds, section in ((ACTUATORS, "general"), (EQUALITIES, "equality"), (TENDONS, "tendon")):
+        if name in kinds:
+            return section
+    return name
+
+
+def overlay(inherited: Mapping[str, str], element: Element) -> dict[str, str]:
+    """Inherited attributes under the element's own; one form of rotation replaces another."""
+    own = {str(key): str(value) for key, value in element.attrib.items()}
+    if any(name in own for name in ALTERNATIVES):
+        inherited = {key: value for key, value in inherited.items() if key not in ALTERNATIVES}
+    for name in PARTIAL & own.keys() & inherited.keys():
+        words, rest = own[name].split(), inherited[name].split()
+        own[name] = " ".join(words + rest[len(words) :])
+    return {**inherited, **own}

@@ -1,0 +1,101 @@
+"""<geom>: a shape on a body, and the mass it gives to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from artsim.loaders.mjcf.asset import MeshAsset, Meshes
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
+from artsim.loaders.mjcf.orientation import compose, read_frame
+from artsim.loaders.mjcf.reading import Item
+from artsim.sim.description import Geom, GeomKind, Pose
+
+SIZES = {
+    "plane": 3,
+    "hfield": 0,
+    "sphere": 1,
+    "capsule": 2,
+    "ellipsoid": 3,
+    "cylinder": 2,
+    "box": 3,
+    "mesh": 0,
+    "sdf": 0,
+}
+KINDS: dict[str, GeomKind] = {"hfield": "heightfield", "sdf": "mesh"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A geom as read: its kind in MJCF's words, its frame as in the file (MuJoCo moves that of a mesh)."""
+
+    item: Item
+    kind: str
+    size: tuple[float, ...]
+    pose: Pose  # in the body
+    mesh: MeshAsset | None = None
+
+
+def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> Shape:
+    """Kind, size and frame."""
+    for plugin in item.element:
+        item.reading.later(plugin, "a plugin")
+    kind = item.word("type", tuple(SIZES), "sphere")
+    size = item.filled("size", (0.0, 0.0, 0.0))
+    mesh = meshes.find(item) if item.has("mesh") else None
+    if kind in ("mesh", "sdf") and mesh is None:
+        item.refuse("has type mesh and no mesh")
+    pose = read_frame(item, compiler.angles)
+    if item.has("fromto"):
+        size, pose = fromto(item, kind)
+    if mesh is None and kind != "plane" and min((*size[: SIZES[kind]], 1.0)) <= 0:
+        item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
+    return Shape(item, kind, tuple(size[: SIZES[kind]]), compose(frame, pose), mesh)
+
+
+def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:
+    """Size and pose of what lies between two points."""
+    size, ends = item.filled("size", (0.0, 0.0, 0.0)), item.numbers("fromto", 6, 6)
+    return item.tried(lambda: fromto_geom(kind, size, ends))
+
+
+def describe_geom(shape: Shape) -> Geom:
+    """The shape for the description."""
+    item, mesh = shape.item, shape.mesh
+    seen_only = item.whole("contype", 1) == 0 and item.whole("conaffinity", 1) == 0
+    sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
+    return Geom(
+        name=item.text("name"),
+        kind=KINDS.get(shape.kind, shape.kind),  # type: ignore[arg-type]
+        role="visual" if seen_only else "collision",
+        size=() if mesh is not None else shape.size,
+        pose=shape.pose,
+        mesh=None if mesh is None else mesh.path,
+        mesh_uri="" if mesh is None else mesh.uri,
+        scale=(1.0, 1.0, 1.0) if mesh is None else mesh.scale,
+        friction=(sliding, torsional, rolling),
+        source=item.reading.at(item.element),
+    )
+
+
+def mass_of(shape: Shape, compiler: Compiler, meshes: Meshes) -> tuple[GeomInertia, Pose]:
+    """What the geom adds to its body, and the frame of that in the body."""
+    item, kind, size, pose = shape.item, shape.kind, shape.size, shape.pose
+    mass = item.number("mass", least=0.0) if item.has("mass") else None
+    density = item.number("density", 1000.0, least=0.0)
+    centred = None
+    if shape.mesh is not None and mass != 0 and (mass is not None or density):
+        centred = meshes.shape(shape.mesh, item)
+        if kind in ("mesh", "sdf"):
+            pose = mesh_geom_pose(pose, centred)
+        else:
+            scale = item.number("fitscale", 1.0)
+            fitted, centre = item.tried(lambda: fit_to_mesh(kind, centred, aabb=compiler.fit_aabb, scale=scale))
+            size, pose = fitted, mesh_geom_pose(pose, centred, centre)
+    elif shape.mesh is not None:
+        return GeomInertia(0.0, (0.0, 0.0, 0.0)), pose
+    if kind == "hfield":
+        kind, size = "box", meshes.field_box(item)
+    shell = item.flag("shellinertia")
+    inertia = item.tried(lambda: geom_inertia(kind, size, mass=mass, density=density, shell=shell, mesh=centred))
+    return inertia, pose

@@ -1,0 +1,106 @@
+"""<include>: the children of another file's root take its place, in the whole tree, before anything is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lxml import etree
+
+from artsim.loaders.assets import is_below
+from artsim.loaders.elements import Element, required
+from artsim.loaders.mjcf.reading import MjcfReading
+from artsim.loaders.xml import parse
+
+
+def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
+    """Put the named files in place of every <include>; whether there were any.
+
+    As MuJoCo has it, names are relative to the model's own folder, and no file comes twice (which excludes cycles).
+    Raises ModelError: a file that is missing, outside the allowed roots, no MJCF, or already included.
+    """
+    seen: set[Path] = set() if reading.folders is None or reading.folders.folder is None else {real(Path(reading.file))}
+    places: dict[Element, Path] = {}  # folder of the file that each included element came from
+    budget = max_mb
+    found = False
+    while (element := next(root.iter("include"), None)) is not None:
+        path = find(reading, element, places)
+        if path in seen:
+            reading.refuse(element, f"<include>: {str(path)!r} is already included")
+        seen.add(path)
+        budget -= path.stat().st_size / 1e6
+        if budget < 0:
+            reading.refuse(
+                element, f"<include>: with {path.name!r} the files exceed the cap of {max_mb:g} MB (--max-xml-mb)"
+            )
+        put_in_place(reading, element, path, max_mb, places)
+        found = True
+    return found
+
+
+def put_in_place(
+    reading: MjcfReading, element: Element, path: Path, max_mb: float, places: dict[Element, Path]
+) -> None:
+    """Replace one <include> by the children of that file's root."""
+    parent = element.getparent()
+    if parent is None:
+        reading.refuse(element, "root is <include>, want <mujoco>")
+    if len(element):
+        reading.refuse(element, "<include> holds elements; it must be empty")
+    name = shown(reading, path)
+    try:
+        document = parse(path.read_bytes(), file=name, max_mb=max_mb)
+    except OSError as error:
+        reading.refuse(element, f"<include>: {str(path)!r}: {error.strerror}")
+    reading.notes.extend(document.notes)
+    position = parent.index(element)
+    parent.remove(element)
+    for offset, item in enumerate(list(document.root)):
+        parent.insert(position + offset, item)
+        reading.included[item] = name
+        places[item] = path.parent
+
+
+def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) -> Path:
+    """The file an <include> names: below the model's folder, else below that of the file which includes it."""
+    name = required(reading, element, "file").strip().replace("\\", "/")
+    folders = reading.folders
+    if folders is None or folders.folder is None:
+        reading.refuse(element, f"<include>: {name!r}: the model is not in a file")
+    if not name or "\0" in name:
+        reading.refuse(element, "<include>: the file name is empty")
+    node: Element | None = element
+    while node is not None and node not in places:
+        node = node.getparent()
+    tried = [folders.folder / name, *([] if node is None else [places[node] / name])]
+    for candidate in tried:
+        path = real(candidate)
+        if not any(is_below(path, root) for root in folders.roots()):
+            reading.refuse(
+                element, f"<include>: {str(path)!r} is outside the allowed roots; --mesh-root DIR allows more"
+            )
+        if path.is_file():
+            return path
+    listed = ", ".join(repr(str(path)) for path in dict.fromkeys(tried))
+    return reading.refuse(element, f"<include>: {name!r} not found: tried {listed}")
+
+
+def real(path: Path) -> Path:
+    """The path after symbolic links."""
+    return Path(os.path.realpath(path))
+
+
+def shown(reading: MjcfReading, path: Path) -> str:
+    """How messages call an included file: as the model's own path is given."""
+    folder = reading.folders.folder if reading.folders else None
+    if folder is None:
+        return str(path)
+    try:
+        return str(folder / path.relative_to(real(folder)))
+    except ValueError:
+        return str(path)
+
+
+def expanded_text(root: Element) -> str:
+    """The model as one file, which is what outputs store."""
+    return etree.tostring(root, encoding="unicode")

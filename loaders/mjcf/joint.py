@@ -1,0 +1,123 @@
+"""<joint> and <freejoint>: what lets a body move in its parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from artsim.loaders.elements import tag
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.orientation import rotate, unit
+from artsim.loaders.mjcf.reading import Item
+from artsim.sim.description import Joint, JointKind, Pose
+
+KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
+LIMITED = ("false", "true", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a joint acts: links, the body's pose in its parent (of a further joint: none), the frame it is in."""
+
+    parent: str
+    child: str
+    pose: Pose
+    frame: Pose = field(default_factory=Pose)
+
+
+def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
+    """One joint of a body."""
+    source = item.reading.at(item.element)
+    if tag(item.element) == "freejoint":
+        refuse_alignment(item, compiler)
+        return Joint(name, "free", spot.parent, spot.child, pose=spot.pose, source=source)
+    kind = KINDS[item.word("type", tuple(KINDS), "hinge")]
+    refuse_unsupported(item)
+    if kind == "free":
+        refuse_alignment(item, compiler)
+    unit_of_angle = compiler.angles.unit if kind == "revolute" else 1.0
+    x, y, z = rotate(spot.frame.rotation, item.vector("pos", (0.0, 0.0, 0.0)))
+    px, py, pz = spot.frame.position
+    joint = Joint(
+        name,
+        kind,
+        spot.parent,
+        spot.child,
+        pose=spot.pose,
+        anchor=(0.0, 0.0, 0.0) if kind == "free" else (px + x, py + y, pz + z),
+        effort=read_effort(item) if kind in ("revolute", "prismatic") else None,
+        damping=item.numbers("damping", 1, 3, (0.0,))[0],
+        friction=item.number("frictionloss", least=0.0),
+        armature=item.number("armature", least=0.0),
+        source=source,
+    )
+    if kind in ("revolute", "prismatic"):
+        axis = rotate(spot.frame.rotation, unit(item, "axis", item.vector("axis", (0.0, 0.0, 1.0))))
+        return read_scalar(item, compiler, replace(joint, axis=axis), unit_of_angle)
+    note_forces(item, kind)
+    return joint
+
+
+def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: float) -> Joint:
+    """What only hinges and slides have: reference, spring, range; the file's angles become radians."""
+    lower, upper = read_range(item, compiler.autolimits, unit_of_angle)
+    return replace(
+        joint,
+        lower=lower,
+        upper=upper,
+        reference=item.number("ref") * unit_of_angle,
+        stiffness=item.numbers("stiffness", 1, 3, (0.0,))[0],
+        spring_reference=item.number("springref") * unit_of_angle,
+    )
+
+
+def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[float | None, float | None]:
+    """The position limits, if there are any; with `auto` a range that is one counts."""
+    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
+    limited = item.word("limited", LIMITED, "auto")
+    if limited == "auto" and not autolimits and low < high:
+        item.refuse("has a range, but limited is not set and the compiler's autolimits is false")
+    if limited == "false" or (limited == "auto" and low >= high):
+        return None, None
+    if low >= high:
+        item.refuse(f"range is {low:g} to {high:g}: the first must be smaller")
+    return low * unit_of_angle, high * unit_of_angle
+
+
+def read_effort(item: Item) -> float | None:
+    """actuatorfrcrange, which bounds what all actuators together do to the joint."""
+    low, high = item.numbers("actuatorfrcrange", 2, 2, (0.0, 0.0))
+    limited = item.word("actuatorfrclimited", LIMITED, "auto")
+    if limited == "false" or low >= high:
+        return None
+    if low != -high:
+        item.reading.idle(item.element, f"the uneven actuatorfrcrange {low:g} to {high:g}", "actuatorfrcrange")
+        return None
+    return high
+
+
+def refuse_unsupported(item: Item) -> None:
+    """Attributes that would change the joint's forces in ways that are not modelled."""
+    if any(item.numbers("springdamper", 2, 2, (0.0, 0.0))):
+        item.reading.later(item.element, "springdamper")
+    if item.has("springyield"):
+        item.reading.later(item.element, "springyield")
+    for name in ("stiffness", "damping"):
+        if any(item.numbers(name, 1, 3, (0.0,))[1:]):
+            item.reading.later(item.element, f"a {name} that is a polynomial")
+
+
+def refuse_alignment(item: Item, compiler: Compiler) -> None:
+    """A free body whose frame MuJoCo would move to its centre of mass."""
+    align = item.word("align", LIMITED, "auto")
+    if align == "true" or (align == "auto" and compiler.align_free):
+        item.reading.later(item.element, "align")
+
+
+def note_forces(item: Item, kind: str) -> None:
+    """Springs and limits of ball and free joints."""
+    if item.numbers("stiffness", 1, 3, (0.0,))[0]:
+        item.reading.idle(item.element, f"the spring of a {kind} joint", f"spring of {kind}")
+    limited = item.word("limited", LIMITED, "auto")
+    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
+    if kind == "ball" and limited != "false" and low < high:
+        item.reading.idle(item.element, "the range of a ball joint", "range of ball")

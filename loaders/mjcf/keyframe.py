@@ -1,0 +1,44 @@
+"""<keyframe>: states to start from."""
+
+from __future__ import annotations
+
+from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.reading import Item, describe
+from artsim.sim.description import Joint, Keyframe
+
+DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
+
+
+def read_keyframes(bodies: Bodies, root: Element, actuators: int) -> list[Keyframe]:
+    """Every <key>; lengths are those of the model."""
+    start = tuple(number for joint in bodies.joints for number in reference(joint))
+    rest = (0.0,) * sum(DOFS[joint.kind] for joint in bodies.joints)
+    keys: list[Keyframe] = []
+    for section in children(root, "keyframe"):
+        for element in section:
+            item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+            name = item.text("name") or f"key_{len(keys)}"
+            qpos, qvel = filled(item, "qpos", start), filled(item, "qvel", rest)
+            keys.append(Keyframe(name, qpos, qvel, filled(item, "ctrl", (0.0,) * actuators)))
+    return keys
+
+
+def reference(joint: Joint) -> tuple[float, ...]:
+    """The joint's coordinates in the pose of the file."""
+    if joint.kind == "free":
+        return (*joint.pose.position, *joint.pose.rotation)
+    return {"fixed": (), "ball": (1.0, 0.0, 0.0, 0.0)}.get(joint.kind, (joint.reference,))
+
+
+def filled(item: Item, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    """The numbers of an attribute, those of the default after them; () where nothing is given."""
+    if not item.text(name).strip():
+        return ()
+    given = item.numbers(name, 0, len(default))
+    if len(given) < len(default):
+        what = (
+            f"{describe(item.element)}: {name} holds {len(given)} of {len(default)} numbers; the rest is as in the file"
+        )
+        item.reading.note(item.element, what)
+    return given + default[len(given) :]

@@ -1,0 +1,92 @@
+"""Mass and inertia of bodies: from <inertial> or from geoms, then bounded, balanced and scaled as the compiler says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from artsim.loaders.inertia import breaks_triangle, principal_moments
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.geom_inertia import GeomInertia, body_inertia, principal_axes
+from artsim.loaders.mjcf.orientation import compose, multiply, read_frame
+from artsim.loaders.mjcf.reading import Item
+from artsim.sim.description import Inertial, Link, Pose
+
+Six = tuple[float, float, float, float, float, float]
+
+
+def read_inertial(item: Item, compiler: Compiler, frame: Pose) -> Inertial:
+    """<inertial>: mass, the frame of the centre of mass, diaginertia in it or fullinertia in the body's axes."""
+    item.vector("pos")
+    if not item.has("mass"):
+        item.refuse("has no 'mass' attribute")
+    mass = item.number("mass", least=0.0)
+    inertia: Six = (0.0,) * 6
+    if item.has("fullinertia"):
+        xx, yy, zz, xy, xz, yz = item.numbers("fullinertia", 6, 6)
+        inertia = (xx, xy, xz, yy, yz, zz)
+        if any(item.has(name) for name in ("quat", "axisangle", "euler", "xyaxes", "zaxis", "diaginertia")):
+            item.refuse("has fullinertia, which excludes diaginertia and a rotation")
+    elif item.has("diaginertia"):
+        xx, yy, zz = item.vector("diaginertia")
+        inertia = (xx, 0.0, 0.0, yy, 0.0, zz)
+    pose = compose(frame, read_frame(item, compiler.angles))
+    return Inertial(mass, pose, inertia, item.reading.at(item.element))
+
+
+def inertial_of_geoms(item: Item, parts: Sequence[tuple[GeomInertia, Pose]]) -> Inertial | None:
+    """The body's inertia from those of its geoms; None without any mass."""
+    found = item.tried(lambda: body_inertia(parts))
+    if found is None:
+        return None
+    x, y, z = found.moments
+    return Inertial(found.mass, found.pose, (x, 0.0, 0.0, y, 0.0, z), item.reading.at(item.element))
+
+
+def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Inertial | None:
+    """boundmass, boundinertia, balanceinertia. Raises ModelError for an inertia that no body can have."""
+    if compiler.bound_mass or compiler.bound_inertia:
+        inertial = bounded(inertial or Inertial(0.0, source=item.reading.at(item.element)), compiler)
+    if inertial is None:
+        return None
+    moments = principal_moments(inertial.inertia)
+    if moments[0] < -1e-14 * abs(moments[2]):
+        item.refuse(f"inertia has the principal moment {moments[0]:g}: none may be negative")
+    if not breaks_triangle(moments):
+        return inertial
+    if not compiler.balance_inertia:
+        shown = ", ".join(f"{moment:.4g}" for moment in moments)
+        item.refuse(
+            f"inertia with principal moments {shown} breaks the triangle inequality A + B >= C; "
+            "compiler balanceinertia='true' or --balance-inertia replaces it"
+        )
+    mean = sum(moments) / 3
+    return replace(inertial, inertia=(mean, 0.0, 0.0, mean, 0.0, mean))
+
+
+def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
+    """Mass and principal moments raised to their bounds."""
+    inertial = replace(inertial, mass=max(inertial.mass, compiler.bound_mass))
+    xx, xy, xz, yy, yz, zz = inertial.inertia
+    if (xy, xz, yz) == (0.0, 0.0, 0.0):
+        moments, pose = (xx, yy, zz), inertial.pose
+    else:
+        moments, turn = principal_axes(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+        pose = Pose(inertial.pose.position, multiply(inertial.pose.rotation, turn))
+    x, y, z = (max(moment, compiler.bound_inertia) for moment in moments)
+    return replace(inertial, pose=pose, inertia=(x, 0.0, 0.0, y, 0.0, z))
+
+
+def scaled_to(links: list[Link], total: float) -> list[Link]:
+    """settotalmass: all masses and inertias times one factor."""
+    mass = sum(link.inertial.mass for link in links if link.inertial)
+    if total <= 0 or mass <= 0:
+        return links
+    factor = total / mass
+    return [link if link.inertial is None else replace(link, inertial=times(link.inertial, factor)) for link in links]
+
+
+def times(inertial: Inertial, factor: float) -> Inertial:
+    """The same body, heavier."""
+    a, b, c, d, e, f = (factor * x for x in inertial.inertia)
+    return replace(inertial, mass=factor * inertial.mass, inertia=(a, b, c, d, e, f))

@@ -1,0 +1,71 @@
+"""<option>: what it says about the simulation; and what `flag` switches off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.sim.description import FileOptions, Joint
+
+INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
+# what can be switched off and has a meaning here; the other flags tune MuJoCo's own solver and collision phases
+SWITCHES = ("gravity", "limit", "frictionloss", "spring", "damper", "equality", "actuation", "contact", "constraint")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the file sets, and the names of what it switches off."""
+
+    file: FileOptions = field(default_factory=FileOptions)
+    off: frozenset[str] = frozenset()
+
+
+def read_options(reading: MjcfReading, root: Element) -> Options:
+    """Every <option> of the root, later ones over earlier ones."""
+    options = Options()
+    for element in children(root, "option"):
+        item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        options = replace(options, file=read_option(item, options.file))
+        for flag in children(element, "flag"):
+            options = replace(options, off=read_flag(reading, flag, options.off))
+    if "gravity" in options.off:
+        options = replace(options, file=replace(options.file, gravity=(0.0, 0.0, 0.0)))
+    return options
+
+
+def read_option(item: Item, known: FileOptions) -> FileOptions:
+    """timestep, gravity, integrator; solver settings are artsim's own, fluid forces do not act yet."""
+    if item.number("density", 0.0, least=0.0) or item.number("viscosity", 0.0, least=0.0):
+        item.reading.idle(item.element, "the fluid (density, viscosity)", "fluid")
+    step = item.number("timestep", 0.0)
+    if item.has("timestep") and step <= 0:
+        item.refuse(f"timestep is {step:g} s, want more than 0")
+    return FileOptions(
+        timestep=step if item.has("timestep") else known.timestep,
+        gravity=item.vector("gravity") if item.has("gravity") else known.gravity,
+        integrator=item.word("integrator", INTEGRATORS, "Euler") if item.has("integrator") else known.integrator,
+    )
+
+
+def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> frozenset[str]:
+    """<flag>: the switches that stand at disable."""
+    item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    for name in SWITCHES:
+        if item.has(name):
+            disabled = item.word(name, ("enable", "disable"), "enable") == "disable"
+            off = off | {name} if disabled else off - {name}
+    return off
+
+
+def switched(joint: Joint, off: frozenset[str]) -> Joint:
+    """A joint without what the flags switch off."""
+    if "limit" in off or "constraint" in off:
+        joint = replace(joint, lower=None, upper=None)
+    if "frictionloss" in off or "constraint" in off:
+        joint = replace(joint, friction=0.0)
+    if "spring" in off:
+        joint = replace(joint, stiffness=0.0)
+    if "damper" in off:
+        joint = replace(joint, damping=0.0)
+    return joint

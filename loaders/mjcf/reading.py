@@ -1,0 +1,132 @@
+"""What travels through the MJCF reader, and typed reading of attributes with their defaults merged in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeVar, cast
+
+from artsim.loaders.assets import Assets
+from artsim.loaders.elements import Element, Reading, parse_number, tag
+from artsim.sim.description import Source
+from artsim.sim.errors import nearest
+
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True)
+class MjcfReading(Reading):
+    """A model being read, which may be made of several files: `included` says which of them an element came from."""
+
+    included: dict[Element, str] = field(default_factory=dict)
+    folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
+
+    def at(self, element: Element) -> Source:
+        """Where the element stands: the nearest element above it that an include brought in knows the file."""
+        file = self.file
+        if self.included:
+            node: Element | None = element
+            while node is not None and node not in self.included:
+                node = node.getparent()
+            file = self.file if node is None else self.included[node]
+        return Source(file, cast(int, element.sourceline or 0))
+
+    def later(self, element: Element, what: str) -> NoReturn:
+        """Refuse what MJCF has and artsim has not: without it the robot would be another one."""
+        self.refuse(element, f"{describe(element)}: {what} is not supported yet")
+
+    def idle(self, element: Element, what: str, key: str) -> None:
+        """Warn, once per kind, of what is kept in the description but exerts no force yet."""
+        self.note(element, f"{describe(element)}: {what} does not act yet", guess=True, once=key)
+
+
+def describe(element: Element) -> str:
+    """How messages call an element: `geom 'palm'`, `<inertial> of body 'palm'`, `<option>`."""
+    parts: list[str] = []
+    node: Element | None = element
+    while node is not None and node.getparent() is not None:
+        name = node.get("name") or (node.get("class") if tag(node) == "default" else None)
+        parts.append(f"<{tag(node)[:40]}>" if name is None else f"{tag(node)[:40]} {name!r}")
+        if name is not None or len(parts) == 2:
+            break
+        node = node.getparent()
+    return " of ".join(parts) or f"<{tag(element)[:40]}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An element with its attributes, those of its default classes included."""
+
+    reading: MjcfReading
+    element: Element
+    attributes: Mapping[str, str]
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise one line that names the element."""
+        self.reading.refuse(self.element, f"{describe(self.element)}: {message}")
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is given, here or by a default class."""
+        return name in self.attributes
+
+    def text(self, name: str, default: str = "") -> str:
+        """The attribute as it stands."""
+        return self.attributes.get(name, default)
+
+    def number(self, name: str, default: float = 0.0, *, least: float | None = None) -> float:
+        """A number, refused below `least`."""
+        value = self.numbers(name, 1, 1, (default,))[0]
+        if least is not None and value < least:
+            self.refuse(f"{name} is {value:g}, want at least {least:g}")
+        return value
+
+    def whole(self, name: str, default: int = 0) -> int:
+        """A whole number."""
+        value = self.number(name, default)
+        if value != int(value):
+            self.refuse(f"{name} is {value:g}, want a whole number")
+        return int(value)
+
+    def numbers(self, name: str, least: int, most: int, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        """`least` to `most` numbers; without a default the attribute must be there."""
+        if name not in self.attributes:
+            if default is None:
+                self.refuse(f"has no {name!r} attribute")
+            return tuple(default)
+        text = self.attributes[name]
+        try:
+            values = tuple(parse_number(word) for word in text.split())
+        except ValueError as error:
+            self.refuse(f"{name} {error}")
+        if not least <= len(values) <= most:
+            want = str(least) if least == most else f"{least} to {most}"
+            self.refuse(f"{name} {text[:60]!r} holds {len(values)} number{'s' * (len(values) != 1)}, want {want}")
+        return values
+
+    def vector(self, name: str, default: tuple[float, float, float] | None = None) -> tuple[float, float, float]:
+        """Three numbers."""
+        x, y, z = self.numbers(name, 3, 3, default)
+        return (x, y, z)
+
+    def filled(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Up to as many numbers as the default has; those left out are the default's."""
+        given = self.numbers(name, 1, len(default), default)
+        return given + default[len(given) :]
+
+    def word(self, name: str, known: Sequence[str], default: str) -> str:
+        """One of the known words."""
+        text = self.attributes.get(name, default)
+        if text not in known:
+            self.refuse(f"{name} is {text[:40]!r}{nearest(text[:40], known)}")
+        return text
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """true or false."""
+        return self.word(name, ("true", "false"), "true" if default else "false") == "true"
+
+    def tried(self, compute: Callable[[], Result]) -> Result:
+        """What `compute` gives; its ValueErrors, which know no place, are refused here."""
+        try:
+            return compute()
+        except ValueError as error:
+            self.refuse(str(error))

@@ -1,0 +1,143 @@
+"""Every public MJCF model against MuJoCo: poses, masses, forces, Jacobians, momentum, at random configurations.
+
+A model is read and agrees, or is refused by the name of what is not supported; the table says how many of each.
+An error is max|Δ| over max|reference|, 0 where both are rounding. `python -m pytest tests/test_mjcf_oracle.py -q -s`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from artsim.loaders.assets import Assets
+from artsim.loaders.elements import Reading
+from artsim.loaders.mjcf.read import read_mjcf
+from artsim.loaders.xml import parse
+from artsim.sim.description import Articulation
+from artsim.sim.errors import ModelError
+from artsim.sim.robot import Robot
+from tests.conftest import corpus_entries
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+pytestmark = pytest.mark.corpus
+
+TOLERANCE = 1e-9
+CHUNKS = 10
+LEAST_READ = 200  # models of the public set that are read and agree; only ever more
+ENTRIES = [entry for entry in corpus_entries("mjcf") if entry.get("oracle") and entry["expect"] == "load"]
+QUANTITIES = "mass_matrix gravity bias jacobian link_position link_quaternion com centroidal_momentum_matrix".split()
+
+worst: dict[str, tuple[float, str]] = {}
+refused: Counter[str] = Counter()
+agree: set[str] = set()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def report() -> Iterator[None]:
+    """The table, after all models."""
+    yield
+    print(f"\n{len(ENTRIES)} models with references: {len(agree)} agree, {sum(refused.values())} refused")
+    for reason, count in refused.most_common():
+        print(f"{count:4} {reason}")
+    for quantity, (error, model) in worst.items():
+        print(f"{quantity:28} {error:.1e}  {model}")
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_public_models_agree_with_mujoco(chunk: int) -> None:
+    if not ENTRIES:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    wrong = []
+    for entry in ENTRIES[chunk::CHUNKS]:
+        try:
+            robot = Robot.of(read(entry["path"]))
+        except ModelError as error:
+            refused[reason(str(error))] += 1
+            assert "not supported yet" in str(error) or entry["id"] in MALFORMED, f"{entry['id']}: {error}"
+            continue
+        errors = compared(robot, entry)
+        wrong += [f"{entry['id']}: {name} {error:.1e}" for name, error in errors.items() if not error < TOLERANCE]
+        for name, error in errors.items():
+            worst[name] = max(worst.get(name, (-1.0, "")), (error, entry["id"]))
+        agree.add(entry["id"])
+    assert wrong == []
+
+
+def test_as_many_are_read_as_before() -> None:
+    if not ENTRIES or len(agree) + sum(refused.values()) < len(ENTRIES):
+        pytest.skip("not all models were tried")
+    assert len(agree) >= LEAST_READ
+
+
+MALFORMED: set[str] = set()  # what MuJoCo lets through and nobody can mean
+
+
+def read(path: str) -> Articulation:
+    """The description of a model."""
+    assets = Assets(folder=Path(path).parent)
+    document = parse(Path(path).read_bytes(), file=path)
+    return read_mjcf(document.root, Reading(path, assets=assets), assets, max_mb=64)
+
+
+def reason(message: str) -> str:
+    """A refusal without place and names."""
+    return re.sub(r"'[^']*'", "'…'", message.split(": ", 1)[1])
+
+
+def compared(robot: Robot, entry: dict[str, Any]) -> dict[str, float]:
+    """The error of each quantity."""
+    folder = entry["path"].removesuffix("files/" + entry["path"].split("/files/", 1)[1])
+    with h5py.File(folder + entry["oracle"]) as file:
+        data = {name: file[name][()] for name in file}
+        total = float(file.attrs["mass"])
+    out = robot.compute(data["q"], data["qd"], quantities=QUANTITIES, at="origin")
+    M = data["M"]
+    force = max(np.abs(data["g"]).max(), 1e-6 * np.abs(M).max())  # below that a force is rounding
+    errors = {
+        "M with armature": relative(out["mass_matrix"], data.get("M_full", M)),
+        "M": relative(out["mass_matrix"] - np.diag(robot.model.armature), M),
+        "g": relative(out["gravity"], data["g"], force),
+        "bias": relative(out["bias"], data["bias"], force),
+        "position": relative(out["link_position"], data["pos"]),
+        "quaternion": relative(aligned(out["link_quaternion"], data["quat"]), data["quat"]),
+        "total mass": relative(robot.model.link_mass.sum(), np.array(total)),
+        "reference": relative(robot.reference, data["qpos0"]),
+        "names": float(not same_names(robot, data["body_names"])),
+    }
+    if "J" in data:
+        errors["J"] = relative(out["jacobian"][: len(data["J"])], data["J"])
+    if total > 0:
+        errors["com"] = relative(out["com"], data["com"])
+        errors["Ag"] = relative(out["centroidal_momentum_matrix"], data["Ag"])
+    return errors
+
+
+def relative(found: Any, reference: Array, least: float = 1e-9) -> float:
+    """max|Δ| / max|reference|; infinite where shapes differ."""
+    if np.shape(found) != reference.shape:
+        return float("inf")
+    if reference.size == 0:
+        return 0.0
+    return float(np.abs(found - reference).max() / max(np.abs(reference).max(), least))
+
+
+def aligned(found: Array, reference: Array) -> Array:
+    """Quaternions with the reference's sign."""
+    if found.shape != reference.shape:
+        return found
+    aligned: Array = found * np.sign(np.sum(found * reference, axis=-1, keepdims=True))
+    return aligned
+
+
+def same_names(robot: Robot, names: Array) -> bool:
+    """Whether the links are MuJoCo's bodies in MuJoCo's order, where those have names."""
+    return len(names) == len(robot.links) and all(
+        name.decode() in ("", link) for name, link in zip(names, robot.links, strict=True)
+    )
