@@ -32,14 +32,13 @@ from artsim.io.sampling import UNIFORM, open_samples
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MemoryShortageError, UsageError, nearest
 from artsim.sim.evaluation import Evaluation
-from artsim.sim.quantities import QUANTITIES, TRIANGLES, needed_inputs, resolve
+from artsim.sim.quantities import QUANTITIES, TRIANGLES, WITH_WRENCH, needed_inputs, resolve
 from artsim.sim.robot import Robot
 
 BLOCK_BYTES = 1 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
 MIN_ROWS = 64
 _TOLD_ROWS = 5  # failed rows that are named
 _THREAD_BYTES = 16 << 20  # of address space: stack and scratch
-_WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
 ON_ERROR = ("stop", "skip")
 
 
@@ -81,7 +80,7 @@ class BatchConfig:
             raise UsageError(f"--packed is for {' and '.join(TRIANGLES)}; neither is computed")
         if self.links is not None:
             of_links = any("link" in QUANTITIES[name].dims or "wrench" in QUANTITIES[name].inputs for name in names)
-            if not of_links and not _WITH_WRENCH & set(names):
+            if not of_links and WITH_WRENCH.isdisjoint(names):
                 raise UsageError(f"--links is for quantities of links; {', '.join(names)} has none")
             if not self.links:
                 raise UsageError("--links names no link")
@@ -140,7 +139,7 @@ class Job:
             at=config.at,
             links=config.links,
             packed=config.packed,
-            wrench="wrench" in self.source.inputs and bool(_WITH_WRENCH & set(self.quantities)),
+            wrench="wrench" in self.source.inputs,
         )
 
     @cached_property

@@ -16,10 +16,20 @@ from artsim.sim.batch import COMPUTE, Batch, Scratch, Task, chains, make_joints,
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import bind, disabled
 from artsim.sim.model import Labels, Model
-from artsim.sim.quantities import INPUTS, JOINT_FORCES, QUANTITIES, REDUCED_DIMS, dims_of, needed_inputs, resolve
+from artsim.sim.quantities import (
+    INPUTS,
+    JOINT_FORCES,
+    QUANTITIES,
+    REDUCED_DIMS,
+    WITH_WRENCH,
+    dims_of,
+    needed_inputs,
+    resolve,
+)
 from artsim.sim.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.state import make_state, make_workspace
 
+_MAX_THREADS = 1024
 PIECE = 1024  # rows that a thread takes at a time
 _FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
 
@@ -61,7 +71,10 @@ class Evaluation:
             raise UsageError(f"width={width!r}: want 1 or {WIDTH}")
         self.quantities = resolve(quantities)
         needed = needed_inputs(self.quantities)
+        wrench = wrench and not WITH_WRENCH.isdisjoint(self.quantities)
         self.inputs = tuple(name for name in INPUTS if name in needed or (name == "wrench" and wrench))
+        if isinstance(links, str):
+            raise UsageError(f"links: want a list of names, not the text {links!r}")
         self.links = tuple(labels.links if links is None else links)
         for name in self.links:
             if name not in labels.links:
@@ -73,7 +86,7 @@ class Evaluation:
             for name, dims in ({name: INPUTS[name] for name in self.inputs} | self.dims).items()
         }
         self.width = 1 if disabled() else width
-        self.threads = max(1, threads)
+        self.threads = min(max(1, threads), _MAX_THREADS)
         self._model = model
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed

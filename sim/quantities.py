@@ -56,6 +56,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"link_pose": ("link_position", "link_qu
 JOINT_FORCES = frozenset({"gravity", "coriolis", "bias", "inverse_dynamics"})
 """What is computed in body axes, where bodies are in the world not being needed."""
 
+WITH_WRENCH = frozenset({"external_force", "inverse_dynamics", "forward_dynamics"})
+"""What wrenches on links enter, where they are given."""
+
 REDUCED_DIMS = {"dof": "independent_dof", "dof2": "independent_dof2"}
 TRIANGLES = ("mass_matrix", "inverse_mass_matrix")  # symmetric: `packed` keeps their lower triangles
 
@@ -63,7 +66,7 @@ OK, BAD_INPUT, BAD_RESULT = range(3)
 STATUS_MEANING = {
     OK: "computed",
     BAD_INPUT: "an input is not finite, above 1e15, or a quaternion of length 0",
-    BAD_RESULT: "a result is not finite: the mass matrix is singular there",
+    BAD_RESULT: "the mass matrix is singular there, or a result is not finite",
 }
 
 
@@ -73,6 +76,8 @@ def resolve(names: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: an unknown name, or none at all.
     """
+    if isinstance(names, str):
+        raise UsageError(f"quantities: want a list of names, not the text {names!r}")
     found: dict[str, None] = {}
     for name in names:
         if name not in QUANTITIES and name not in GROUPS:

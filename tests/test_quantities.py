@@ -913,3 +913,21 @@ def test_both_widths_agree(name: str, mode: str) -> None:
     for key, values in pack.items():
         inverted = key in ("forward_dynamics", "inverse_mass_matrix")
         close(values, scalar[key], 1e-15 * condition + 1e-12 if inverted else 1e-12, 1e-3)
+
+
+@pytest.mark.small
+def test_a_wrench_that_nothing_needs_is_not_looked_at() -> None:
+    robot = case("double_pendulum").robot
+    wrench = np.full((len(robot.links), 6), np.nan)
+    out = robot.compute(np.zeros(2), wrench=wrench, quantities=["gravity", "status"])
+    assert out["status"] == OK
+    assert robot.compute(np.zeros(2), wrench=wrench, quantities=["external_force", "status"])["status"] == BAD_INPUT
+
+
+@pytest.mark.small
+def test_a_text_is_no_list_of_names() -> None:
+    robot = case("double_pendulum").robot
+    with pytest.raises(UsageError, match="want a list of names"):
+        robot.compute(np.zeros(2), quantities="gravity")
+    with pytest.raises(UsageError, match="want a list of names"):
+        robot.compute(np.zeros(2), quantities=["jacobian"], links="base")
