@@ -124,7 +124,7 @@ class Robot:
         """
         given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": wrench}
         options = {"reduced": reduced, "at": at, "links": links, "packed": packed}
-        wanted = [name for name in quantities if name != "status"]
+        wanted = quantities if isinstance(quantities, str) else [name for name in quantities if name != "status"]
         call, results = self._prepare(given, wanted, threads, options)
         call()
         status = results.pop("status")
@@ -181,7 +181,9 @@ class Robot:
             inputs[name][:rows] = self._table(name, given[name], (rows, *evaluation.shapes[name]))
         for name in given:
             if name not in inputs and given[name] is not None:
-                self._table(name, given[name], (rows, self.nv))
+                self._table(
+                    name, given[name], (rows, len(evaluation.links), 6) if name == "wrench" else (rows, self.nv)
+                )
         call = evaluation.bound(inputs, outputs)
         return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
 
