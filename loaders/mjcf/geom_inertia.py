@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from artsim.loaders.urdf import multiply, quaternion_from_z
+from artsim.loaders.mjcf.orientation import compose, from_z, multiply
 from artsim.sim.description import Pose, Quaternion, Vector3
 
 if TYPE_CHECKING:
@@ -77,12 +78,12 @@ def geom_inertia(
 
     `size` [m] as in MJCF after fromto and fitting: sphere (radius,) · capsule and cylinder (radius, half length) ·
     ellipsoid semi-axes · box half sizes. `mass` [kg] wins over `density` [kg/m³]; with `shell` the mass lies in the
-    surface and the density is in kg/m². Planes and height fields have no mass. Raises ValueError (negative mass or
-    density, shell of a mesh geom, unknown kind).
+    surface and the density is in kg/m². Planes have no mass. Raises ValueError (negative mass or density, shell of a
+    mesh geom, unknown kind).
     """
     if (mass is not None and mass < 0) or density < 0:
         raise ValueError("mass and density must not be negative")
-    if kind in ("plane", "hfield"):
+    if kind == "plane":
         return GeomInertia(0.0, (0.0, 0.0, 0.0))
     if kind in ("mesh", "sdf"):
         if mesh is None:
@@ -208,7 +209,7 @@ def fromto_geom(kind: str, size: Sequence[float], ends: Sequence[float]) -> tupl
     if length / 2 < TINY:
         raise ValueError("the points of fromto coincide")
     middle = ((x1 + x2) / 2, (y1 + y2) / 2, (z1 + z2) / 2)
-    rotation = quaternion_from_z((dx / length, dy / length, dz / length))
+    rotation = from_z((dx / length, dy / length, dz / length))
     thin = (size[0], length / 2) if kind in ("capsule", "cylinder") else (size[0], size[0], length / 2)
     return thin, Pose(middle, rotation)
 
@@ -333,6 +334,31 @@ def normalised(q: Quaternion) -> Quaternion:
 # --- meshes ----------------------------------------------------------------------------------------------------------
 
 
+def read_mesh_shape(
+    path: Path,
+    *,
+    kind: MeshInertia = "legacy",
+    scale: Sequence[float] = (1.0, 1.0, 1.0),
+    refpos: Sequence[float] = (0.0, 0.0, 0.0),
+    refquat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    maxhullvert: int = -1,
+    max_faces: int | None = None,
+) -> MeshShape:
+    """`mesh_shape` of a file that may be read. Of an OBJ the first object counts, with the vertices of all, as
+    MuJoCo has it. Raises ValueError, for what is wrong with the file too.
+    """
+    from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
+
+    try:
+        mesh = read_mesh(path, max_faces=MAX_FACES if max_faces is None else max_faces)
+    except MeshError as error:
+        raise ValueError(str(error)) from error
+    faces = mesh.faces[: mesh.parts[0]] if len(mesh.parts) else mesh.faces
+    return mesh_shape(
+        mesh.vertices, faces, kind=kind, scale=scale, refpos=refpos, refquat=refquat, maxhullvert=maxhullvert
+    )
+
+
 def mesh_shape(
     vertices: Real,
     faces: Whole,
@@ -350,6 +376,7 @@ def mesh_shape(
     """
     import numpy as np
 
+    from artsim.collision.mesh import convex_hull
     from artsim.sim.spatial import rotation_matrix
 
     if kind not in MESH_INERTIAS:
@@ -431,27 +458,6 @@ def equal_box(moments: Vector3, amount: float) -> Vector3:
     return (a, b, c)
 
 
-def convex_hull(points: Real, most: int = -1) -> Whole:
-    """Outward faces (m, 3) of the convex hull of points (n, 3); of at most `most` vertices where it is not -1.
-
-    Raises ValueError where the points lie in a plane.
-    """
-    import numpy as np
-    from scipy.spatial import ConvexHull, QhullError
-
-    options = "Qt" if most < 0 else f"Qt Q9 TA{most - 4}"
-    try:
-        hull = ConvexHull(points, qhull_options=options)
-    except (QhullError, ValueError):
-        raise ValueError("the mesh has no convex hull: its vertices lie in a plane") from None
-    faces: Whole = hull.simplices.astype(np.int32)
-    corners = points[faces]
-    doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", doubled, hull.equations[:, :3]) < 0
-    faces[inward] = faces[inward][:, [0, 2, 1]]
-    return faces
-
-
 def check_orientation(points: Real, faces: Whole) -> None:
     """Raise ValueError where two faces pass an edge in the same direction; slivers do not count."""
     import numpy as np
@@ -487,11 +493,7 @@ def mesh_geom_pose(pose: Pose, mesh: MeshShape, centre: Vector3 = (0.0, 0.0, 0.0
 
     `centre` is what `fit_to_mesh` gave, for a primitive that is fitted to the mesh.
     """
-    R = rotation_rows(mesh.pose.rotation)
-    inner = [mesh.pose.position[i] + sum(R[i][k] * centre[k] for k in range(3)) for i in range(3)]
-    R = rotation_rows(pose.rotation)
-    x, y, z = (pose.position[i] + sum(R[i][k] * inner[k] for k in range(3)) for i in range(3))
-    return Pose((x, y, z), multiply(pose.rotation, mesh.pose.rotation))
+    return compose(pose, compose(mesh.pose, Pose(centre)))
 
 
 def fit_to_mesh(kind: str, mesh: MeshShape, *, aabb: bool = False, scale: float = 1.0) -> tuple[Vector3, Vector3]:

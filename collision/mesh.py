@@ -1,0 +1,537 @@
+"""Mesh files of strangers, read into plain arrays; the one file that imports trimesh.
+
+Nothing a file declares is believed: its size is judged before it is read, counts against its size before memory is
+asked for, numbers for being finite, indices for being in range. References to other files are not followed, but for
+the buffers of a glTF beside it. STL, OBJ and MuJoCo's MSH are read here: numpy is faster than an import of trimesh,
+and OBJ must mean what it means to MuJoCo. Where a name may lead is judged before (loaders/assets.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.errors import ModelError
+
+Real = NDArray[np.float64]
+Whole = NDArray[np.int32]
+
+MAX_FACES = 2_000_000
+BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
+LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
+KEPT_ABOVE = 1 << 18  # bytes: smaller files are parsed faster than they are found in the cache
+STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
+
+
+class MeshError(ModelError):
+    """A mesh file is not what it says it is, or too large. Begins with the file's name."""
+
+
+class Mesh(NamedTuple):
+    """Triangles, counter-clockwise seen from outside. Arrays are read-only; no faces: the hull of the points is meant.
+
+    `parts` are the faces of each object of an OBJ, in order (MuJoCo reads the first one only); elsewhere one part.
+    """
+
+    vertices: Real  # (n, 3) in the file's unit; COLLADA in m
+    faces: Whole  # (m, 3)
+    parts: Whole  # (k,), adds up to m
+
+
+def read_mesh(path: Path, *, max_faces: int = MAX_FACES) -> Mesh:
+    """The triangles of a mesh file: stl, obj, msh (MuJoCo's), ply, dae, glb, gltf. Raises MeshError.
+
+    What took long to parse is kept in the user's cache folder, under a hash of the content.
+    """
+    kind = path.suffix.lower()
+    try:
+        if kind not in READERS:
+            raise MeshError(f"format {kind!r} is not read; formats: {' '.join(name[1:] for name in READERS)}")
+        limit = KEPT_ABOVE + BYTES_PER_FACE * max_faces
+        data = read_bytes(path, limit)
+        beside = read_buffers(path.parent, data, limit) if kind == ".gltf" else {}
+        mesh = recall_or_parse(kind, data, beside, max_faces)
+        check_faces(len(mesh.faces), max_faces)
+    except MeshError as error:
+        raise MeshError(f"{path.name!r}: {error}") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # of a reader made for good files, and of what a header may hold instead of numbers
+        reason = (str(error) or type(error).__name__).splitlines()[0][:120]
+        raise MeshError(f"{path.name!r}: not a readable {kind[1:]} file ({reason})") from error
+    return mesh
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The content of a regular file of at most `limit` bytes; a pipe is not waited for."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise MeshError("not a regular file")
+            if status.st_size > limit:
+                raise MeshError(f"{status.st_size / 1e6:.4g} MB, above the cap of {limit / 1e6:.4g} MB (--max-faces)")
+            return stream.read(limit)
+    except OSError as error:
+        raise MeshError(os.strerror(error.errno or 0).lower()) from None
+
+
+def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
+    """The content by its reader, checked."""
+    if not data:
+        raise MeshError("empty file")
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below, in words
+        vertices, faces, parts = READERS[kind](data, beside, max_faces)
+    wrong = ~(np.abs(vertices) <= LARGE).all(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        reason = "beyond any length" if np.isfinite(vertices[row]).all() else "not finite"
+        raise MeshError(f"vertex {row + 1} is {reason}: {' '.join(f'{x:g}' for x in vertices[row])}")
+    if len(vertices) == 0 or (len(faces) == 0 and kind != ".obj"):
+        raise MeshError("no triangles in it")
+    outside = ((faces < 0) | (faces >= len(vertices))).any(axis=1)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise MeshError(f"triangle {row + 1} refers to a vertex that does not exist; there are {len(vertices)}")
+    mesh = Mesh(vertices, faces.astype(np.int32), parts)
+    for array in mesh:
+        array.setflags(write=False)
+    return mesh
+
+
+def check_faces(count: int, most: int) -> None:
+    """Refuse a mesh of more triangles than the user allows."""
+    if count > most:
+        raise MeshError(f"{count} triangles, above the cap of {most} (--max-faces)")
+
+
+def one_part(vertices: Real, faces: NDArray[Any]) -> tuple[Real, NDArray[Any], Whole]:
+    """A mesh that is not divided."""
+    return vertices, faces, np.array([len(faces)], np.int32)
+
+
+def merged(corners: NDArray[Any]) -> tuple[Real, NDArray[Any]]:
+    """Distinct points (n, 3) in order of appearance, and which one each of `corners` (k, 3) is.
+
+    Points are the same when they are equal, not when they are near, as MuJoCo has it.
+    """
+    corners = corners + 0.0  # -0 is 0
+    order = np.lexsort(corners.T)
+    ranked = corners[order]
+    starts = np.ones(len(corners), bool)
+    starts[1:] = (ranked[1:] != ranked[:-1]).any(axis=1)
+    first = order[starts]  # lexsort is stable: the first of its group
+    rank = np.empty(len(first), np.intp)
+    appearance = np.argsort(first)
+    rank[appearance] = np.arange(len(first))
+    index = np.empty(len(corners), np.intp)
+    index[order] = rank[np.cumsum(starts) - 1]
+    return corners[first[appearance]].astype(np.float64), index
+
+
+# --- STL -------------------------------------------------------------------------------------------------------------
+
+RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.I)
+VERTEX = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]*\r?$", re.M)
+
+
+def read_stl(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """Binary, or text: many binary files begin with `solid` too, so the declared count decides where it fits."""
+    count = int.from_bytes(data[80:84], "little")
+    exact = len(data) == 84 + RECORD.itemsize * count
+    if not exact and data.lstrip()[:5].lower() == b"solid":
+        corners = stl_text(data, max_faces)
+    else:
+        if len(data) < 84:
+            raise MeshError(f"{len(data)} bytes are no STL")
+        held = (len(data) - 84) // RECORD.itemsize
+        if count > held:
+            raise MeshError(f"declares {count} triangles, the file has room for {held}")
+        check_faces(count, max_faces)
+        corners = np.frombuffer(data, RECORD, count, 84)["corners"].reshape(-1, 3)
+    vertices, index = merged(corners)
+    return one_part(vertices, index.reshape(-1, 3))
+
+
+def stl_text(data: bytes, max_faces: int) -> Real:
+    """The corners (3 m, 3) of an STL in text."""
+    found = VERTEX.findall(data)
+    if len(found) % 3 or len(found) != 3 * len(re.findall(rb"^[ \t]*outer[ \t]+loop\b", data, re.M)):
+        raise MeshError(f"an STL in text with {len(found)} vertices, which make no triangles; cut short?")
+    check_faces(len(found) // 3, max_faces)
+    return numbers([word for words in found for word in words])
+
+
+def numbers(words: list[bytes]) -> Real:
+    """Text to numbers, three in a row."""
+    try:
+        if max(map(len, words), default=0) > 100:  # an array has room for the longest in every place
+            raise ValueError
+        return np.array(words, dtype=bytes).astype(np.float64).reshape(-1, 3)
+    except ValueError:
+        wrong = next((word for word in words if not NUMBER.fullmatch(word)), b"")
+        raise MeshError(f"{wrong[:40].decode('latin-1')!r} is not a number") from None
+
+
+# --- OBJ -------------------------------------------------------------------------------------------------------------
+
+
+def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """Vertices and faces, object by object; materials and other files it names are not looked at."""
+    check_faces(data.count(b"\nf "), max_faces)
+    coordinates: list[bytes] = []
+    corners: list[int] = []
+    sizes: list[int] = []
+    ends: list[int] = []  # polygons before each object
+    for number, line in enumerate(data.replace(b"\\\r\n", b" ").replace(b"\\\n", b" ").splitlines(), 1):
+        words = line.partition(b"#")[0].split()
+        if not words:
+            continue
+        if words[0] == b"v":
+            if len(words) < 4:
+                raise MeshError(f"line {number}: a vertex of {len(words) - 1} coordinates")
+            coordinates += words[1:4]
+        elif words[0] == b"f" and len(words) > 3:  # two corners make a line
+            corners += obj_corners(words[1:], len(coordinates) // 3, number)
+            sizes.append(len(words) - 1)
+        elif words[0] in (b"o", b"g"):
+            ends.append(len(sizes))
+    check_faces(sum(sizes) - 2 * len(sizes), max_faces)
+    vertices = numbers(coordinates)
+    index = np.array(corners, np.int64)
+    if len(index) and (index.max() >= len(vertices)):
+        raise MeshError(f"a face refers to vertex {index.max() + 1}; there are {len(vertices)}")
+    faces, before = triangulated(vertices, index, np.array(sizes, np.int64))
+    parts = np.diff(before[[0, *ends, len(sizes)]])
+    return vertices, faces, parts[parts > 0].astype(np.int32)
+
+
+def obj_corners(words: list[bytes], known: int, number: int) -> list[int]:
+    """Vertex indices from 0 of one face: `7`, `7/1/2`, or counted back from the last vertex so far, `-1`."""
+    try:
+        found = [int(word.partition(b"/")[0]) for word in words]
+    except ValueError:
+        raise MeshError(f"line {number}: a face of {b' '.join(words)[:40]!r}") from None
+    corners = [index - 1 if index > 0 else index + known if index < 0 else -1 for index in found]
+    if min(corners) < 0:
+        raise MeshError(f"line {number}: a face refers to a vertex that does not exist; there are {known} before it")
+    return corners
+
+
+def triangulated(vertices: Real, corners: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Triangles (m, 3) of polygons in their order, and how many there are before each polygon and in all.
+
+    Quadrangles are cut along the shorter diagonal, as MuJoCo's reader does; larger polygons into fans.
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    before = np.concatenate([[0], np.cumsum(sizes - 2)])
+    faces = np.empty((before[-1], 3), np.int64)
+    for size in np.unique(sizes):
+        chosen = np.flatnonzero(sizes == size)
+        rows = corners[starts[chosen][:, None] + np.arange(size)]
+        if size == 4:
+            a, b, c, d = (vertices[rows[:, i]].astype(np.float32) for i in range(4))
+            other = ~(((c - a) ** 2).sum(axis=1) < ((d - b) ** 2).sum(axis=1))
+            rows[other] = np.roll(rows[other], -1, axis=1)
+        for i in range(size - 2):
+            faces[before[chosen] + i] = rows[:, [0, i + 1, i + 2]]
+    return faces, before
+
+
+# --- MSH -------------------------------------------------------------------------------------------------------------
+
+
+def read_msh(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """MuJoCo's binary format: four counts, vertices, normals, texture coordinates, faces; 4 bytes each."""
+    if data.startswith(b"$MeshFormat"):
+        raise MeshError("a Gmsh file; .msh means MuJoCo's own format here")
+    if len(data) < 16:
+        raise MeshError(f"{len(data)} bytes are no MSH")
+    points, normals, textures, faces = (int(count) for count in np.frombuffer(data, "<i4", 4))
+    if points < 1 or faces < 1 or normals not in (0, points) or textures not in (0, points):
+        raise MeshError(
+            f"counts that fit no mesh: {points} vertices, {normals} normals, {textures} texcoords, {faces} faces"
+        )
+    size = 16 + 4 * (3 * points + 3 * normals + 2 * textures + 3 * faces)
+    if size != len(data):
+        raise MeshError(f"declares {points} vertices and {faces} faces in {size} bytes, the file has {len(data)}")
+    check_faces(faces, max_faces)
+    vertices = np.frombuffer(data, "<f4", 3 * points, 16).reshape(-1, 3).astype(np.float64)
+    return one_part(vertices, np.frombuffer(data, "<i4", 3 * faces, size - 12 * faces).reshape(-1, 3))
+
+
+# --- through trimesh -------------------------------------------------------------------------------------------------
+
+
+def read_ply(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """PLY, text or binary. Every element takes at least a byte, so no count may exceed the size."""
+    head, end, _rest = data.partition(b"end_header")
+    if not data.startswith(b"ply") or not end:
+        raise MeshError("no PLY: it has no header")
+    for name, count in re.findall(rb"^element[ \t]+(\w+)[ \t]+(\S+)", head, re.M):
+        if not count.isdigit() or int(count) > len(data):
+            raise MeshError(f"declares {count.decode('latin-1')[:20]} of {name.decode()}, the file has no room for it")
+        if name == b"face":
+            check_faces(int(count), max_faces)
+    return from_scene(through_trimesh("ply", data, {}), max_faces)
+
+
+def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """COLLADA, scaled to metres; up_axis is not applied, as ROS tools have it."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise MeshError(f"not well-formed XML: {error}") from None
+    info: Any = root.getroottree().docinfo
+    if info.doctype:
+        raise MeshError("DOCTYPE not allowed (entities could read files or exhaust memory)")
+    declared = [element.get("count", "0") for element in root.iterfind(".//{*}mesh/{*}*[@count]")]
+    check_faces(sum(int(count) for count in declared if count.isdigit() and len(count) < 18), max_faces)
+    check_instances(root)
+    unit = root.find("{*}asset/{*}unit")
+    try:
+        meter = float("1" if unit is None else unit.get("meter", "1"))
+    except ValueError:
+        meter = 0.0
+    if not 0 < meter < LARGE:
+        raise MeshError("its unit is no length")
+    vertices, faces, parts = from_scene(through_trimesh("dae", data, {}), max_faces)
+    return vertices * meter, faces, parts
+
+
+MAX_NODES = 20_000
+
+
+def check_instances(root: Any) -> None:
+    """Refuse a COLLADA whose nodes contain each other, or repeat each other more often than a scene does.
+
+    Twenty nodes that hold the next one twice are a million: the number of copies is counted before they are made.
+    """
+    named = {element.get("id"): element for element in root.iterfind(".//{*}node[@id]")}
+    copies: dict[Any, int] = {}
+
+    def count(node: Any, depth: int) -> int:
+        if copies.get(node) == 0 or depth > 200:
+            raise MeshError("its nodes contain each other, or are nested more than 200 deep")
+        if node not in copies:
+            copies[node] = 0
+            inner = list(node.iterfind("{*}node"))
+            inner += [named[url] for e in node.iterfind("{*}instance_node") if (url := e.get("url", "")[1:]) in named]
+            copies[node] = min(MAX_NODES + 1, 1 + sum(count(child, depth + 1) for child in inner))
+        return copies[node]
+
+    if sum(count(node, 0) for node in root.iterfind(".//{*}visual_scene/{*}node")) > MAX_NODES:
+        raise MeshError(f"more than {MAX_NODES} nodes once its instances are unfolded")
+
+
+def read_glb(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """glTF 2 in one binary file."""
+    length = int.from_bytes(data[12:16], "little")
+    if data[:4] != b"glTF" or data[16:20] != b"JSON" or 20 + length > len(data):
+        raise MeshError("no binary glTF, or cut short")
+    header = json_object(data[20 : 20 + length])
+    buffers = header.get("buffers", [])
+    if any("uri" in buffer and not str(buffer["uri"]).startswith("data:") for buffer in buffers):
+        raise MeshError("its buffers are in other files; those of a .gltf are read, those of a .glb are not")
+    check_gltf(header, len(data), max_faces)
+    return from_scene(through_trimesh("glb", data, {}), max_faces)
+
+
+def read_gltf(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """glTF 2 as JSON; `beside` are the buffers."""
+    check_gltf(json_object(data), len(data) + sum(map(len, beside.values())), max_faces)
+    return from_scene(through_trimesh("gltf", data, beside), max_faces)
+
+
+def read_buffers(folder: Path, data: bytes, limit: int) -> dict[str, bytes]:
+    """The buffers of a glTF by their names in it: files in its own folder or below, after symbolic links."""
+    from urllib.parse import unquote
+
+    found: dict[str, bytes] = {}
+    real = Path(os.path.realpath(folder))
+    for buffer in json_object(data).get("buffers", []):
+        uri = str(buffer.get("uri", "")) if isinstance(buffer, dict) else ""
+        if not uri or uri.startswith("data:") or uri in found:
+            continue
+        path = Path(os.path.realpath(real / unquote(uri))) if "\0" not in unquote(uri) else real
+        if "://" in uri or not path.is_relative_to(real):
+            raise MeshError(f"buffer {uri[:80]!r} is outside its folder")
+        try:
+            found[uri] = read_bytes(path, limit - sum(map(len, found.values())))
+        except MeshError as error:
+            raise MeshError(f"buffer {uri[:80]!r}: {error}") from None
+    return found
+
+
+def json_object(data: bytes) -> dict[str, Any]:
+    """The JSON of a glTF."""
+    try:
+        header = json.loads(data)
+    except (ValueError, RecursionError):
+        raise MeshError("its header is no JSON") from None
+    if not isinstance(header, dict):
+        raise MeshError("its header is no JSON object")
+    return header
+
+
+ITEM = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+COMPONENT = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
+
+
+def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
+    """Refuse a glTF whose views, accessors and meshes add up to more than its bytes, or whose nodes are no trees."""
+    packed = [name for name in header.get("extensionsRequired", []) if "draco" in name or "meshopt" in name]
+    if packed:
+        raise MeshError(f"compressed by {packed[0]}, which is not read")
+    accessors = header.get("accessors", [])
+    sizes = [item["count"] * ITEM[item["type"]] * COMPONENT[item["componentType"]] for item in accessors]
+    views = [view["byteLength"] for view in header.get("bufferViews", [])]
+    if min([0, *sizes, *views]) < 0 or max(sum(views), sum(sizes)) > 4 * size:  # bytes may be shared, but not like that
+        raise MeshError(f"declares {max(sum(views), sum(sizes)):.4g} bytes of data, the file has {size}")
+    primitives = [part for mesh in header.get("meshes", []) for part in mesh["primitives"]]
+    corners = [accessors[part.get("indices", part["attributes"]["POSITION"])]["count"] for part in primitives]
+    points = [accessors[part["attributes"]["POSITION"]]["count"] for part in primitives]
+    check_faces(max(sum(corners), sum(points)) // 3, max_faces)
+    children = [child for node in header.get("nodes", []) for child in node.get("children", [])]
+    roots = [root for scene in header.get("scenes", []) for root in scene.get("nodes", [])]
+    if len(set(children)) < len(children) or set(roots) & set(children) or len(children) > MAX_NODES:
+        raise MeshError("its nodes are no trees, or too many")
+
+
+def through_trimesh(kind: str, data: bytes, beside: dict[str, bytes]) -> Any:
+    """A scene, whatever the file holds. The only files trimesh can open are the bytes `beside`."""
+    import logging
+
+    import trimesh
+
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what matters is raised
+    looks = {} if kind == "dae" else {"skip_materials": True}
+    return trimesh.load(io.BytesIO(data), file_type=kind, resolver=beside, force="scene", process=False, **looks)
+
+
+def from_scene(scene: Any, max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
+    """One mesh of all that a trimesh scene shows, in the scene's frame."""
+    shown = [(*scene.graph[node], node) for node in scene.graph.nodes_geometry]
+    solid = [(matrix, scene.geometry[name]) for matrix, name, _ in shown if hasattr(scene.geometry[name], "faces")]
+    check_faces(sum(len(shape.faces) for _, shape in solid), max_faces)
+    corners = []
+    for matrix, shape in solid:
+        points, faces = np.asarray(shape.vertices, np.float64), np.asarray(shape.faces)
+        if len(faces) and (faces.min() < 0 or faces.max() >= len(points)):
+            raise MeshError(f"a face refers to a vertex that does not exist; there are {len(points)}")
+        points = points @ matrix[:3, :3].T + matrix[:3, 3]
+        mirrored = np.linalg.det(matrix[:3, :3]) < 0
+        corners.append(points[faces[:, ::-1] if mirrored else faces].reshape(-1, 3))
+    if not corners:
+        raise MeshError("no triangles in it")
+    vertices, index = merged(np.concatenate(corners))
+    return one_part(vertices, index.reshape(-1, 3))
+
+
+Reader = Callable[[bytes, dict[str, bytes], int], tuple[Real, NDArray[Any], Whole]]
+READERS: dict[str, Reader] = {
+    ".stl": read_stl,
+    ".obj": read_obj,
+    ".msh": read_msh,
+    ".ply": read_ply,
+    ".dae": read_dae,
+    ".glb": read_glb,
+    ".gltf": read_gltf,
+}
+
+
+# --- the cache -------------------------------------------------------------------------------------------------------
+
+
+def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
+    """The mesh from the cache, or parsed and kept there when that took long."""
+    if len(data) < KEPT_ABOVE and kind in (".stl", ".obj", ".msh"):
+        return parse(kind, data, beside, max_faces)
+    digest = hashlib.sha256(STAMP + kind.encode())
+    for content in (data, *(part for item in sorted(beside.items()) for part in (item[0].encode(), item[1]))):
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
+    folder = cache_folder()
+    path = folder / f"{digest.hexdigest()}.npz" if folder else None
+    mesh = recall(path) if path else None
+    if mesh is None:
+        mesh = parse(kind, data, beside, max_faces)
+        if path:
+            keep(path, mesh)
+    return mesh
+
+
+def cache_folder() -> Path | None:
+    """The folder of parsed meshes, made 0700; None when it cannot be had (then nothing is kept)."""
+    import platformdirs
+
+    folder = Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / "meshes"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return None
+    return folder
+
+
+def recall(path: Path) -> Mesh | None:
+    """A kept mesh; None when it is missing or damaged (the archive has check sums)."""
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            mesh = Mesh(kept["vertices"], kept["faces"], kept["parts"])
+    except Exception:  # a damaged archive raises anything; it is written anew
+        return None
+    for array in mesh:
+        array.setflags(write=False)
+    return mesh
+
+
+def keep(path: Path, mesh: Mesh) -> None:
+    """Write a mesh for the next time, in one step; a full disk is no error."""
+    import tempfile
+
+    part = ""
+    try:
+        handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with os.fdopen(handle, "wb") as stream:
+            np.savez(stream, **mesh._asdict())
+        Path(part).replace(path)
+    except OSError:
+        Path(part).unlink(missing_ok=True) if part else None
+
+
+# --- shapes of meshes ------------------------------------------------------------------------------------------------
+
+
+def convex_hull(points: Real, most: int = -1) -> Whole:
+    """Outward faces (m, 3) of the convex hull of points (n, 3); of at most `most` vertices where it is not -1.
+
+    Raises ValueError where the points lie in a plane.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    options = "Qt" if most < 0 else f"Qt Q9 TA{most - 4}"
+    try:
+        hull = ConvexHull(points, qhull_options=options)
+    except (QhullError, ValueError):
+        raise ValueError("the mesh has no convex hull: its vertices lie in a plane") from None
+    faces: Whole = hull.simplices.astype(np.int32)
+    corners = points[faces]
+    doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    inward = np.einsum("ij,ij->i", doubled, hull.equations[:, :3]) < 0
+    faces[inward] = faces[inward][:, [0, 2, 1]]
+    return faces
