@@ -238,7 +238,7 @@ def check_points(points: Vector, faces: Any, options: dict[str, Any]) -> None:
     words = " ".join(f'{"inertia" if name == "kind" else name}="{value}"' for name, value in options.items())
     shown = f'face="{" ".join(map(str, np.ravel(faces)))}"' if len(faces) else ""
     model = compiled(f'vertex="{text(points)}" {shown} {words}')
-    shape = mesh_shape(points, np.asarray(faces).reshape(-1, 3).astype(int), **options)
+    shape = mesh_shape(np.ravel(points).tolist(), np.ravel(faces).tolist(), **options)
     pose = mesh_geom_pose(Pose(), shape)
     compare(model, pose, body_inertia([(geom_inertia("mesh", (), mesh=shape), pose)]), shape)
 
@@ -286,9 +286,25 @@ def test_meshes_without_inertia(change: Any, kind: str, reason: str) -> None:
     box = trimesh.creation.box(extents=(1, 2, 3))
     points, faces = change(box.vertices, box.faces)
     with pytest.raises(ValueError, match=reason):
-        mesh_shape(points, faces, kind=kind)  # type: ignore[arg-type]
+        mesh_shape(points, faces, kind=kind)
     with pytest.raises(ValueError, match="mesh"):
         compiled(f'inertia="{kind}" vertex="{text(points)}" face="{" ".join(map(str, np.ravel(faces)))}"')
+
+
+@pytest.mark.parametrize(
+    ("vertices", "faces", "scale", "reason"),
+    [
+        ([0.0] * 9, [], (1, 1, 1), "four vertices"),
+        ([0.0] * 13, [], (1, 1, 1), "threes"),
+        ([0.0] * 12, [0, 1], (1, 1, 1), "threes"),
+        ([0.0] * 12, [0, 1, 4], (1, 1, 1), "does not exist; there are 4"),
+        ([0.0] * 12, [0, 1, -1], (1, 1, 1), "does not exist"),
+        ([0.0] * 12, [0, 1, 2], (1, 0, 1), "flattens"),
+    ],
+)
+def test_numbers_that_make_no_mesh(vertices: Any, faces: Any, scale: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        mesh_shape(vertices, faces, scale=scale, kind="shell")
 
 
 def test_boxes_of_nearly_equal_sides_keep_their_axes() -> None:
@@ -339,9 +355,9 @@ def test_public_meshes(kind: str) -> None:
         except ValueError as error:
             if "ASCII" not in str(error):
                 with pytest.raises(ValueError):
-                    read_mesh_shape(path, kind=kind)  # type: ignore[arg-type]
+                    read_mesh_shape(path, kind=kind)
             continue
-        shape = read_mesh_shape(path, kind=kind)  # type: ignore[arg-type]
+        shape = read_mesh_shape(path, kind=kind)
         pose = mesh_geom_pose(Pose(), shape)
         compare(model, pose, body_inertia([(geom_inertia("mesh", (), mesh=shape), pose)]), shape)
         agreed += 1

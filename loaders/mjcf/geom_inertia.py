@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artsim.loaders.mjcf.orientation import compose, from_z, multiply
 from artsim.sim.description import Pose, Quaternion, Vector3
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     Real = NDArray[np.float64]
     Whole = NDArray[np.integer[Any]]
 
-MeshInertia = Literal["legacy", "exact", "convex", "shell"]
-MESH_INERTIAS: tuple[MeshInertia, ...] = ("legacy", "exact", "convex", "shell")
+MESH_INERTIAS = ("legacy", "exact", "convex", "shell")
 
 TINY = 1e-14  # MuJoCo's mjEPS: volumes and masses below are none
 SMALL = 1e-15  # MuJoCo's mjMINVAL: areas and volumes of a mesh below are none
@@ -337,7 +336,7 @@ def normalised(q: Quaternion) -> Quaternion:
 def read_mesh_shape(
     path: Path,
     *,
-    kind: MeshInertia = "legacy",
+    kind: str = "legacy",
     scale: Sequence[float] = (1.0, 1.0, 1.0),
     refpos: Sequence[float] = (0.0, 0.0, 0.0),
     refquat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
@@ -360,16 +359,17 @@ def read_mesh_shape(
 
 
 def mesh_shape(
-    vertices: Real,
-    faces: Whole,
+    vertices: Real | Sequence[float],
+    faces: Whole | Sequence[int],
     *,
-    kind: MeshInertia = "legacy",
+    kind: str = "legacy",
     scale: Sequence[float] = (1.0, 1.0, 1.0),
     refpos: Sequence[float] = (0.0, 0.0, 0.0),
     refquat: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
     maxhullvert: int = -1,
 ) -> MeshShape:
-    """Centre a mesh as MuJoCo does. `vertices` (n, 3) [m], `faces` (m, 3); without faces the convex hull serves.
+    """Centre a mesh as MuJoCo does. `vertices` (n, 3) [m], `faces` (m, 3), or the numbers of either in a row, as the
+    attributes vertex and face have them; without faces the convex hull serves.
 
     `kind`: exact sums signed volumes, legacy their absolute values, convex takes the hull, shell the surface.
     Raises ValueError (no volume, inside out, inconsistent orientation, coplanar vertices).
@@ -381,7 +381,16 @@ def mesh_shape(
 
     if kind not in MESH_INERTIAS:
         raise ValueError(f"mesh inertia {kind!r}, want {', '.join(MESH_INERTIAS)}")
-    points = vertices.astype(np.float32).astype(np.float64)  # as MuJoCo holds them, whatever the file's precision
+    if 0.0 in tuple(scale):
+        raise ValueError("a scale of 0 flattens the mesh")
+    if np.size(vertices) < 12 or np.size(vertices) % 3 or np.size(faces) % 3:
+        raise ValueError(
+            f"{np.size(vertices)} coordinates and {np.size(faces)} indices: want threes, and four vertices"
+        )
+    points = np.asarray(vertices, np.float32).astype(np.float64).reshape(-1, 3)  # as MuJoCo holds them
+    faces = np.asarray(faces, np.int64).reshape(-1, 3)
+    if len(faces) and not (faces.min() >= 0 and faces.max() < len(points)):
+        raise ValueError(f"a face refers to a vertex that does not exist; there are {len(points)}")
     if kind == "exact":
         check_orientation(points, faces)
     if kind == "convex" or not len(faces):
@@ -401,7 +410,7 @@ def mesh_shape(
     )
 
 
-def mass_properties(points: Real, faces: Whole, kind: MeshInertia) -> tuple[float, Real, Real]:
+def mass_properties(points: Real, faces: Whole, kind: str) -> tuple[float, Real, Real]:
     """Volume [m³] (area [m²] of a shell), centre of mass (3,) [m] and inertia (3, 3) about it at density one.
 
     Pyramids over the faces from the faces' centroid; then once more from the centre of mass, volume included: with
