@@ -420,8 +420,8 @@ def through_trimesh(kind: str, data: bytes, beside: dict[str, bytes]) -> Any:
     import trimesh
 
     logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what matters is raised
-    looks = {} if kind == "dae" else {"skip_materials": True}
-    return trimesh.load(io.BytesIO(data), file_type=kind, resolver=beside, force="scene", process=False, **looks)
+    options: dict[str, Any] = {"ignore_broken": False} if kind == "dae" else {"skip_materials": True}
+    return trimesh.load(io.BytesIO(data), file_type=kind, resolver=beside, force="scene", process=False, **options)
 
 
 def from_scene(scene: Any, max_faces: int) -> tuple[Real, NDArray[Any], Whole]:

@@ -299,6 +299,19 @@ def test_a_buffer_behind_a_link_is_outside(tmp_path: Path) -> None:
         read_mesh(inside / "a.gltf")
 
 
+def test_half_a_collada_is_none(shape: trimesh.Trimesh, tmp_path: Path) -> None:
+    """A part that cannot be read is no part to leave out."""
+    path = write(shape, tmp_path / "a.dae")
+    text = path.read_text()
+    start = text.index("<triangles")
+    piece = text[start : text.index("</triangles>") + len("</triangles>")]
+    path.write_text(text.replace(piece, piece + piece))
+    assert len(read_mesh(path).faces) == 16
+    path.write_text(text.replace(piece, piece + piece.replace('source="#', 'source="#gone')))
+    with pytest.raises(MeshError, match="not a readable dae"):
+        read_mesh(path)
+
+
 @pytest.mark.parametrize("name", ["pipe.stl", "folder.stl", "zero.stl", "gone.stl"])
 def test_what_is_no_file(name: str, tmp_path: Path) -> None:
     """A pipe nobody writes into is not waited for."""
