@@ -126,7 +126,6 @@ def merged(corners: NDArray[Any]) -> tuple[Real, NDArray[Any]]:
 
     Points are the same when they are equal, not when they are near, as MuJoCo has it.
     """
-    corners = corners + 0.0  # -0 is 0
     order = np.lexsort(corners.T)
     ranked = corners[order]
     starts = np.ones(len(corners), bool)
@@ -181,7 +180,7 @@ def numbers(words: list[bytes]) -> Real:
             raise ValueError
         return np.array(words, dtype=bytes).astype(np.float64).reshape(-1, 3)
     except ValueError:
-        wrong = next((word for word in words if not NUMBER.fullmatch(word)), b"")
+        wrong = next((word for word in words if not NUMBER.fullmatch(word)), max(words, key=len))
         raise MeshError(f"{wrong[:40].decode('latin-1')!r} is not a number") from None
 
 

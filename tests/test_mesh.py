@@ -222,6 +222,11 @@ BAD = [
     ("short.stl", b"x" * 30, "30 bytes are no STL"),
     ("nan.stl", stl(1, NAN), "vertex 1 is not finite"),
     ("cut.stl", b"solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\n", "cut short"),
+    (
+        "lost.stl",
+        b"solid\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nouter loop\nvertex 0\n",
+        "make no triangles",
+    ),
     ("words.stl", b"solid a\nouter loop\nvertex 0 0 0\nvertex 1 0 zero\nvertex 0 1 0\n", "'zero' is not a number"),
     ("index.obj", (OBJ + "f 1 2 99\n").encode(), "refers to vertex 99; there are 4"),
     ("zero.obj", (OBJ + "f 0 1 2\n").encode(), "line 5: a face refers to a vertex that does not exist"),
@@ -231,6 +236,7 @@ BAD = [
     ("nan.obj", (OBJ.replace("0 0 1", "0 0 nan") + TETRAHEDRON).encode(), "vertex 4 is not finite"),
     ("far.obj", (OBJ.replace("0 0 1", "0 0 1e300") + TETRAHEDRON).encode(), "vertex 4 is beyond any length"),
     ("comma.obj", (OBJ.replace("0 0 1", "0 0 0,5") + TETRAHEDRON).encode(), "'0,5' is not a number"),
+    ("long.obj", (OBJ.replace("0 0 1", "0 0 " + "1" * 10**6) + TETRAHEDRON).encode(), "1' is not a number"),
     ("blank.obj", b"# nothing\n", "no triangles"),
     (
         "lies.msh",
