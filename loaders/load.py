@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
+from artsim.loaders.mjcf.read import read_mjcf
 from artsim.loaders.urdf import read_urdf
 from artsim.loaders.xml import Document, check_size, parse
 from artsim.sim.description import Articulation, Source
@@ -31,12 +32,14 @@ def load_articulation(
     strict: bool = False,
     balance_inertia: bool = False,
     xacro: bool = False,
+    ignore_unsupported: bool = False,
 ) -> Articulation:
     """Read a robot file; `-` is standard input.
 
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
     `balance_inertia` replaces inertias that break the triangle inequality. `xacro` expands macros first.
+    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not.
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
     name = str(path)
@@ -53,6 +56,7 @@ def load_articulation(
         strict=strict,
         balance_inertia=balance_inertia,
         xacro=xacro,
+        ignore_unsupported=ignore_unsupported,
     )
 
 
@@ -69,6 +73,7 @@ def load_text(
     strict: bool = False,
     balance_inertia: bool = False,
     xacro: bool = False,
+    ignore_unsupported: bool = False,
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
@@ -91,18 +96,24 @@ def load_text(
         balance_inertia=balance_inertia,
         notes=list(document.notes),
     )
-    articulation = read_document(document, reading)
-    return dataclasses.replace(articulation, text=document.text, base=base)
+    articulation = read_document(document, reading, assets, max_xml_mb, ignore_unsupported)
+    if articulation.format == "mjcf" and base == "floating":
+        raise ModelError(
+            f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating"
+        )
+    return dataclasses.replace(articulation, text=articulation.text or document.text, base=base)
 
 
-def read_document(document: Document, reading: Reading) -> Articulation:
+def read_document(
+    document: Document, reading: Reading, assets: Assets, max_xml_mb: float, ignore_unsupported: bool
+) -> Articulation:
     """The reader that the root tag asks for."""
     name = tag(document.root)
     if name == "robot":
         return read_urdf(document.root, reading)
-    wrong = f"root is <{name[:40]}>, want <robot> or <mujoco>"
-    later = "MJCF (<mujoco>) comes with a later version of artsim; this one reads URDF"
-    return reading.refuse(document.root, later if name == "mujoco" else wrong)
+    if name == "mujoco":
+        return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb, ignore_unsupported=ignore_unsupported)
+    return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
 
 
 def expand(document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float) -> Document:

@@ -523,7 +523,10 @@ def _reference(bodies: list[_Body]) -> Real:
         if body.type == BALL:
             parts.append(np.array([1.0, 0, 0, 0]))
         elif body.type == FREE:
-            parts.append(np.concatenate([body.zero[1], quaternion(body.zero[0])]))
+            assert body.joint is not None
+            turn = quaternion(body.zero[0])
+            as_written = np.array(body.joint.pose.rotation)  # of the two that mean it, the file's
+            parts.append(np.concatenate([body.zero[1], -turn if turn @ as_written < 0 else turn]))
         else:
             assert body.joint is not None
             parts.append(np.full(_COORDS[body.type], body.joint.reference))

@@ -100,7 +100,7 @@ REJECT = [
     Row("02_not_xml", "hello\n", 1, ("not well-formed XML",)),
     Row("03_truncated", '<robot name="r">\n<link na', 2, ("not well-formed XML",)),
     Row("04_wrong_root", "<model/>", 1, ("root is <model>, want <robot> or <mujoco>",)),
-    Row("04_mjcf", "<mujoco/>", 1, ("MJCF", "later version")),
+    Row("04_mjcf", "<mujoco><boddy/></mujoco>", 1, ("<boddy>", "did you mean 'body'")),
     Row("05_no_links", '<robot name="r"/>', 1, ("no links",)),
     Row(
         "06_billion_laughs",

@@ -20,6 +20,7 @@ def read_actuators(bodies: Bodies, tendons: Sequence[Tendon], root: Element) -> 
         for element in section:
             if tag(element) == "plugin":
                 bodies.reading.later(element, "a plugin")
+                continue
             actuators.append(read_actuator(bodies, tendons, bodies.defaults.item(element), len(actuators)))
     if actuators:
         first = next(element for section in children(root, "actuator") for element in section)
@@ -55,4 +56,5 @@ def add_rotor(bodies: Bodies, item: Item, transmission: str, target: str, gear: 
     joint = next((joint for joint in bodies.joints if joint.name == target), None)
     if transmission not in ("joint", "jointinparent") or joint is None or joint.kind in ("ball", "free"):
         item.reading.later(item.element, f"armature of an actuator on a {transmission}")
+        return
     with_joint(bodies.joints, target, armature=joint.armature + gear * gear * rotor)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from artsim.loaders.assets import AssetMissingError, AssetRefusedError, Assets
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
-from artsim.loaders.mjcf.geom_inertia import MeshShape
+from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.sim.description import Vector3
 from artsim.sim.errors import nearest
+
+MOST_HEIGHTS = 16_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Meshes:
 
     reading: MjcfReading
     by_name: dict[str, MeshAsset] = field(default_factory=dict)
+    materials: set[str] = field(default_factory=set)
     fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
     shapes: dict[str, MeshShape] = field(default_factory=dict)
 
@@ -50,8 +54,38 @@ class Meshes:
         return (x, y, 0.25 * top + 0.5 * bottom)
 
     def shape(self, mesh: MeshAsset, item: Item) -> MeshShape:
-        """The mesh as MuJoCo centres it: what the inertia of a geom needs."""
-        return item.reading.later(item.element, f"mass from the mesh {mesh.uri!r}")
+        """The mesh as MuJoCo centres it, read once: what the inertia of a geom needs."""
+        key = mesh.item.text("name") or mesh.uri
+        if key not in self.shapes:
+            self.shapes[key] = read_shape(mesh, item)
+        return self.shapes[key]
+
+
+def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
+    """The shape of a mesh file, or of vertices that stand in the model. `user` is the geom whose mass needs it."""
+    item = mesh.item
+    kind = item.word("inertia", MESH_INERTIAS, "legacy")
+    refpos, refquat = item.vector("refpos", (0.0, 0.0, 0.0)), item.numbers("refquat", 4, 4, (1.0, 0.0, 0.0, 0.0))
+    options: dict[str, Any] = {"kind": kind, "scale": mesh.scale, "refpos": refpos, "refquat": refquat}
+    options["maxhullvert"] = item.whole("maxhullvert", -1)
+    if mesh.path is not None:
+        path = mesh.path
+        return item.tried(lambda: read_mesh_shape(path, **options))
+    if mesh.uri:
+        user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, was not found or not looked for")
+    if item.has("builtin"):
+        item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
+    return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
+
+
+def table(item: Item, name: str) -> Any:
+    """Numbers in threes, as an array (n, 3)."""
+    import numpy as np
+
+    values = item.numbers(name, 0, 10**7, ())
+    if len(values) % 3:
+        item.refuse(f"{name} holds {len(values)} numbers, want a multiple of 3")
+    return np.array(values, float).reshape(-1, 3)
 
 
 def read_meshes(reading: MjcfReading, root: Element, defaults: Defaults, compiler: Compiler) -> Meshes:
@@ -68,6 +102,10 @@ def read_meshes(reading: MjcfReading, root: Element, defaults: Defaults, compile
                 item = defaults.item(element)
                 name = item.text("name") or PurePosixPath(item.text("file").replace("\\", "/")).stem
                 meshes.fields[name] = item.numbers("size", 4, 4)
+                if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
+                    item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
+            elif tag(element) == "material":
+                meshes.materials.add(element.get("name", ""))
     return meshes
 
 

@@ -11,7 +11,7 @@ from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.geom import Shape, describe_geom, fromto, mass_of, read_shape
 from artsim.loaders.mjcf.joint import Spot, read_joint
-from artsim.loaders.mjcf.mass import corrected, inertial_of_geoms, read_inertial, scaled_to
+from artsim.loaders.mjcf.mass import corrected, inertial_of_geoms, read_inertial, refuse_massless, scaled_to
 from artsim.loaders.mjcf.option import Options, switched
 from artsim.loaders.mjcf.orientation import compose, read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
@@ -57,6 +57,7 @@ class Bodies:
             parent, element, frame, childclass = stack.pop()
             name, inner = self.read_body(parent, element, frame, childclass)
             stack.extend((name, item, pose, cls) for item, pose, cls in reversed(inner))
+        refuse_massless(self.reading, self.links, self.joints)
         self.links = scaled_to(self.links, self.compiler.total_mass)
 
     def claim_names(self, worlds: list[Element]) -> None:
@@ -137,6 +138,8 @@ class Bodies:
                 content.bodies.append((item, frame, name))
             elif kind in ("joint", "freejoint"):
                 content.joints.append((self.defaults.item(item, name), frame))
+            elif kind == "geom" and len(item):
+                self.reading.later(item[0], "a plugin")
             elif kind == "geom":
                 shape = read_shape(self.defaults.item(item, name), self.compiler, self.meshes, frame)
                 content.shapes.append(shape)
@@ -163,9 +166,9 @@ class Bodies:
         if len(content.inertials) > 1:
             content.inertials[1][0].refuse("is the second inertial of its body")
         where = self.compiler.inertia_from_geom
-        if where == "false" or (where == "auto" and content.inertials):
-            given, frame = content.inertials[0] if content.inertials else (None, Pose())
-            return None if given is None else read_inertial(given, self.compiler, frame)
+        given = next((read_inertial(*pair, self.compiler) for pair in content.inertials), None)
+        if where == "false" or (where == "auto" and given):
+            return given
         low, high = self.compiler.inertia_groups
         parts = [
             mass_of(shape, self.compiler, self.meshes)

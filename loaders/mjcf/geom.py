@@ -10,6 +10,7 @@ from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_ge
 from artsim.loaders.mjcf.orientation import compose, read_frame
 from artsim.loaders.mjcf.reading import Item
 from artsim.sim.description import Geom, GeomKind, Pose
+from artsim.sim.errors import nearest
 
 SIZES = {
     "plane": 3,
@@ -38,8 +39,6 @@ class Shape:
 
 def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> Shape:
     """Kind, size and frame."""
-    for plugin in item.element:
-        item.reading.later(plugin, "a plugin")
     kind = item.word("type", tuple(SIZES), "sphere")
     size = item.filled("size", (0.0, 0.0, 0.0))
     mesh = meshes.find(item) if item.has("mesh") else None
@@ -48,6 +47,11 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
     pose = read_frame(item, compiler.angles)
     if item.has("fromto"):
         size, pose = fromto(item, kind)
+    if kind == "plane" and size[2] <= 0:
+        item.refuse("size is not positive in its third number, the spacing of the plane's grid")
+    if item.has("material") and item.text("material") not in meshes.materials:
+        close = nearest(item.text("material")[:80], sorted(meshes.materials))
+        item.refuse(f"material {item.text('material')[:80]!r} does not exist{close}")
     if mesh is None and kind != "plane" and min((*size[: SIZES[kind]], 1.0)) <= 0:
         item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
     return Shape(item, kind, tuple(size[: SIZES[kind]]), compose(frame, pose), mesh)

@@ -26,7 +26,8 @@ def expand_includes(reading: MjcfReading, root: Element, max_mb: float) -> bool:
     while (element := next(root.iter("include"), None)) is not None:
         path = find(reading, element, places)
         if path in seen:
-            reading.refuse(element, f"<include>: {str(path)!r} is already included")
+            chain = " -> ".join((*chain_to(reading, element), shown(reading, path)))
+            reading.refuse(element, f"<include>: {path.name!r} is already included ({chain})")
         seen.add(path)
         budget -= path.stat().st_size / 1e6
         if budget < 0:
@@ -83,6 +84,17 @@ def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) ->
             return path
     listed = ", ".join(repr(str(path)) for path in dict.fromkeys(tried))
     return reading.refuse(element, f"<include>: {name!r} not found: tried {listed}")
+
+
+def chain_to(reading: MjcfReading, element: Element) -> list[str]:
+    """The files that include one another down to the one in which the element stands."""
+    chain = [reading.file]
+    for node in reversed(list(element.iterancestors())):
+        file = reading.included.get(node, chain[-1])
+        if file != chain[-1]:
+            chain.append(file)
+    file = reading.at(element).file
+    return chain if file == chain[-1] else [*chain, file]
 
 
 def real(path: Path) -> Path:

@@ -9,13 +9,14 @@ from artsim.loaders.inertia import breaks_triangle, principal_moments
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, body_inertia, principal_axes
 from artsim.loaders.mjcf.orientation import compose, multiply, read_frame
-from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Inertial, Link, Pose
+from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.sim.description import Inertial, Joint, Link, Pose
 
+LEAST = 1e-15  # [kg, kg m²] MuJoCo's mjMINVAL
 Six = tuple[float, float, float, float, float, float]
 
 
-def read_inertial(item: Item, compiler: Compiler, frame: Pose) -> Inertial:
+def read_inertial(item: Item, frame: Pose, compiler: Compiler) -> Inertial:
     """<inertial>: mass, the frame of the centre of mass, diaginertia in it or fullinertia in the body's axes."""
     item.vector("pos")
     if not item.has("mass"):
@@ -75,6 +76,26 @@ def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
         pose = Pose(inertial.pose.position, multiply(inertial.pose.rotation, turn))
     x, y, z = (max(moment, compiler.bound_inertia) for moment in moments)
     return replace(inertial, pose=pose, inertia=(x, 0.0, 0.0, y, 0.0, z))
+
+
+def refuse_massless(reading: MjcfReading, links: Sequence[Link], joints: Sequence[Joint]) -> None:
+    """Every body that moves has mass and inertia, its own or of bodies that are fixed to it."""
+    above = {joint.child: joint for joint in joints}
+    massive: set[str] = set()
+    for link in reversed(links):
+        joint = above.get(link.name)
+        if joint is None:
+            continue
+        if link.name in massive or has_inertia(link):
+            massive.add(joint.parent if joint.kind == "fixed" else link.name)
+        elif joint.kind != "fixed":
+            reading.refuse(link.source, f"body {link.name!r} moves and has no mass and inertia")
+
+
+def has_inertia(link: Link) -> bool:
+    """Mass and all moments above MuJoCo's least."""
+    inertial = link.inertial
+    return inertial is not None and inertial.mass >= LEAST and principal_moments(inertial.inertia)[0] >= LEAST
 
 
 def scaled_to(links: list[Link], total: float) -> list[Link]:

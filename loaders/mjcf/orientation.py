@@ -46,11 +46,10 @@ def read_rotation(item: Item, angles: Angles) -> Quaternion:
 
 
 def unit_quaternion(item: Item, q: Quaternion) -> Quaternion:
-    """q normalised; MuJoCo takes a quaternion of no length for the identity."""
+    """q normalised, refused where it has no length."""
     length = math.hypot(*q)
     if length < TINY:
-        item.reading.note(item.element, "quat has no length: taken as the identity", once="quat of no length")
-        return (1.0, 0.0, 0.0, 0.0)
+        item.refuse("quat has length 0, want a rotation")
     return (q[0] / length, q[1] / length, q[2] / length, q[3] / length)
 
 

@@ -19,6 +19,7 @@ class MjcfReading(Reading):
     """A model being read, which may be made of several files: `included` says which of them an element came from."""
 
     included: dict[Element, str] = field(default_factory=dict)
+    ignore_unsupported: bool = False
     folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
 
     def at(self, element: Element) -> Source:
@@ -31,9 +32,12 @@ class MjcfReading(Reading):
             file = self.file if node is None else self.included[node]
         return Source(file, cast(int, element.sourceline or 0))
 
-    def later(self, element: Element, what: str) -> NoReturn:
-        """Refuse what MJCF has and artsim has not: without it the robot would be another one."""
-        self.refuse(element, f"{describe(element)}: {what} is not supported yet")
+    def later(self, element: Element, what: str) -> None:
+        """Refuse what MJCF has and artsim has not: without it the robot is another one. On request it is left out."""
+        if self.ignore_unsupported:
+            self.note(element, f"{describe(element)}: {what} is not supported yet and is left out")
+        else:
+            self.refuse(element, f"{describe(element)}: {what} is not supported yet")
 
     def idle(self, element: Element, what: str, key: str) -> None:
         """Warn, once per kind, of what is kept in the description but exerts no force yet."""

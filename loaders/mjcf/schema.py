@@ -299,7 +299,7 @@ def read_table(table: str) -> Kind:
 
 def join_bodies(root: Kind) -> Kind:
     """Bodies, frames and replicates hold bodies, frames and replicates; defaults hold defaults."""
-    body = root.children.pop("body")
+    body = root.children["body"]  # outside of the world MuJoCo ignores it
     inside = {name: root.children.pop(name) for name in ("frame", "replicate", "composite")}
     body.children.update(body=body, **inside)
     for name in ("frame", "replicate"):
