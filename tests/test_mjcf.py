@@ -16,6 +16,8 @@ from artsim.sim.errors import ModelError
 from artsim.sim.robot import Robot
 from tests.conftest import ROOT
 
+mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run
+
 LEG = ROOT / "robots" / "leg.xml"
 
 
