@@ -314,6 +314,7 @@ REFUSED = {
     "two names": (world(f'{BODY}\n<body name="b">{BOX}</body>'), (":2:", "body 'b' is already defined at line 1")),
     "class twice": (beside('<default><default class="a"/><default class="a"/></default>'), ("'a' is already",)),
     "numbers": (world('<body pos="1 2"/>'), ("pos '1 2' holds 2 numbers, want 3",)),
+    "overflow": (world('<body><joint/><geom size="1e308"/></body>'), ("a number beyond 1e+30",)),
     "axis": (world(f'<body><joint axis="0 0 0"/>{BOX}</body>'), ("axis has length 0",)),
     "size": (world('<geom type="box" size="1 2"/>'), ("size is 1 2 0, want 3 positive",)),
     "mesh": (world('<geom type="mesh" mesh="m"/>'), ("mesh 'm' does not exist",)),

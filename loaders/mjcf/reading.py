@@ -11,6 +11,7 @@ from artsim.loaders.elements import Element, Reading, parse_number, tag
 from artsim.sim.description import Source
 from artsim.sim.errors import nearest
 
+LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 Result = TypeVar("Result")
 
 
@@ -102,6 +103,8 @@ class Item:
             values = tuple(parse_number(word) for word in text.split())
         except ValueError as error:
             self.refuse(f"{name} {error}")
+        if any(abs(value) > LARGEST for value in values):
+            self.refuse(f"{name} {text[:60]!r} holds a number beyond {LARGEST:g}")
         if not least <= len(values) <= most:
             want = str(least) if least == most else f"{least} to {most}"
             self.refuse(f"{name} {text[:60]!r} holds {len(values)} number{'s' * (len(values) != 1)}, want {want}")
