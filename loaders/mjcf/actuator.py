@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from artsim.loaders.elements import Element, children, tag
-from artsim.loaders.mjcf.body import Bodies, with_joint
+from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.reading import Item
 from artsim.sim.description import Actuator, Tendon
 from artsim.sim.errors import nearest
@@ -16,12 +18,13 @@ TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite"
 def read_actuators(bodies: Bodies, tendons: Sequence[Tendon], root: Element) -> list[Actuator]:
     """Every <actuator>."""
     actuators: list[Actuator] = []
+    names = {tendon.name for tendon in tendons}
     for section in children(root, "actuator"):
         for element in section:
             if tag(element) == "plugin":
                 bodies.reading.later(element, "a plugin")
                 continue
-            actuators.append(read_actuator(bodies, tendons, bodies.defaults.item(element), len(actuators)))
+            actuators.append(read_actuator(bodies, names, bodies.defaults.item(element), len(actuators)))
     if actuators:
         first = next(element for section in children(root, "actuator") for element in section)
         many = f"{len(actuators)} actuators of this model" if len(actuators) > 1 else "the actuator"
@@ -29,15 +32,15 @@ def read_actuators(bodies: Bodies, tendons: Sequence[Tendon], root: Element) -> 
     return actuators
 
 
-def read_actuator(bodies: Bodies, tendons: Sequence[Tendon], item: Item, count: int) -> Actuator:
+def read_actuator(bodies: Bodies, tendons: Collection[str], item: Item, count: int) -> Actuator:
     """One actuator of any kind: its transmission and gear."""
     given = [name for name in TRANSMISSIONS if name in item.element.attrib]
     if len(given) != 1:
         item.refuse(f"has {len(given)} transmissions, want one of {', '.join(TRANSMISSIONS)}")
     target = item.text(given[0])
     known = {
-        "joint": {joint.name for joint in bodies.joints if joint.kind != "fixed"},
-        "tendon": {tendon.name for tendon in tendons},
+        "joint": bodies.names(*MOVING).keys(),
+        "tendon": tendons,
         "site": bodies.sites.keys(),
         "body": bodies.poses.keys(),
     }[{"jointinparent": "joint", "cranksite": "site"}.get(given[0], given[0])]
@@ -53,8 +56,9 @@ def add_rotor(bodies: Bodies, item: Item, transmission: str, target: str, gear: 
     rotor = item.number("armature", least=0.0)
     if not rotor:
         return
-    joint = next((joint for joint in bodies.joints if joint.name == target), None)
-    if transmission not in ("joint", "jointinparent") or joint is None or joint.kind in ("ball", "free"):
+    place = bodies.names(*SCALAR).get(target)
+    if transmission not in ("joint", "jointinparent") or place is None:
         item.reading.later(item.element, f"armature of an actuator on a {transmission}")
         return
-    with_joint(bodies.joints, target, armature=joint.armature + gear * gear * rotor)
+    joint = bodies.joints[place]
+    bodies.joints[place] = replace(joint, armature=joint.armature + gear * gear * rotor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import Meshes
@@ -46,6 +46,7 @@ class Bodies:
     sites: dict[str, Site] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)
+    by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     taken: dict[str, int] = field(default_factory=dict)  # names of bodies and joints given in the file, by line
 
     def read(self, root: Element) -> None:
@@ -200,6 +201,13 @@ class Bodies:
         """hinge, slide, ball or free."""
         return "free" if tag(joint.element) == "freejoint" else joint.text("type", "hinge")
 
+    def names(self, *kinds: str) -> dict[str, int]:
+        """Joints of these kinds, by name, with their places in `joints`; made once, when all bodies are read."""
+        if kinds not in self.by_kind:
+            found = {joint.name: i for i, joint in enumerate(self.joints) if joint.kind in kinds}
+            self.by_kind[kinds] = found
+        return self.by_kind[kinds]
+
     def add_named(self, link: str, content: Content) -> None:
         """Sites, and the geoms that tendons may wrap around, by name."""
         for item, frame in content.sites:
@@ -209,9 +217,3 @@ class Bodies:
             name = item.text("name") or f"site_{len(self.sites)}"
             self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element))
         self.shapes.update({shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")})
-
-
-def with_joint(joints: list[Joint], name: str, **changes: float) -> None:
-    """Replace one joint by itself with changes."""
-    index = next(i for i, joint in enumerate(joints) if joint.name == name)
-    joints[index] = replace(joints[index], **changes)  # type: ignore[arg-type]

@@ -7,12 +7,11 @@ from math import comb
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import WORLD, Bodies
+from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
 from artsim.sim.description import Coupling, Joint, Loop, Pose
 from artsim.sim.errors import nearest
-
-SCALAR = ("revolute", "prismatic")
 
 
 def read_equalities(bodies: Bodies, root: Element) -> tuple[list[Coupling], list[Loop]]:
@@ -66,12 +65,13 @@ def about_zero(coefficients: Sequence[float], centre: float) -> tuple[float, ...
 def joint_named(bodies: Bodies, item: Item, attribute: str) -> Joint:
     """The hinge or slide that the attribute names."""
     name = item.text(attribute)
-    found = {joint.name: joint for joint in bodies.joints if joint.kind != "fixed"}
+    found = bodies.names(*MOVING)
     if name not in found:
-        item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name, found)}")
-    if found[name].kind not in SCALAR:
-        item.refuse(f"{attribute} {name!r} is a {found[name].kind} joint, want a hinge or a slide")
-    return found[name]
+        item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name[:80], found)}")
+    joint = bodies.joints[found[name]]
+    if joint.kind not in SCALAR:
+        item.refuse(f"{attribute} {name!r} is a {joint.kind} joint, want a hinge or a slide")
+    return joint
 
 
 def refuse_twice(bodies: Bodies, couplings: list[Coupling]) -> None:

@@ -11,6 +11,8 @@ from artsim.loaders.mjcf.reading import Item
 from artsim.sim.description import Joint, JointKind, Pose
 
 KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
+SCALAR = ("revolute", "prismatic")
+MOVING = (*SCALAR, "ball", "free")
 LIMITED = ("false", "true", "auto")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.joint import LIMITED
+from artsim.loaders.mjcf.joint import LIMITED, SCALAR
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.description import Tendon, TendonPoint
 from artsim.sim.errors import nearest
@@ -62,7 +62,7 @@ def read_point(bodies: Bodies, element: Element) -> TendonPoint:
         return TendonPoint("pulley", "", item.number("divisor", 1.0))
     name = item.text(kind)
     known = {
-        "joint": {joint.name for joint in bodies.joints if joint.kind in ("revolute", "prismatic")},
+        "joint": bodies.names(*SCALAR).keys(),
         "site": bodies.sites.keys(),
         "geom": bodies.shapes.keys(),
     }[kind]
