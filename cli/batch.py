@@ -53,7 +53,7 @@ def batch(
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
-    """Compute quantities of MODEL (a URDF file, or - for standard input) for every configuration of --input.
+    """Compute quantities of MODEL (URDF or MJCF, or - for standard input) for every configuration of --input.
 
     The result's bytes depend on neither --threads nor --chunk, and memory does not grow with the number of rows. The
     summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.

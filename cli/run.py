@@ -74,7 +74,7 @@ def run(
     load_options: LoadOptions,
     **options: Any,
 ) -> None:
-    """Simulate MODEL (a URDF file, or - for standard input).
+    """Simulate MODEL (URDF or MJCF, or - for standard input).
 
     Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every
     option can also be set as ARTSIM_<NAME> in the environment.

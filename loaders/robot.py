@@ -29,7 +29,7 @@ def load_robot(
     xacro: bool = False,
     max_xml_mb: float = 64.0,
 ) -> Robot:
-    """Load a robot file (URDF).
+    """Load a robot file (URDF or MJCF).
 
     Args:
         path: the file; "-" reads standard input.

@@ -1,6 +1,6 @@
 """`compute` beside Pinocchio's C++ loop, in one process: `python tests/benchmarks/batch.py --models DIR`.
 
-DIR holds ur5.urdf, iiwa.urdf, go2.urdf, talos.urdf, talosfull.urdf (what is not there is skipped). Rows in memory to
+DIR holds ur5.urdf, iiwa.urdf, go2.urdf, talos.urdf, talosfull.urdf, shadow.xml (what is not there is skipped). Rows in memory to
 rows in memory, row-major on both sides. The peer, pinocchio_loop.cpp, is compiled once with g++ -O3 -march=native
 against the headers of the wheels `pin` and `cmeel-eigen`, kept in the user's cache folder and called in this process;
 where Pinocchio has several functions for a quantity, the fastest one is taken. Values are compared first.
@@ -500,7 +500,7 @@ def time_robot(path: Path, library: ctypes.CDLL | None, memory: Memory, argument
     if library is not None:
         import pinocchio as pin
 
-        model = pin.buildModelFromUrdf(str(path))
+        model = (pin.buildModelFromMJCF if path.suffix == ".xml" else pin.buildModelFromUrdf)(str(path))
         labels = robot.labels
         armature = {name: float(robot.model.armature[labels.joint_dofs[name].start]) for name in model.names[1:]}
         peer = Peer(library, model, armature), Conventions(robot, model)
@@ -518,7 +518,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=Path, required=True)
     parser.add_argument("--only", help=", ".join(case.quantity for case in CASES))
-    parser.add_argument("--robots", default="ur5,iiwa,go2,talos,talosfull")
+    parser.add_argument("--robots", default="ur5,iiwa,go2,talos,talosfull,shadow")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--rows", type=int, default=20000, help="of quantities that are vectors")
     parser.add_argument("--megabytes", type=int, default=200, help="of matrices, and of all rows for two threads")
@@ -544,9 +544,9 @@ def main() -> None:
     memory.measure(arguments.rounds)
     print(f"[ns/row]\n{HEADER}")
     for name in arguments.robots.split(","):
-        path = arguments.models / f"{name}.urdf"
-        if path.is_file():
-            time_robot(path, library, memory, arguments)
+        for path in (arguments.models / f"{name}.urdf", arguments.models / f"{name}.xml"):
+            if path.is_file():
+                time_robot(path, library, memory, arguments)
     memory.measure(arguments.rounds)
     print(f"load {os.getloadavg()[0]:.2f}")
 
