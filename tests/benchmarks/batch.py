@@ -1,9 +1,10 @@
 """`compute` beside Pinocchio's C++ loop, in one process: `python tests/benchmarks/batch.py --models DIR`.
 
 DIR holds ur5.urdf, iiwa.urdf, go2.urdf, talos.urdf, talosfull.urdf, shadow.xml (what is not there is skipped). Rows in
-memory to rows in memory, row-major on both sides. The peer, pinocchio_loop.cpp, is compiled once with g++ -O3 -march=native
-against the headers of the wheels `pin` and `cmeel-eigen`, kept in the user's cache folder and called in this process;
-where Pinocchio has several functions for a quantity, the fastest one is taken. Values are compared first.
+memory to rows in memory, row-major on both sides. The peer, pinocchio_loop.cpp, is compiled once with g++ -O3
+-march=native against the headers of the wheels `pin` and `cmeel-eigen`, kept in the user's cache folder and called in
+this process; where Pinocchio has several functions for a quantity, the fastest one is taken. Values are compared
+first.
 
 One thread: CPU time of the thread. 1 → 2 threads: wall time, over more rows. All are timed in turns, and the first
 round, which faults the pages in, does not count. Mass matrices and Jacobians are written to more memory than caches
