@@ -1,9 +1,9 @@
 """Joint forces alone, in body axes: RNEA and gravity compensation for large tables of configurations.
 
 In world axes (dynamics.py) a body's inertia has to be turned, 54 multiplications, before anything is computed of it;
-here it is constant, and a revolute joint's own turn costs 4 multiplications a vector. RNEA takes 165 instead of 217
-operations a body and stores 19 numbers instead of 42: 1.5 times as fast in packs, gravity compensation 2.5 times. Where
-composite or articulated inertias are wanted as well, turning those from body to body would cost more than it saves.
+here it is constant, and a revolute joint's own turn costs 4 multiplications a vector. Measured in packs, RNEA is 1.3 to
+1.6 times as fast (38 dofs, 6 dofs), gravity compensation 1.2 to 1.4 times. Where composite or articulated inertias are
+wanted as well, turning those from body to body would cost more than it saves.
 
 Featherstone 2008, table 5.1, with classical accelerations. The joint frame is the child's frame at zero displacement.
 """

@@ -118,7 +118,7 @@ def _plain_jacobians(m: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None
     """Robot by robot, 8 columns at a time, through a buffer that leaves in whole cache lines.
 
     The Jacobians of a pack stand one after the other in the table: what is written is one stream. Turning a matrix of
-    lanes link by link instead took 1.3 to 1.6 times as long.
+    lanes link by link took 1.1 to 1.4 times as long as going robot by robot.
     """
     for n in range(t.links.shape[0]):
         i = m.link_body[t.links[n]]
