@@ -21,13 +21,12 @@ from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import INTEGRATORS, Plan, RunConfig
+from artsim.sim.configuration import Plan, RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.model import compile_model
-from artsim.sim.run import SIMULATE
 from artsim.sim.simulate import Controller, Simulation
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
@@ -110,7 +109,7 @@ def run(
     else:
         controller = _python_controller(plan.config)
     # Ctrl-C still ends the process here, before there is an output
-    warm(SIMULATE[INTEGRATORS[plan.config.integrator]], 1)
+    warm(plan.entry, 1)
     with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -64,7 +64,9 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
 
 def held_controls(plan: Plan) -> Controls:
     """The plan's torques and targets for the whole run."""
-    return Controls.held(torque=plan.torque, target=plan.target, target_velocity=plan.target_velocity)
+    return Controls.held(
+        torque=plan.torque, target=plan.target, target_velocity=plan.target_velocity, control=plan.control
+    )
 
 
 def run(

@@ -136,6 +136,20 @@ TABLE: Mapping[str, Variable] = {
     "trajectory/tau_limit": Variable(
         ("time", "dof"), "{force_units}", "limit force", comment="of position and velocity limits, acting over the step"
     ),
+    "trajectory/tau_loop": Variable(
+        ("time", "dof"),
+        "{force_units}",
+        "loop force",
+        on_request=True,
+        comment="of joints that close loops, acting over the step",
+    ),
+    "trajectory/tau_tendon": Variable(
+        ("time", "dof"),
+        "{force_units}",
+        "tendon force",
+        on_request=True,
+        comment="of tendons' springs, dampers, friction, limits and equalities, acting over the step",
+    ),
     "trajectory/link_position": Variable(
         ("time", "link", "xyz"),
         "m",

@@ -80,8 +80,14 @@ def coordinate(m: Any, q: Any, k: Any) -> Any:
     return q[c] if c >= 0 else 0.0
 
 
+@inlined
+def actuator_force(x: Any, k: Any, q: Any, v: Any) -> Any:
+    """What actuators do to dof k: explicit ones, and implicit ones at coordinate q and velocity v [N m or N]."""
+    return x.actuator_total[k] + x.offset[k] - x.stiffness[k] * q - x.damping[k] * v
+
+
 @njit
-def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
     """f.diagonal: h D + h² K of damping, springs and the drives in M̂; f.force: what acts on that M̂, bias left out.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h v - target) - D (v - target velocity).
@@ -98,6 +104,10 @@ def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
             d += f.damping[k]
             stiff += f.stiffness[k]
             force += drive_force(i, f, row, k, q + h * v, v)
+        if x is not None:
+            d += x.damping[k]
+            stiff += x.stiffness[k]
+            force += actuator_force(x, k, q + h * v, v) + x.passive[k] + x.tendon[k]
         f.diagonal[k] = h * d + h * h * stiff
         f.force[k] = force
 

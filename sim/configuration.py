@@ -14,8 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Coupling
+from artsim.sim.equipment.build import equip
+from artsim.sim.equipment.record import Equipped
 from artsim.sim.errors import UsageError, nearest
+from artsim.sim.jit import Entry
 from artsim.sim.model import BALL, FREE, Compiled, Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
@@ -29,6 +33,7 @@ from artsim.sim.run import (
     RECORDED,
     RK4,
     SEMI_IMPLICIT_EULER,
+    SIMULATE,
     Inputs,
 )
 from artsim.sim.spatial import Real
@@ -201,6 +206,14 @@ class Plan:
     qpos: Real  # (nq,)
     qvel: Real  # (nv,)
     notes: tuple[str, ...]
+    equipped: Equipped | None = None
+    control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
+    activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel that runs it."""
+        return SIMULATE[INTEGRATORS[self.config.integrator], self.equipped is not None]
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -212,6 +225,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         ModelError: the model cannot be simulated.
     """
     robot = compiled_robot(articulation, config)
+    equipped = equip(articulation, robot.compiled)
     labels, model = robot.labels, robot.model
     notes: list[str] = []
     qpos = initial_qpos(robot.compiled, config.q0, notes)
@@ -241,6 +255,9 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         qpos,
         qvel,
         tuple(notes),
+        equipped,
+        np.zeros(0 if equipped is None else len(equipped.labels.controls)),
+        np.zeros(0 if equipped is None else equipped.activations),
     )
 
 
@@ -451,12 +468,13 @@ def _refuse_unservable(robot: Robot, config: RunConfig) -> None:
         raise UsageError(f"solver 'direct' serves equalities only, {reason} needs 'auto' or 'pgs'")
 
 
-def make_inputs(plan: Plan, start_step: Array, torque: Array, target: Array, target_velocity: Array) -> Inputs:
+def make_inputs(plan: Plan, controls: Controls) -> Inputs:
     """The Inputs record: the plan's constants and these control rows."""
     return Inputs(
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
-        start_step=np.ascontiguousarray(start_step, np.int64),
-        torque=np.array(torque, float, order="C"),  # a copy: a Python controller writes into it
-        target=np.array(target, float),
-        target_velocity=np.array(target_velocity, float),
+        start_step=np.ascontiguousarray(controls.start_step, np.int64),
+        torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
+        target=np.array(controls.target, float),
+        target_velocity=np.array(controls.target_velocity, float),
+        control=np.array(controls.control, float, order="C"),
     )

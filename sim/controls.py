@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,15 @@ class Controls:
     """What acts on the robot from which step on; row k holds for steps start_step[k] ≤ step < start_step[k + 1].
 
     `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or
-    m/s], each (rows, nv) float64. The arrays are made contiguous and read-only. Raises UsageError on wrong shapes.
+    m/s], each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The arrays
+    are made contiguous and read-only. Raises UsageError on wrong shapes.
     """
 
     start_step: IntArray
     torque: FloatArray
     target: FloatArray
     target_velocity: FloatArray
+    control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
         start = _frozen(np.asarray(self.start_step, dtype=np.int64))
@@ -41,11 +43,25 @@ class Controls:
             if values.ndim != 2 or values.shape != (start.size, *shape[1:]):
                 raise UsageError(f"controls: {name} has shape {values.shape}, want ({start.size}, nv) as torque has")
             object.__setattr__(self, name, values)
+        control = _frozen(np.asarray(self.control, dtype=np.float64))
+        if control.size == 0:
+            control = _frozen(np.zeros((start.size, 0)))
+        if control.ndim != 2 or len(control) != start.size:
+            raise UsageError(f"controls: control has shape {control.shape}, want ({start.size}, actuators)")
+        object.__setattr__(self, "control", control)
 
     @classmethod
-    def held(cls, *, torque: FloatArray, target: FloatArray, target_velocity: FloatArray) -> Controls:
+    def held(
+        cls,
+        *,
+        torque: FloatArray,
+        target: FloatArray,
+        target_velocity: FloatArray,
+        control: FloatArray | None = None,
+    ) -> Controls:
         """One row, (nv,) each, for the whole run."""
-        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None])
+        rows = np.zeros((1, 0)) if control is None else control[None]
+        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows)
 
     @property
     def nv(self) -> int:

@@ -6,6 +6,7 @@ Every named thing carries the line it came from, so that an error found late sti
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -56,6 +57,31 @@ class Inertial:
     pose: Pose = Pose()
     inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6  # xx, xy, xz, yy, yz, zz
     source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Softness:
+    """How a constraint of an MJCF file gives way: `reference` is solref (time constant [s] and damping ratio, or
+    negative stiffness and damping), `impedance` is solimp. None where the file leaves MuJoCo's default.
+    """
+
+    reference: tuple[float, float] | None = None
+    impedance: tuple[float, float, float, float, float] | None = None
+
+
+def spring_of_softness(softness: Softness) -> tuple[float, float]:
+    """Natural frequency [Hz] and damping ratio of a soft constraint; (-1, 1) where it is hard.
+
+    MuJoCo's reference acceleration is that of a spring and damper: solref (t, ζ) means K = 1/(t ζ)², B = 2/t; negative
+    numbers mean K and B themselves (computation chapter, "Reference"). Its impedance, near 1, is taken as 1.
+    """
+    if softness.reference is None:
+        return -1.0, 1.0
+    first, second = softness.reference
+    if first > 0:
+        return 1.0 / (2.0 * math.pi * first * second), second
+    root = math.sqrt(-first)
+    return root / (2.0 * math.pi), -second / (2.0 * root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +145,14 @@ class Joint:
     upper: float | None = None
     effort: float | None = None  # bounds drives and controllers; None: unlimited
     velocity: float | None = None  # enforced on request only
+    actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces (MJCF)
+    actuator_gravity_compensation: bool = False  # gravity compensation counts as an actuator's force (MJCF)
     damping: float = 0.0
+    damping_polynomial: tuple[float, float] = (0.0, 0.0)  # of |v| v and v³
     friction: float = 0.0  # constant Coulomb friction
     friction_coefficient: float = 0.0  # PhysX form: times the load in the joint
-    stiffness: float = 0.0  # spring towards spring_reference
+    stiffness: float = 0.0  # spring towards spring_reference (ball, free: towards the pose of the file)
+    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)  # of |x| x and x³
     spring_reference: float = 0.0
     reference: float = 0.0  # MJCF ref: the coordinate's value in the pose of the file
     armature: float = 0.0  # rotor inertia added to the dof's diagonal [kg m² or kg]
@@ -155,7 +185,9 @@ class Loop:
     link_b: str
     frame_a: Pose = Pose()
     frame_b: Pose = Pose()
+    torque_scale: float = 1.0  # weld: weight of the rotation, in m (MJCF torquescale)
     active: bool = True
+    softness: Softness = Softness()
     source: Source = Source()
 
 
@@ -170,6 +202,17 @@ class TendonPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class WrapGeom:
+    """A sphere or a cylinder (along its z axis) that spatial tendons wrap around."""
+
+    name: str
+    link: str
+    kind: Literal["sphere", "cylinder"]
+    radius: float  # [m]
+    pose: Pose = Pose()  # in the link frame
+
+
+@dataclass(frozen=True, slots=True)
 class Tendon:
     """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites."""
 
@@ -179,18 +222,77 @@ class Tendon:
     lower: float | None = None
     upper: float | None = None
     stiffness: float = 0.0
+    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)
     damping: float = 0.0
+    damping_polynomial: tuple[float, float] = (0.0, 0.0)
+    spring_length: tuple[float, float] | None = None  # no force between; None: the length in the file's pose
     friction: float = 0.0
+    armature: float = 0.0  # inertia of the tendon's own motion [kg]
+    actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces
+    softness: Softness = Softness()  # of its limits
     source: Source = Source()
 
 
 @dataclass(frozen=True, slots=True)
-class Actuator:
-    """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators."""
+class TendonCoupling:
+    """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
+    L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
+    """
 
     name: str
-    target: str  # joint, tendon, site or body
+    follower: str
+    leader: str | None
+    coefficients: tuple[float, ...]
+    softness: Softness = Softness()
+    source: Source = Source()
+
+
+Transmission = Literal["joint", "jointinparent", "tendon", "site", "body", "slidercrank"]
+ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor"]
+Gain = Literal["fixed", "affine", "muscle", "dcmotor"]
+Bias = Literal["none", "affine", "muscle", "dcmotor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators (computation chapter,
+    "Actuation model", whose parameter vectors these are).
+    """
+
+    name: str
+    target: str  # joint, tendon, site or body; slidercrank: the crank's site
     gear: tuple[float, ...] = (1.0,)
+    source: Source = Source()
+    transmission: Transmission = "joint"
+    reference: str = ""  # refsite of a site transmission, slidersite of a slidercrank
+    crank_length: float = 0.0  # [m]
+    dynamics: ActivationDynamics = "none"
+    dynamics_parameters: tuple[float, ...] = ()
+    gain: Gain = "fixed"
+    gain_parameters: tuple[float, ...] = ()
+    bias: Bias = "none"
+    bias_parameters: tuple[float, ...] = ()
+    control_range: tuple[float, float] | None = None
+    force_range: tuple[float, float] | None = None
+    activation_range: tuple[float, float] | None = None
+    activation_size: int = 0  # entries it has in the state
+    activation_early: bool = False  # the force uses the activation of the step's end
+    length_range: tuple[float, float] | None = None  # muscle
+    damping: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of its own length: v, |v| v, v³
+    disabled: bool = False  # by group
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """What the file measures: kind in MJCF's words, the object it sits on, and the frame it measures in."""
+
+    name: str
+    kind: str
+    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom, camera
+    object: str = ""
+    reference_kind: str = ""
+    reference: str = ""
+    cutoff: float = 0.0  # 0: none
     source: Source = Source()
 
 
@@ -206,12 +308,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Keyframe:
-    """A named state to start from; coordinates in the model's order."""
+    """A named state to start from; coordinates in the model's order. What is empty is not given."""
 
     name: str
     qpos: tuple[float, ...] = ()
     qvel: tuple[float, ...] = ()
     control: tuple[float, ...] = ()
+    activation: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +324,10 @@ class FileOptions:
     timestep: float | None = None  # [s]
     gravity: Vector3 | None = None  # [m/s²]
     integrator: str | None = None
+    density: float = 0.0  # of the medium [kg/m³]
+    viscosity: float = 0.0  # [Pa s]
+    wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
+    magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +341,11 @@ class Articulation:
     couplings: tuple[Coupling, ...] = ()
     loops: tuple[Loop, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    tendon_couplings: tuple[TendonCoupling, ...] = ()
+    wrap_geoms: tuple[WrapGeom, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     sites: tuple[Site, ...] = ()
+    sensors: tuple[Sensor, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     options: FileOptions = FileOptions()
     notes: tuple[Note, ...] = ()

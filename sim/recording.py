@@ -22,7 +22,7 @@ from artsim.sim.quaternions import quaternion_of
 
 
 @njit
-def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
     """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
     row = f.counters[1]
     f.counters[1] = row + 1
@@ -33,6 +33,8 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     _copy(f.drive, row, b.tau_drive)
     _copy(f.passive, row, b.tau_passive)
     _copy(f.limit, row, b.tau_limit)
+    _copy(f.loop, row, b.tau_loop)
+    _copy(f.tendon, row, b.tau_tendon)
     if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
         _poses(m, w, row, b)
     coupled = m.coupling_follower.shape[0] > 0
@@ -156,7 +158,7 @@ def _coupling_remainder(m: Any, w: Any, f: Any) -> None:
                 total = a0 * F[0] + a1 * F[1] + a2 * F[2]
             else:
                 total = a0 * N[0] + a1 * N[1] + a2 * N[2]
-            known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k]
+            known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k] + f.loop[k] + f.tendon[k]
             f.coupling[k] = total + m.armature[k] * f.qacc[k] - known
 
 

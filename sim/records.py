@@ -32,6 +32,7 @@ class Kind:
 
 Array: TypeAlias = NDArray[Any]
 ConstInts1: TypeAlias = Annotated[Array, Kind(np.int64, 1, constant=True)]
+ConstInts2: TypeAlias = Annotated[Array, Kind(np.int64, 2, constant=True)]
 ConstReals1: TypeAlias = Annotated[Array, Kind(np.float64, 1, constant=True)]
 ConstReals2: TypeAlias = Annotated[Array, Kind(np.float64, 2, constant=True)]
 ConstReals3: TypeAlias = Annotated[Array, Kind(np.float64, 3, constant=True)]

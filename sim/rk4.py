@@ -8,36 +8,51 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.actuation import applied_forces, coordinate, drive_force
+from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
 from artsim.sim.constraints.coupling import coupling_slope, spring_of
-from artsim.sim.constraints.row import add_entry, add_row
-from artsim.sim.constraints.rows import responses
+from artsim.sim.constraints.loop import hold_loops
+from artsim.sim.constraints.row import add_entry, single_row
+from artsim.sim.constraints.rows import joint_forces, responses
+from artsim.sim.constraints.tendon import hold_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import factorise, solve
+from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.recording import record
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
 from artsim.sim.solvers.direct import direct
-from artsim.sim.step import add_coupling_forces, bare_system, begin, choose_controls, is_finite, settle, total_energy
+from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
 
 
 @njit
 def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(m, s, w, i, f)
+    _simulate(m, s, w, i, r, f, b, None, None)
+
+
+@njit
+def simulate_rk4_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+    """The same for a robot with equipment."""
+    _simulate(m, s, w, i, r, f, b, e, x)
+
+
+@njit
+def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+    begin(m, s, w, i, f, e, x)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0
         r.report[1] = 0.0
-        _stage(m, s.qpos, s.qvel, w, i, r, f)
+        _stage(m, s.qpos, s.qvel, w, i, r, f, e, x, s.activation)
         if not is_finite(m, f):
             break
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
-            record(m, s, w, i, r, f, b)
-        _finish(m, s, w, i, r, f)
+            record(m, s, w, i, r, f, b, e, x)
+        _finish(m, s, w, i, r, f, e, x)
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
@@ -46,26 +61,34 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None
 
 
 @njit
-def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, activation: Any) -> None:
     """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
     expand(m, q, v, w)
     kinematics(m, q, w)
     world_inertia(m, w)
     applied_forces(m, q, v, w, i, f)
+    if e is not None:
+        equipment_forces(m, q, v, w, i, e, x, f, activation, 1)
     for k in range(f.stiffness.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
     bare_system(m, q, v, w, i, f)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
-        x = coordinate(m, q, k)
-        drive = drive_force(i, f, row, k, x, v[k])
+        place = coordinate(m, q, k)
+        drive = drive_force(i, f, row, k, place, v[k])
         f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
-        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (x - m.spring_reference[k])
+        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (place - m.spring_reference[k])
         f.coupling[k] = 0.0
         f.limit[k] = 0.0
+        f.loop[k] = 0.0
+        f.tendon[k] = 0.0
+        if x is not None:
+            f.drive[k] += actuator_force(x, k, place, v[k])
+            f.passive[k] += x.passive[k]
+            f.tendon[k] = x.tendon[k]
         f.diagonal[k] = 0.0
-        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] - w.bias[k]
+        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] + f.tendon[k] - w.bias[k]
     _spring_couplings(m, q, v, f)
     for k in range(f.force.shape[0]):
         f.force[k] += f.coupling[k]
@@ -73,7 +96,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
     reduce_vector(m, f.force, w, f.next)
     solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.next)
-    _hold_couplings(m, q, v, w, i, r, f)
+    _hold(m, q, v, w, i, r, f, e, x)
     expand_velocity(m, f.next, w, f.qacc)
     for k in range(f.qacc.shape[0]):
         f.qacc[k] += w.drift[k]
@@ -97,10 +120,24 @@ def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
 
 
 @njit
-def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """Hard coupling rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
+def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+    """Equalities as rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
     a = 0.1 / i.time_step[0]
     r.number[0] = 0
+    _hold_couplings(m, q, v, w, r, a)
+    if e is not None:
+        hold_loops(m, v, w, r, f, e, x, a)
+        hold_tendons(m, v, w, r, e, x, a)
+    if r.number[0] == 0:
+        return
+    responses(m, w, r)
+    direct(r, f.next)
+    joint_forces(r, f, 1.0)
+
+
+@njit
+def _hold_couplings(m: Any, q: Any, v: Any, w: Any, r: Any, a: Any) -> None:
+    """The rows of hard couplings."""
     for c in range(m.row_follower.shape[0]):
         if m.row_frequency[c] > 0.0:
             continue
@@ -109,21 +146,15 @@ def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any) -> N
         x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
         rate = v[leader] if leader >= 0 else 0.0
         value, slope, bend = coupling_slope(m, c, x)
-        n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
+        n = single_row(m, w, r, COUPLING_ROW, follower, 1.0)
         if leader >= 0:
-            add_entry(m, w, r, n, leader, -slope)
-        r.coupling[n] = c
+            add_entry(m, w, r, leader, -slope)
         error = q[m.dof_coord[follower]] - value
         r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
-    if r.number[0] == 0:
-        return
-    responses(m, w, r)
-    direct(r, f.next)
-    add_coupling_forces(m, q, r, f, 1.0)
 
 
 @njit
-def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
 
     Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
@@ -137,6 +168,10 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         f.tangent[k] = s.qvel[k]
         f.sum_velocity[k] = s.qvel[k]
         f.sum_acceleration[k] = f.qacc[k]
+    if x is not None:
+        for n in range(s.activation.shape[0]):
+            x.start_activation[n] = s.activation[n]
+            x.sum_activation[n] = x.activation_rate[n]
     for stage in range(1, 4):
         step = h if stage == 3 else 0.5 * h
         for n in range(f.start_qpos.shape[0]):
@@ -145,8 +180,14 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         for k in range(nv):
             f.tangent[k] *= step  # the rotation vector of this stage
             f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
-        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f)
+        if x is not None:
+            for n in range(s.activation.shape[0]):
+                s.activation[n] = x.start_activation[n] + step * x.activation_rate[n]
+        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, s.activation)
         weight = 1.0 if stage == 3 else 2.0
+        if x is not None:
+            for n in range(s.activation.shape[0]):
+                x.sum_activation[n] += weight * x.activation_rate[n]
         for k in range(nv):
             f.velocity[k] = f.stage_qvel[k]
         inverse_tangent(m, f.tangent, f.velocity)
@@ -158,6 +199,11 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         f.sum_velocity[k] /= 6.0
         s.qvel[k] = f.start_qvel[k] + h * f.sum_acceleration[k] / 6.0
     move(m, s.qpos, f.sum_velocity, h)
+    if x is not None:
+        for n in range(s.activation.shape[0]):
+            s.activation[n] = x.start_activation[n]
+            x.activation_rate[n] = x.sum_activation[n] / 6.0
+        advance_activations(e, x, h, s.activation)
     settle(m, s, w, f)
     for a in range(f.next.shape[0]):
         f.next[a] = s.qvel[m.independent_dof[a]]
@@ -166,6 +212,9 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
             s.qpos[n] = f.start_qpos[n]
         for k in range(nv):
             s.qvel[k] = f.start_qvel[k]
+        if x is not None:
+            for n in range(s.activation.shape[0]):
+                s.activation[n] = x.start_activation[n]
 
 
 @njit

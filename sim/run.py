@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from artsim.sim.equipment.record import Equipment, EquipmentWork, equipment_rows
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
 from artsim.sim.records import (
@@ -32,7 +33,7 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
 # kinds of constraint rows, in the order in which the PhysX guide solves them
-COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW = range(5)
+COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW = range(7)
 
 
 class Inputs(NamedTuple):
@@ -51,22 +52,25 @@ class Inputs(NamedTuple):
     torque: Reals2  # (rows, nv) [N m or N]
     target: Reals2  # (rows, nv) [rad or m]
     target_velocity: Reals2  # (rows, nv) [rad/s or m/s]
+    control: Reals2  # (rows, na) of the actuators
 
 
 class Rows(NamedTuple):
     """Constraint rows of one step: J u + bias + cfm λ is 0, or as near as λ's bounds allow. Impulses in N s or N m s.
 
-    J has at most two entries, in independent coordinates; `response` is M̂⁻¹Jᵀ.
+    Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
+    start[n] ≤ e < stop[n] in independent ones, which the solvers see; `response` is M̂⁻¹Jᵀ.
     """
 
     number: Ints1  # (1,) of rows
     kind: Ints1  # (rows,)
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
-    coupling: Ints1  # (rows,) which coupling row of the model, for couplings
-    sign: Reals1  # (rows,) +1, or -1 for an upper limit
-    entries: Ints1  # (rows,) 0, 1 or 2 entries of J
-    column: Ints1  # (2 rows,) which independent dof
-    value: Reals1  # (2 rows,)
+    start: Ints1  # (rows + 1,) first entry of each row
+    stop: Ints1  # (rows,) end of its entries in independent coordinates
+    entry_dof: Ints1  # (entries,) which dof
+    entry_value: Reals1  # (entries,)
+    column: Ints1  # (entries,) which independent dof
+    value: Reals1  # (entries,)
     bias: Reals1  # (rows,) [rad/s or m/s]
     cfm: Reals1  # (rows,) velocity per impulse
     lower: Reals1  # (rows,) bounds of the impulse
@@ -75,7 +79,7 @@ class Rows(NamedTuple):
     effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
     response: Reals2  # (rows, nu)
     correction: Reals1  # (rows,) scratch of the direct solver
-    delassus: Reals2  # (couplings, couplings) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, its factor
+    delassus: Reals2  # (equalities, equalities) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, its factor
     row_of_position: Ints1  # (nv,) marks of the position limits that have a row: 1 lower, 2 upper, 3 both
     row_of_velocity: Ints1  # (nv,) the same for velocity limits
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
@@ -96,6 +100,8 @@ class Step(NamedTuple):
     passive: Reals1
     coupling: Reals1
     limit: Reals1
+    loop: Reals1
+    tendon: Reals1
     qacc: Reals1  # (nv,)
     diagonal: Reals1  # (nv,) h D + h² K of what M̂ holds
     stiffness: Reals1  # (nv,) drive gains in force units
@@ -131,6 +137,8 @@ class Block(NamedTuple):
     tau_passive: Reals2
     tau_coupling: Reals2
     tau_limit: Reals2
+    tau_loop: Reals2
+    tau_tendon: Reals2
     link_position: Reals3
     link_quaternion: Reals3
     incoming_wrench: Reals3
@@ -148,27 +156,34 @@ class Block(NamedTuple):
 RECORDED = tuple(name for name in Block._fields if name != "plan")
 
 _RECORDS = (Model, State, Workspace, Inputs, Rows, Step, Block)
+_EQUIPPED = (*_RECORDS, Equipment, EquipmentWork)
 SIMULATE = {
-    SEMI_IMPLICIT_EULER: Entry("simulate", "artsim.sim.step", _RECORDS),
-    RK4: Entry("simulate_rk4", "artsim.sim.rk4", _RECORDS),
+    (SEMI_IMPLICIT_EULER, False): Entry("simulate", "artsim.sim.step", _RECORDS),
+    (SEMI_IMPLICIT_EULER, True): Entry("simulate_equipped", "artsim.sim.step", _EQUIPPED),
+    (RK4, False): Entry("simulate_rk4", "artsim.sim.rk4", _RECORDS),
+    (RK4, True): Entry("simulate_rk4_equipped", "artsim.sim.rk4", _EQUIPPED),
 }
-"""The entry of each integrator: one that is not used is not compiled."""
+"""The entry of each integrator, without and with equipment: one that is not used is not compiled."""
 
 
-def make_rows(model: Model, driven: int) -> Rows:
+def make_rows(model: Model, driven: int, equipment: Equipment | None = None) -> Rows:
     """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
     nv, nu, couplings = len(model.dof_body), len(model.independent_dof), len(model.row_follower)
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
     limited = np.count_nonzero(np.isfinite(model.lower) | np.isfinite(model.upper))
     slowed = np.count_nonzero(np.isfinite(model.velocity_limit))
     n = couplings + int(rubbing) + driven + 2 * int(limited) + 2 * int(slowed)  # limits: both sides
+    entries, equalities = 2 * n, couplings
+    if equipment is not None:
+        further, more, held = equipment_rows(model, equipment)
+        n, entries, equalities = n + further, entries + more, equalities + held
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
+        **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
         "number": (1,),
-        "column": (2 * n,),
-        "value": (2 * n,),
+        "start": (n + 1,),
         "response": (n, nu),
-        "delassus": (couplings, couplings),  # only couplings are equalities
+        "delassus": (equalities, equalities),
         "row_of_position": (nv,),
         "row_of_velocity": (nv,),
         "implicit": (nv,),

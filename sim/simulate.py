@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.configuration import INTEGRATORS, Plan, make_inputs
+from artsim.sim.configuration import Plan, make_inputs
 from artsim.sim.controls import VALUES, ControlLog, Controls
+from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
 from artsim.sim.records import Array, allocate
-from artsim.sim.run import NON_FINITE, SIMULATE, Block, block_shapes, make_rows, make_step
+from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_step
 from artsim.sim.spatial import Real
 from artsim.sim.state import make_state, make_workspace
 
@@ -46,15 +47,20 @@ class Simulation:
 
     def __post_init__(self) -> None:
         model = self.plan.robot.model
-        self._state = make_state(model)
+        equipped = self.plan.equipped
+        self._state = make_state(model, activations=0 if equipped is None else equipped.activations)
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
-        self._rows = make_rows(model, int(np.count_nonzero(gains)))
+        self._rows = make_rows(model, int(np.count_nonzero(gains)), None if equipped is None else equipped.arrays)
         self._step = make_step(model)
         rows = self.controls
-        self._inputs = make_inputs(self.plan, rows.start_step, rows.torque, rows.target, rows.target_velocity)
+        self._inputs = make_inputs(self.plan, rows)
+        self._equipment: tuple[NamedTuple, ...] = ()
+        if equipped is not None:
+            self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
+            self._state.activation[:] = self.plan.activation
         self._log = ControlLog(self.plan.robot.nv)
         self._failure: ArtsimError | None = None
         self.reblock()
@@ -63,8 +69,8 @@ class Simulation:
         """Make the block anew after `block_rows` was changed."""
         model = self.plan.robot.model
         self._block = self._make_block()
-        entry = SIMULATE[INTEGRATORS[self.plan.config.integrator]]
-        self._call = bind(entry, 1, model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
+        records = (model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
+        self._call = bind(self.plan.entry, 1, *records, *self._equipment)
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model

@@ -13,6 +13,7 @@ class State(NamedTuple):
 
     qpos: Lanes1  # (nq,)
     qvel: Lanes1  # (nv,)
+    activation: Lanes1  # (nact,) of actuators
 
 
 class Workspace(NamedTuple):
@@ -84,8 +85,12 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
     return work
 
 
-def make_state(model: Model, width: int = 1) -> State:
+def make_state(model: Model, width: int = 1, activations: int = 0) -> State:
     """A zeroed state (quaternions too: fill it before use)."""
-    shapes: dict[str, tuple[int, ...]] = {"qpos": (int(model.body_coord[-1]),), "qvel": (len(model.dof_body),)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "qpos": (int(model.body_coord[-1]),),
+        "qvel": (len(model.dof_body),),
+        "activation": (activations,),
+    }
     state: State = allocate(State, shapes, width)
     return state

@@ -10,11 +10,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import applied_forces, coordinate, drive_force, implicit_system, passive_forces
+from artsim.sim.actuation import (
+    actuator_force,
+    applied_forces,
+    coordinate,
+    drive_force,
+    implicit_system,
+    passive_forces,
+)
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
+from artsim.sim.constraints.tendon import mark_tendon_violations, needs_rows
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     articulated_dynamics,
@@ -25,11 +33,13 @@ from artsim.sim.dynamics import (
     mass_matrix,
     solve,
 )
+from artsim.sim.equipment.actuators import advance_activations, clamp_actuators
+from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.integrators import move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.recording import record
-from artsim.sim.run import COUPLING_ROW, DIRECT, INEQUALITY, NON_FINITE, PGS
+from artsim.sim.run import DIRECT, INEQUALITY, NON_FINITE, PGS
 from artsim.sim.solvers.direct import direct
 from artsim.sim.solvers.pgs import pgs
 
@@ -39,25 +49,43 @@ _TOLERANCE = 1e-13  # of `auto`'s sweeps [rad/s or m/s]
 @njit
 def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
-    begin(m, s, w, i, f)
+    _simulate(m, s, w, i, r, f, b, None, None)
+
+
+@njit
+def simulate_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+    """The same for a robot with equipment."""
+    _simulate(m, s, w, i, r, f, b, e, x)
+
+
+@njit
+def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+    """`e` and `x` are None for a robot without equipment: what asks for them is then not compiled."""
+    begin(m, s, w, i, f, e, x)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
-        _euler(m, s, w, i, r, f)
+        _euler(m, s, w, i, r, f, e, x)
         if not is_finite(m, f) or f.counters[2] != 0:
             break
         if f.counters[0] % b.plan[1] == 0:
-            record(m, s, w, i, r, f, b)
+            record(m, s, w, i, r, f, b, e, x)
         _finish_euler(m, s, w, i, f)
+        if e is not None:
+            advance_activations(e, x, i.time_step[0], s.activation)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f)
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
     """What a block of steps starts with: followers in place, no rows; before the first step energy and load."""
     f.counters[1] = 0
+    if e is not None:
+        calibrate(m, w, e, x, f)
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i) else 0
+    if e is not None and needs_rows(e):
+        f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f)
         note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
@@ -98,11 +126,13 @@ def is_finite(m: Any, f: Any) -> bool:
 
 
 @njit
-def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     applied_forces(m, s.qpos, s.qvel, w, i, f)
+    if e is not None:
+        equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
     for k in range(f.velocity.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
@@ -113,21 +143,24 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     r.report[0] = 0.0
     r.report[1] = 0.0
     if f.counters[5] == 1:
-        _free_step(m, s, w, i, r, f)
-        if not _broken(m, s, i, r, f):
-            _collect_forces(m, s, w, i, r, f)
+        _free_step(m, s, w, i, r, f, x)
+        if not _broken(m, s, i, r, f, e, x):
+            _collect_forces(m, s, w, i, r, f, x)
             return
         if _refused(i, r, f):
             return
     bare_system(m, s.qpos, s.qvel, w, i, f)
-    for _ in range(5 * f.velocity.shape[0] + 1):  # every round adds a row; two or three rounds are the rule
-        _solve_with_rows(m, s, w, i, r, f)
-        if not _broken(m, s, i, r, f):
+    most = 5 * f.velocity.shape[0] + 1
+    if e is not None:
+        most += 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
+    for _ in range(most):  # every round adds a row; two or three rounds are the rule
+        _solve_with_rows(m, s, w, i, r, f, e, x)
+        if not _broken(m, s, i, r, f, e, x):
             break
         if _refused(i, r, f):
             return
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f)
+    _collect_forces(m, s, w, i, r, f, x)
 
 
 @njit
@@ -144,10 +177,10 @@ def _is_free(m: Any, i: Any) -> bool:
 
 
 @njit
-def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
     """The step without rows, by the articulated-body algorithm in O(n)."""
     h = i.time_step[0]
-    implicit_system(m, s, w, i, r, f)
+    implicit_system(m, s, w, i, r, f, x)
     for k in range(f.diagonal.shape[0]):
         f.diagonal[k] += m.armature[k]
     articulated_dynamics(m, s.qvel, f.force, f.diagonal, w, f.qacc)
@@ -157,10 +190,14 @@ def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
 
 
 @njit
-def _broken(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
+def _broken(m: Any, s: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> bool:
     """Mark what the velocities found would break: limits get rows, drives leave M̂. True when there is any."""
     limits = mark_violations(m, s, i, r, f)
     drives = _release_drives(m, s, i, r, f)
+    if e is not None:
+        tendons = mark_tendon_violations(m, i, e, x, f)
+        actuators = clamp_actuators(m, s.qpos, i, e, x, f, s.activation)
+        return limits or drives or tendons or actuators
     return limits or drives
 
 
@@ -213,10 +250,10 @@ def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
 
 
 @njit
-def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """Velocities at the end of the step, with the rows marked so far: f.next (nu,), f.velocity (nv,)."""
     h = i.time_step[0]
-    implicit_system(m, s, w, i, r, f)
+    implicit_system(m, s, w, i, r, f, x)
     for k in range(f.force.shape[0]):
         f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
     reduce_matrix(m, w, f.diagonal)
@@ -225,7 +262,7 @@ def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
     solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.free)
     for a in range(f.free.shape[0]):
         f.next[a] = s.qvel[m.independent_dof[a]] + h * f.free[a]
-    build(m, s, w, i, r, f)
+    build(m, s, w, i, r, f, e, x)
     if r.number[0] > 0:
         responses(m, w, r)
         if i.solver[0] == PGS:
@@ -269,7 +306,7 @@ def _refused(i: Any, r: Any, f: Any) -> bool:
 
 
 @njit
-def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     h = i.time_step[0]
     passive_forces(m, s, i, f)
@@ -278,25 +315,17 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         f.drive[k] = 0.0
         f.limit[k] = 0.0
         f.coupling[k] = 0.0
+        f.loop[k] = 0.0
+        f.tendon[k] = 0.0
+        q = coordinate(m, s.qpos, k) + h * v
         if r.implicit[k]:
-            f.drive[k] = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
+            f.drive[k] = drive_force(i, f, f.counters[4], k, q, v)
+        if x is not None:
+            f.drive[k] += actuator_force(x, k, q, v)
+            f.passive[k] += x.passive[k]
+            f.tendon[k] = x.tendon[k]
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
-    add_coupling_forces(m, s.qpos, r, f, 1.0 / h)
-
-
-@njit
-def add_coupling_forces(m: Any, q: Any, r: Any, f: Any, scale: Any) -> None:
-    """Add Jᵀ λ scale of the coupling rows to f.coupling."""
-    for n in range(r.number[0]):
-        if r.kind[n] == COUPLING_ROW:
-            c = r.coupling[n]
-            force = r.impulse[n] * scale
-            f.coupling[m.row_follower[c]] += force
-            leader = m.row_leader[c]
-            if leader >= 0:
-                _, slope, _ = coupling_slope(m, c, q[m.dof_coord[leader]])
-                f.coupling[leader] -= slope * force
 
 
 @njit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.jit import njit
 from artsim.sim.run import COUPLING_ROW
 
@@ -39,11 +39,10 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
     x = s.qpos[m.dof_coord[leader]] if leader >= 0 else 0.0
     value, slope, _ = coupling_slope(m, c, x)
     error = s.qpos[m.dof_coord[follower]] - value
-    n = add_row(m, w, r, COUPLING_ROW, follower, 1.0)
+    n = single_row(m, w, r, COUPLING_ROW, follower, 1.0)
     if leader >= 0:
-        add_entry(m, w, r, n, leader, -slope)
-    r.coupling[n] = c
-    drift = w.drift[follower] - slope * (w.drift[leader] if leader >= 0 else 0.0)
+        add_entry(m, w, r, leader, -slope)
+    drift = drift_of(w, r, n)
     r.bias[n] = error / h + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import coordinate, drive_force
-from artsim.sim.constraints.row import add_row
+from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import njit
 from artsim.sim.run import DRIVE_ROW
 
@@ -20,7 +20,7 @@ def drive_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
     total = h * f.stiffness[k] + f.damping[k]
     if r.implicit[k] or total <= 0.0:
         return
-    n = add_row(m, w, r, DRIVE_ROW, k, 1.0)
+    n = single_row(m, w, r, DRIVE_ROW, k, 1.0)
     r.bias[n] = h * w.drift[k] - drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k), 0.0) / total
     r.cfm[n] = 1.0 / (h * total)
     r.lower[n] = max(-h * i.drive_limit[k], -1e308)

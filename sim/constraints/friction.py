@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.row import add_row
+from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import njit
 from artsim.sim.run import FRICTION_ROW
 
@@ -19,7 +19,7 @@ def friction_row(m: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
     force = m.friction[k] + m.friction_coefficient[k] * f.load[k]
     if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
-    n = add_row(m, w, r, FRICTION_ROW, k, 1.0)
+    n = single_row(m, w, r, FRICTION_ROW, k, 1.0)
     h = i.time_step[0]
     r.bias[n] = h * w.drift[k]
     r.lower[n] = -h * force

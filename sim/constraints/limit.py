@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import coordinate
-from artsim.sim.constraints.row import add_row
+from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import njit
 from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 
@@ -31,7 +31,7 @@ def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
 
 @njit
 def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bound: Any) -> None:
-    n = add_row(m, w, r, POSITION_ROW, k, sign)
+    n = single_row(m, w, r, POSITION_ROW, k, sign)
     gap = sign * (coordinate(m, s.qpos, k) - bound)
     h = i.time_step[0]
     r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + sign * h * w.drift[k]
@@ -49,7 +49,7 @@ def velocity_rows(m: Any, w: Any, i: Any, r: Any, k: Any) -> None:
 
 @njit
 def _velocity_row(m: Any, w: Any, i: Any, r: Any, k: Any, sign: Any) -> None:
-    n = add_row(m, w, r, VELOCITY_ROW, k, sign)
+    n = single_row(m, w, r, VELOCITY_ROW, k, sign)
     r.bias[n] = m.velocity_limit[k] + sign * i.time_step[0] * w.drift[k]
     r.lower[n] = 0.0
 

@@ -8,30 +8,51 @@ from artsim.sim.jit import njit
 
 
 @njit
-def add_row(m: Any, w: Any, r: Any, kind: Any, k: Any, sign: Any) -> Any:
-    """A row on the velocity of dof k, J = sign G[k]: unbounded, hard, no bias. Returns its number."""
+def add_row(r: Any, kind: Any, k: Any) -> Any:
+    """A row without entries, on dof k (or whatever its kind counts): unbounded, hard, no bias. Returns its number."""
     n = r.number[0]
     r.number[0] = n + 1
     r.kind[n] = kind
     r.dof[n] = k
-    r.sign[n] = sign
-    r.entries[n] = 0
+    if n == 0:
+        r.start[0] = 0
+    r.start[n + 1] = r.start[n]
+    r.stop[n] = r.start[n]
     r.impulse[n] = 0.0
     r.bias[n] = 0.0
     r.cfm[n] = 0.0
     r.lower[n] = -1e308
     r.upper[n] = 1e308
-    add_entry(m, w, r, n, k, sign)
     return n
 
 
 @njit
-def add_entry(m: Any, w: Any, r: Any, n: Any, k: Any, value: Any) -> None:
-    """Another dof in row n; followers act through G. A dof that nothing moves has no entry."""
+def add_entry(m: Any, w: Any, r: Any, k: Any, value: Any) -> None:
+    """Another dof in the last row; followers act through G, a dof that nothing moves only takes the force."""
+    n = r.number[0] - 1
+    entry = r.start[n + 1]
+    r.start[n + 1] = entry + 1
+    r.entry_dof[entry] = k
+    r.entry_value[entry] = value
     a = m.dof_independent[k]
-    if a < 0:
-        return
-    entry = 2 * n + r.entries[n]
-    r.column[entry] = a
-    r.value[entry] = value * w.gain[k]
-    r.entries[n] += 1
+    if a >= 0:
+        r.column[r.stop[n]] = a
+        r.value[r.stop[n]] = value * w.gain[k]
+        r.stop[n] += 1
+
+
+@njit
+def single_row(m: Any, w: Any, r: Any, kind: Any, k: Any, sign: Any) -> Any:
+    """A row on the velocity of dof k alone, J = sign G[k]. Returns its number."""
+    n = add_row(r, kind, k)
+    add_entry(m, w, r, k, sign)
+    return n
+
+
+@njit
+def drift_of(w: Any, r: Any, n: Any) -> Any:
+    """J's part in Ġ u: acceleration of row n at zero independent acceleration, of what its entries are."""
+    value = 0.0
+    for e in range(r.start[n], r.start[n + 1]):
+        value += r.entry_value[e] * w.drift[r.entry_dof[e]]
+    return value

@@ -11,13 +11,23 @@ from artsim.sim.constraints.coupling import coupling_row
 from artsim.sim.constraints.drive import drive_row
 from artsim.sim.constraints.friction import friction_row
 from artsim.sim.constraints.limit import position_rows, velocity_rows
+from artsim.sim.constraints.loop import loop_rows
+from artsim.sim.constraints.tendon import tendon_rows
 from artsim.sim.dynamics import solve
-from artsim.sim.jit import njit
-from artsim.sim.run import COUPLING_ROW, DRIVE_ROW, FRICTION_ROW
+from artsim.sim.jit import inlined, njit
+from artsim.sim.run import (
+    COUPLING_ROW,
+    DRIVE_ROW,
+    FRICTION_ROW,
+    LOOP_ROW,
+    POSITION_ROW,
+    TENDON_ROW,
+    VELOCITY_ROW,
+)
 
 
 @njit
-def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """All rows of this step: r.number of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
@@ -33,6 +43,9 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
         drive_row(m, s, w, i, r, f, k)
         position_rows(m, s, w, i, r, k)
         velocity_rows(m, w, i, r, k)
+    if e is not None:
+        tendon_rows(m, s.qvel, w, i, r, e, x)
+        loop_rows(m, w, i, r, f, e, x)
 
 
 @njit
@@ -48,37 +61,49 @@ def responses(m: Any, w: Any, r: Any) -> None:
         x = r.response[n]
         for a in range(x.shape[0]):
             x[a] = 0.0
-        for e in range(2 * n, 2 * n + r.entries[n]):
+        for e in range(r.start[n], r.stop[n]):
             x[r.column[e]] += r.value[e]
         solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
         r.effective[n] = 0.0
-        for e in range(2 * n, 2 * n + r.entries[n]):
+        for e in range(r.start[n], r.stop[n]):
             r.effective[n] += r.value[e] * x[r.column[e]]
 
 
 @njit
 def only_equalities(r: Any) -> bool:
-    """True when no row is bounded: couplings alone are not, and `direct` has room for no more."""
+    """True when no row is bounded, as those of couplings and loops are; `direct` has room for no more."""
     for n in range(r.number[0]):
-        if r.kind[n] != COUPLING_ROW:
+        if r.lower[n] != -1e308 or r.upper[n] != 1e308:
             return False
     return True
 
 
 @njit
 def joint_forces(r: Any, f: Any, scale: Any) -> None:
-    """Add the impulses of the rows on single dofs, times `scale`, to f's forces by source; count steps at limits."""
+    """Add Jᵀ λ `scale` of all rows to f's forces by source; count steps at limits."""
     counted = -1
     for n in range(r.number[0]):
-        force = r.sign[n] * r.impulse[n] * scale
-        k = r.dof[n]
         kind = r.kind[n]
-        if kind == FRICTION_ROW:
-            f.passive[k] += force
-        elif kind == DRIVE_ROW:
-            f.drive[k] += force
-        elif kind != COUPLING_ROW:
-            f.limit[k] += force
+        for e in range(r.start[n], r.start[n + 1]):
+            _add_force(kind, r.entry_dof[e], r.entry_value[e] * r.impulse[n] * scale, f)
+        if kind == POSITION_ROW or kind == VELOCITY_ROW:
+            k = r.dof[n]
             if k != counted and r.impulse[n] > 0.0:  # a dof's rows stand together
                 f.limit_steps[k] += 1
                 counted = k
+
+
+@inlined
+def _add_force(kind: Any, k: Any, force: Any, f: Any) -> None:
+    if kind == COUPLING_ROW:
+        f.coupling[k] += force
+    elif kind == FRICTION_ROW:
+        f.passive[k] += force
+    elif kind == DRIVE_ROW:
+        f.drive[k] += force
+    elif kind == LOOP_ROW:
+        f.loop[k] += force
+    elif kind == TENDON_ROW:
+        f.tendon[k] += force
+    else:
+        f.limit[k] += force

@@ -20,7 +20,7 @@ def direct(r: Any, u: Any) -> None:
         x = r.response[n]
         for j in range(n + 1):
             value = 0.0
-            for e in range(2 * j, 2 * j + r.entries[j]):
+            for e in range(r.start[j], r.stop[j]):
                 value += r.value[e] * x[r.column[e]]
             K[n, j] = value
         K[n, n] += r.cfm[n]
@@ -41,7 +41,7 @@ def direct(r: Any, u: Any) -> None:
         residual = 0.0
         for n in range(count):
             error = r.bias[n] + r.cfm[n] * r.impulse[n]
-            for e in range(2 * n, 2 * n + r.entries[n]):
+            for e in range(r.start[n], r.stop[n]):
                 error += r.value[e] * u[r.column[e]]
             residual = max(residual, abs(error))
             y[n] = -error

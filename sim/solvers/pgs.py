@@ -26,7 +26,7 @@ def pgs(r: Any, u: Any, sweeps: Any, tolerance: Any) -> None:
             if denominator <= 0.0:
                 continue  # nothing it acts on can move
             error = r.bias[n] + r.cfm[n] * r.impulse[n]
-            for e in range(2 * n, 2 * n + r.entries[n]):
+            for e in range(r.start[n], r.stop[n]):
                 error += r.value[e] * u[r.column[e]]
             new = min(max(r.impulse[n] - error / denominator, r.lower[n]), r.upper[n])
             delta = new - r.impulse[n]

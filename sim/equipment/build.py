@@ -1,0 +1,128 @@
+"""An articulation's equipment as arrays (record.py). Kernel-free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from artsim.sim.description import Articulation, Pose
+from artsim.sim.equipment.build_actuators import actuator_arrays
+from artsim.sim.equipment.build_loops import loop_arrays
+from artsim.sim.equipment.build_tendons import tendon_arrays
+from artsim.sim.equipment.record import Equipment, EquipmentLabels, Equipped
+from artsim.sim.model import Compiled
+from artsim.sim.records import Array, kinds
+from artsim.sim.spatial import Real, rotation_matrix
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where named things are in the compiled model: links and frames on them, joints' dofs, what moves a body."""
+
+    compiled: Compiled
+    links: Mapping[str, int]
+    sites: Mapping[str, int]
+    tendons: Mapping[str, int]
+    wraps: Mapping[str, int]
+
+    def frame(self, link: str, pose: Pose) -> tuple[int, Real, Real]:
+        """Body, and a link's frame in its internal frame: rotation (3, 3), position (3,). "world" need be no link."""
+        turn, place = rotation_matrix(pose.rotation), np.array(pose.position)
+        if link not in self.links:
+            return 0, turn, place
+        model, n = self.compiled.model, self.links[link]
+        rotation, position = model.link_rotation[n], model.link_position[n]
+        return int(model.link_body[n]), rotation @ turn, position + rotation @ place
+
+    def first_dof(self, joint: str) -> int:
+        """The first dof of a moving joint."""
+        return int(self.compiled.labels.joint_dofs[joint].start)
+
+    def dofs_of_body(self, body: int) -> set[int]:
+        """The dofs that move a body: those of its joint and of all before it."""
+        model = self.compiled.model
+        found: set[int] = set()
+        while body > 0:
+            found.update(range(int(model.body_dof[body]), int(model.body_dof[body + 1])))
+            body = int(model.body_parent[body])
+        return found
+
+
+def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
+    """The equipment of an articulation compiled to `compiled`; None for a robot that has none."""
+    places = Places(
+        compiled,
+        {name: n for n, name in enumerate(compiled.labels.links)},
+        {site.name: n for n, site in enumerate(articulation.sites)},
+        {tendon.name: n for n, tendon in enumerate(articulation.tendons)},
+        {geom.name: n for n, geom in enumerate(articulation.wrap_geoms)},
+    )
+    if not _is_equipped(articulation):
+        return None
+    sites = _site_arrays(articulation, places)
+    tendons = tendon_arrays(articulation, places, sites["site_body"])
+    arrays = {
+        "reference": compiled.reference,
+        **sites,
+        **tendons,
+        **loop_arrays(articulation, places),
+        **actuator_arrays(articulation, places, sites["site_body"], tendons),
+    }
+    frozen = {name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Equipment).items()}
+    return Equipped(Equipment(**frozen), _labels(articulation))
+
+
+def _is_equipped(articulation: Articulation) -> bool:
+    medium = articulation.options.density > 0 or articulation.options.viscosity > 0
+    springs = any(
+        (joint.kind in ("ball", "free") and joint.stiffness)
+        or any(joint.stiffness_polynomial)
+        or any(joint.damping_polynomial)
+        or (joint.kind == "ball" and joint.upper is not None)
+        for joint in articulation.joints
+    )
+    weightless = any(link.gravity_compensation for link in articulation.links)
+    return bool(
+        articulation.tendons
+        or articulation.actuators
+        or any(loop.active for loop in articulation.loops)
+        or articulation.sensors
+        or medium
+        or springs
+        or weightless
+    )
+
+
+def _site_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
+    frames = [places.frame(site.link, site.pose) for site in articulation.sites]
+    n = len(frames)
+    return {
+        "site_body": np.array([body for body, _, _ in frames], np.int64),
+        "site_rotation": np.array([turn for _, turn, _ in frames]).reshape(n, 3, 3),
+        "site_position": np.array([place for _, _, place in frames]).reshape(n, 3),
+    }
+
+
+def _labels(articulation: Articulation) -> EquipmentLabels:
+    actuators = tuple(actuator.name for actuator in articulation.actuators)
+    activations = tuple(
+        actuator.name if actuator.activation_size == 1 else f"{actuator.name}.{k}"
+        for actuator in articulation.actuators
+        for k in range(actuator.activation_size)
+    )
+    return EquipmentLabels(
+        tendons=tuple(tendon.name for tendon in articulation.tendons),
+        actuators=actuators,
+        controls=actuators,
+        activations=activations,
+        loops=tuple(loop.name for loop in articulation.loops if loop.active),
+        sites=tuple(site.name for site in articulation.sites),
+    )
+
+
+def _frozen(array: object, dtype: type[np.generic]) -> Array:
+    made: Array = np.array(array, dtype, order="C")
+    made.setflags(write=False)
+    return made

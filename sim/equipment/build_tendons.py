@@ -1,0 +1,101 @@
+"""Tendons and their equalities as arrays (record.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artsim.sim.description import Articulation, Tendon, spring_of_softness
+from artsim.sim.equipment.record import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
+from artsim.sim.records import Array
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.build import Places
+
+
+def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) -> dict[str, Array]:
+    """The arrays of paths, wrap geoms, limits, springs and equalities."""
+    tendons = articulation.tendons
+    wraps = [places.frame(geom.link, geom.pose) for geom in articulation.wrap_geoms]
+    wrap_body = np.array([body for body, _, _ in wraps], np.int64)
+    entries = [sorted(_dofs(tendon, places, site_body, wrap_body)) for tendon in tendons]
+    infinite = np.inf
+    return {
+        **_paths(articulation, places),
+        "wrap_body": wrap_body,
+        "wrap_rotation": np.array([turn for _, turn, _ in wraps]).reshape(-1, 3, 3),
+        "wrap_position": np.array([place for _, _, place in wraps]).reshape(-1, 3),
+        "wrap_radius": np.array([geom.radius for geom in articulation.wrap_geoms]),
+        "tendon_entry": np.cumsum([0, *map(len, entries)]),
+        "tendon_dof": np.array([k for dofs in entries for k in dofs], np.int64),
+        "tendon_lower": np.array([-infinite if t.lower is None else t.lower for t in tendons]),
+        "tendon_upper": np.array([infinite if t.upper is None else t.upper for t in tendons]),
+        "tendon_stiffness": np.array([(t.stiffness, *t.stiffness_polynomial) for t in tendons]).reshape(-1, 3),
+        "tendon_damping": np.array([(t.damping, *t.damping_polynomial) for t in tendons]).reshape(-1, 3),
+        "tendon_spring": np.array([t.spring_length or (np.nan, np.nan) for t in tendons]).reshape(-1, 2),
+        "tendon_friction": np.array([t.friction for t in tendons]),
+        "tendon_armature": np.array([t.armature for t in tendons]),
+        "tendon_force_lower": np.array([t.actuator_range[0] if t.actuator_range else -infinite for t in tendons]),
+        "tendon_force_upper": np.array([t.actuator_range[1] if t.actuator_range else infinite for t in tendons]),
+        **_equalities(articulation, places),
+    }
+
+
+def _dofs(tendon: Tendon, places: Places, site_body: Array, wrap_body: Array) -> set[int]:
+    """The dofs that can change the tendon's length."""
+    if tendon.kind == "fixed":
+        return {places.first_dof(point.name) for point in tendon.path}
+    found: set[int] = set()
+    for point in tendon.path:
+        if point.kind == "site":
+            found |= places.dofs_of_body(int(site_body[places.sites[point.name]]))
+        elif point.kind == "geom":
+            found |= places.dofs_of_body(int(wrap_body[places.wraps[point.name]]))
+    return found
+
+
+def _paths(articulation: Articulation, places: Places) -> dict[str, Array]:
+    wrap_kinds = {
+        geom.name: PATH_SPHERE if geom.kind == "sphere" else PATH_CYLINDER for geom in articulation.wrap_geoms
+    }
+    kind: list[int] = []
+    index: list[int] = []
+    value: list[float] = []
+    side: list[int] = []
+    for tendon in articulation.tendons:
+        for point in tendon.path:
+            value.append(point.value)
+            side.append(places.sites[point.side_site] if point.side_site else -1)
+            if point.kind == "joint":
+                kind.append(PATH_JOINT)
+                index.append(places.first_dof(point.name))
+            elif point.kind == "site":
+                kind.append(PATH_SITE)
+                index.append(places.sites[point.name])
+            elif point.kind == "geom":
+                kind.append(wrap_kinds[point.name])
+                index.append(places.wraps[point.name])
+            else:
+                kind.append(PATH_PULLEY)
+                index.append(-1)
+    return {
+        "tendon_path": np.cumsum([0, *(len(tendon.path) for tendon in articulation.tendons)]),
+        "path_kind": np.array(kind, np.int64),
+        "path_index": np.array(index, np.int64),
+        "path_value": np.array(value),
+        "path_side": np.array(side, np.int64),
+    }
+
+
+def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
+    couplings = articulation.tendon_couplings
+    polynomial = np.zeros((len(couplings), 5))
+    for row, coupling in zip(polynomial, couplings, strict=True):
+        row[: len(coupling.coefficients)] = coupling.coefficients
+    return {
+        "tendon_row_follower": np.array([places.tendons[c.follower] for c in couplings], np.int64),
+        "tendon_row_leader": np.array([places.tendons[c.leader] if c.leader else -1 for c in couplings], np.int64),
+        "tendon_row_polynomial": polynomial,
+        "tendon_row_soft": np.array([spring_of_softness(c.softness) for c in couplings]).reshape(-1, 2),
+    }

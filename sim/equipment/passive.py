@@ -1,0 +1,12 @@
+"""Passive forces beyond linear springs and dampers: gravity compensation, fluid, tendons, balls, polynomials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import njit
+
+
+@njit
+def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
+    """x.passive, x.tendon (nv,) at the kinematics in w; all explicit."""

@@ -1,0 +1,199 @@
+"""Equipment, as arrays: what a robot carries beside its tree, sites, tendons, actuators, loops and sensors.
+
+Constants here, scratch in EquipmentWork; kernels call them `e` and `x`. A robot without any of it runs kernels that
+were compiled without it (`e` and `x` are None there). No numba here: a process with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.model import Model
+from artsim.sim.records import (
+    ConstInts1,
+    ConstInts2,
+    ConstReals1,
+    ConstReals2,
+    ConstReals3,
+    Reals1,
+    Reals2,
+    allocate,
+)
+
+# elements of a tendon's path
+PATH_JOINT, PATH_SITE, PATH_SPHERE, PATH_CYLINDER, PATH_PULLEY = range(5)
+# transmissions
+JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
+# activation dynamics
+NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS = range(6)
+# gains and biases
+NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR = range(5)
+# loops
+CONNECT, WELD = range(2)
+
+
+class Equipment(NamedTuple):
+    """Constant arrays. ns sites, nt tendons, na actuators, nloop loops. Frames are in a body's internal frame."""
+
+    reference: ConstReals1  # (nq,) coordinates in the file's pose
+    site_body: ConstInts1  # (ns,)
+    site_rotation: ConstReals3  # (ns, 3, 3)
+    site_position: ConstReals2  # (ns, 3) [m]
+    # tendons: path elements start[t] ≤ p < start[t + 1]; entries are the dofs that can change a length, in order
+    tendon_path: ConstInts1  # (nt + 1,)
+    path_kind: ConstInts1  # (np,)
+    path_index: ConstInts1  # (np,) dof, site or wrap geom
+    path_value: ConstReals1  # (np,) a joint's coefficient, a pulley's divisor
+    path_side: ConstInts1  # (np,) side site of a wrap geom, -1: none
+    wrap_body: ConstInts1  # (nw,)
+    wrap_rotation: ConstReals3  # (nw, 3, 3)
+    wrap_position: ConstReals2  # (nw, 3)
+    wrap_radius: ConstReals1  # (nw,)
+    tendon_entry: ConstInts1  # (nt + 1,)
+    tendon_dof: ConstInts1  # (entries,)
+    tendon_lower: ConstReals1  # (nt,) ∓inf where there are none [m or rad]
+    tendon_upper: ConstReals1
+    tendon_stiffness: ConstReals2  # (nt, 3) of x, |x| x, x³
+    tendon_damping: ConstReals2  # (nt, 3) of v, |v| v, v³
+    tendon_spring: ConstReals2  # (nt, 2) no force between; both NaN: the length in the file's pose
+    tendon_friction: ConstReals1  # (nt,) [N]
+    tendon_armature: ConstReals1  # (nt,) [kg]
+    tendon_force_lower: ConstReals1  # (nt,) of the sum of its actuators
+    tendon_force_upper: ConstReals1
+    # tendon equalities
+    tendon_row_follower: ConstInts1  # (nte,)
+    tendon_row_leader: ConstInts1  # (nte,) -1: none
+    tendon_row_polynomial: ConstReals2  # (nte, 5)
+    tendon_row_soft: ConstReals2  # (nte, 2) frequency [Hz] and damping ratio; frequency -1: hard
+    # loops
+    loop_kind: ConstInts1  # (nloop,)
+    loop_body: ConstInts2  # (nloop, 2) bodies a and b
+    loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, one after the other
+    loop_position: ConstReals2  # (2 nloop, 3)
+    loop_torque_scale: ConstReals1  # (nloop,)
+    loop_soft: ConstReals2  # (nloop, 2) as tendon_row_soft
+    # actuators
+    actuator_transmission: ConstInts1  # (na,)
+    actuator_target: ConstInts1  # (na,) first dof, tendon, site or body
+    actuator_reference: ConstInts1  # (na,) reference or slider site, -1: none
+    actuator_gear: ConstReals2  # (na, 6)
+    actuator_crank: ConstReals1  # (na,) [m]
+    actuator_entry: ConstInts1  # (na + 1,)
+    actuator_dof: ConstInts1  # (entries,)
+    actuator_dynamics: ConstInts1  # (na,)
+    actuator_gain: ConstInts1  # (na,)
+    actuator_bias: ConstInts1  # (na,)
+    dynamics_parameters: ConstReals2  # (na, 10)
+    gain_parameters: ConstReals2  # (na, 10)
+    bias_parameters: ConstReals2  # (na, 10)
+    control_lower: ConstReals1  # (na,)
+    control_upper: ConstReals1
+    force_lower: ConstReals1
+    force_upper: ConstReals1
+    activation_lower: ConstReals1
+    activation_upper: ConstReals1
+    activation_first: ConstInts1  # (na,) its first entry in State.activation, -1: none
+    activation_early: ConstInts1  # (na,)
+    actuator_damping: ConstReals2  # (na, 3)
+    actuator_length_range: ConstReals2  # (na, 2)
+    dof_force_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
+    dof_force_upper: ConstReals1
+
+
+class EquipmentWork(NamedTuple):
+    """Scratch of one configuration and one step."""
+
+    calibrated: Reals1  # (1,) 1: the lengths and inertias of the file's pose below are filled in
+    tendon_length0: Reals1  # (nt,) in the file's pose
+    spring_length: Reals2  # (nt, 2) resolved
+    acceleration0: Reals1  # (na,) |M⁻¹ moment| in the file's pose, for muscles
+    tendon_length: Reals1  # (nt,)
+    tendon_velocity: Reals1  # (nt,)
+    tendon_moment: Reals1  # (entries,) dL/dq
+    actuator_length: Reals1  # (na,)
+    actuator_velocity: Reals1  # (na,)
+    actuator_moment: Reals1  # (entries,)
+    actuator_force: Reals1  # (na,) as it acts over the step
+    actuator_clamp: Reals1  # (na,) 0: within its range at the step's end, else the bound that holds
+    activation_rate: Reals1  # (nact,)
+    start_activation: Reals1  # (nact,) RK4
+    sum_activation: Reals1  # (nact,) RK4
+    row: Reals1  # (nv,) dense scratch
+    row2: Reals1  # (nv,)
+    body_force: Reals2  # (nb, 3) wrenches that act on bodies, about their origins, world axes [N]
+    body_torque: Reals2  # (nb, 3) [N m]
+    actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
+    stiffness: Reals1  # (nv,) what the implicit ones add to the system
+    damping: Reals1  # (nv,)
+    offset: Reals1  # (nv,) force of the implicit ones at q = 0, v = 0
+    passive: Reals1  # (nv,) explicit passive forces: gravity compensation, fluid, springs of balls, polynomials
+    tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
+
+
+def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int, int]:
+    """Most constraint rows of a step that come from the equipment, their entries, and how many rows are equalities."""
+    nv = len(model.dof_body)
+    loops = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
+    inert = np.count_nonzero(equipment.tendon_armature > 0)
+    equalities = loops + len(equipment.tendon_row_follower) + int(inert)
+    limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
+    rubbing = np.count_nonzero(equipment.tendon_friction > 0)
+    rows = equalities + 2 * int(limited) + int(rubbing)
+    return rows, rows * nv, equalities
+
+
+@dataclass(frozen=True)
+class EquipmentLabels:
+    """Names of what the arrays count."""
+
+    tendons: tuple[str, ...] = ()
+    actuators: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    activations: tuple[str, ...] = ()
+    loops: tuple[str, ...] = ()
+    sites: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Equipped:
+    """A robot's equipment with its labels."""
+
+    arrays: Equipment
+    labels: EquipmentLabels
+
+    @property
+    def activations(self) -> int:
+        """Number of activation states."""
+        return len(self.labels.activations)
+
+
+def make_equipment_work(model: Model, equipment: Equipment, activations: int) -> EquipmentWork:
+    """The scratch of a robot's equipment."""
+    nb, nv = len(model.body_parent), len(model.dof_body)
+    nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
+    tendons = dict.fromkeys(("tendon_length0", "tendon_length", "tendon_velocity"), (nt,))
+    actuators = dict.fromkeys(
+        ("acceleration0", "actuator_length", "actuator_velocity", "actuator_force", "actuator_clamp"), (na,)
+    )
+    dofs = dict.fromkeys(
+        ("row", "row2", "actuator_total", "stiffness", "damping", "offset", "passive", "tendon"), (nv,)
+    )
+    work: EquipmentWork = allocate(
+        EquipmentWork,
+        {
+            **tendons,
+            **actuators,
+            **dofs,
+            "calibrated": (1,),
+            "spring_length": (nt, 2),
+            "tendon_moment": (len(equipment.tendon_dof),),
+            "actuator_moment": (len(equipment.actuator_dof),),
+            **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
+            "body_force": (nb, 3),
+            "body_torque": (nb, 3),
+        },
+    )
+    return work
