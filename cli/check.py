@@ -9,8 +9,10 @@ from collections.abc import Mapping
 import click
 
 from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.progress import progress_bar
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
+from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
@@ -22,26 +24,40 @@ MAX_WARNINGS = 40  # lines
 @click.command(short_help="Validate a robot file and print its tree.")
 @click.argument("model")
 @model_options
+@click.option("--meshes", "read_meshes", is_flag=True, help="Read the mesh files too, not only find them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
-def check(model: str, as_json: bool, load_options: LoadOptions) -> None:
+def check(model: str, as_json: bool, read_meshes: bool, load_options: LoadOptions) -> None:
     """Validate MODEL (a file, or - for standard input) and print its tree.
 
     Warnings go to stderr. A file that is refused gives one line with file, line and name, and exit code 65.
     """
     articulation = load_articulation(model, **load_options)
+    contents = read_with_progress(articulation, load_options["max_faces"]) if read_meshes else None
     notes = [*articulation.notes, *dynamics_notes(articulation)]
     if as_json:
-        click.echo(json.dumps(as_object(articulation, notes), allow_nan=False))
+        click.echo(json.dumps(as_object(articulation, notes, contents), allow_nan=False))
         return
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
     for line in describe_totals(articulation):
         click.echo(line)
+    if contents is not None:
+        click.echo(f"{len(contents)} mesh files read: {sum(mesh.triangles for mesh in contents)} triangles")
     for note in notes[:MAX_WARNINGS]:
         click.echo(f"warning: {printable(str(note))}", err=True)
     if len(notes) > MAX_WARNINGS:
         click.echo(f"warning: {len(notes) - MAX_WARNINGS} more; --json lists all", err=True)
+
+
+def read_with_progress(articulation: Articulation, max_faces: int | None) -> list[MeshContent]:
+    """The content of every mesh file, with a bar on a terminal."""
+    found: list[MeshContent] = []
+    with progress_bar("reading meshes", len(mesh_files(articulation)), unit="files", show=True) as advance:
+        for mesh in read_contents(articulation, max_faces):
+            found.append(mesh)
+            advance(len(found))
+    return found
 
 
 def dynamics_notes(articulation: Articulation) -> list[Note]:
@@ -189,7 +205,9 @@ def total_mass(articulation: Articulation) -> float:
     return sum(link.inertial.mass for link in articulation.links if link.inertial is not None)
 
 
-def as_object(articulation: Articulation, notes: list[Note]) -> dict[str, object]:
+def as_object(
+    articulation: Articulation, notes: list[Note], contents: list[MeshContent] | None = None
+) -> dict[str, object]:
     """Everything for --json. The tree is a flat list, parents first: nested JSON of a long chain cannot be read."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     joint_to = {joint.child: joint for joint in articulation.joints}
@@ -201,6 +219,9 @@ def as_object(articulation: Articulation, notes: list[Note]) -> dict[str, object
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, joint_to.get(link.name), couplings) for link in articulation.links],
+        "meshes": None
+        if contents is None
+        else [{"file": str(mesh.path), "triangles": mesh.triangles} for mesh in contents],
         "warnings": [{"file": note.source.file, "line": note.source.line, "message": note.message} for note in notes],
     }
 

@@ -27,6 +27,8 @@ class LoadOptions(TypedDict):
     strict: bool
     balance_inertia: bool
     xacro: bool
+    ignore_unsupported: bool
+    max_faces: int | None
 
 
 def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
@@ -91,12 +93,25 @@ LOAD_OPTIONS = (
         envvar="ARTSIM_MAX_XML_MB",
         help="Refuse model files above this size [MB].",
     ),
+    click.option(
+        "--max-faces",
+        type=click.IntRange(min=1),
+        metavar="N",
+        envvar="ARTSIM_MAX_FACES",
+        help="Refuse meshes of more triangles; default: 2000000.",
+    ),
     click.option("--strict", is_flag=True, envvar="ARTSIM_STRICT", help="Refuse a model where artsim would guess."),
     click.option(
         "--balance-inertia",
         is_flag=True,
         envvar="ARTSIM_BALANCE_INERTIA",
         help="Replace inertias that no body can have by a ball's.",
+    ),
+    click.option(
+        "--ignore-unsupported",
+        is_flag=True,
+        envvar="ARTSIM_IGNORE_UNSUPPORTED",
+        help="Leave out, with a warning, what an MJCF file has and artsim has not.",
     ),
     click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
 )
@@ -116,6 +131,8 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         strict: bool,
         balance_inertia: bool,
         xacro: bool,
+        ignore_unsupported: bool,
+        max_faces: int | None,
         **kwargs: Any,
     ) -> R:
         load_options = LoadOptions(
@@ -127,6 +144,8 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             strict=strict,
             balance_inertia=balance_inertia,
             xacro=xacro,
+            ignore_unsupported=ignore_unsupported,
+            max_faces=max_faces,
         )
         return command(*args, load_options=load_options, **kwargs)
 

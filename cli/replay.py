@@ -35,5 +35,6 @@ def load_stored(text: str, name: str, config: RunConfig) -> Articulation:
         name=f"<model {name!r}>",
         base=config.base,  # type: ignore[arg-type]
         balance_inertia=config.balance_inertia,
+        ignore_unsupported=config.ignore_unsupported,
         meshes=False,
     )

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import click
 
@@ -30,6 +30,12 @@ from artsim.sim.model import compile_model
 from artsim.sim.simulate import Controller, Simulation
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
+# how the model was read; a stored text is read alike
+OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
+    "base",
+    "balance_inertia",
+    "ignore_unsupported",
+)
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -86,12 +92,12 @@ def run(
     if output is not None:
         refuse_own_input(output, model, None if config is None else str(config))
         check_output(output, force=force)
-    for name in ("base", "balance_inertia"):
+    for name in OF_MODEL:
         if not was_typed(ctx, name) and name in stored.values:
             load_options[name] = stored.values[name]
     articulation = _load(model, stored, load_options)
     labels = compile_model(articulation).labels
-    of_model = {"base": articulation.base, "balance_inertia": load_options["balance_inertia"]}
+    of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
     plan = prepare(articulation, run_config(ctx, options, stored.values, labels, **of_model))
     if not quiet:
         warn(

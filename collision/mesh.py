@@ -516,6 +516,16 @@ def keep(path: Path, mesh: Mesh) -> None:
 # --- shapes of meshes ------------------------------------------------------------------------------------------------
 
 
+def is_closed(vertices: Real, faces: NDArray[Any]) -> bool:
+    """Whether every edge is passed once in each direction; vertices in the same place are one."""
+    _, index = merged(vertices)
+    corners = index[faces]
+    a, b = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]).astype(np.int64).T
+    seen = a != b  # an edge of a sliver may have no length
+    there, back = np.sort(a[seen] * len(vertices) + b[seen]), np.sort(b[seen] * len(vertices) + a[seen])
+    return np.array_equal(there, back)
+
+
 def convex_hull(points: Real, most: int = -1) -> Whole:
     """Outward faces (m, 3) of the convex hull of points (n, 3); of at most `most` vertices where it is not -1.
 

@@ -150,7 +150,7 @@ class Job:
             "artsim": __version__,
             "model": sha256(articulation.text.encode()).hexdigest(),
             "base": articulation.base,
-            "balance_inertia": bool(config.load.get("balance_inertia", False)),
+            **{name: bool(config.load.get(name, False)) for name in ("balance_inertia", "ignore_unsupported")},
             "gravity": self.robot.model.gravity.tolist(),
             "inputs": list(evaluation.inputs),
             "quantities": list(evaluation.quantities),

@@ -31,6 +31,7 @@ _OPTIONS = {
     "model": "the text of MODEL",
     "base": "--base",
     "balance_inertia": "--balance-inertia",
+    "ignore_unsupported": "--ignore-unsupported",
     "gravity": "--gravity",
     "quantities": "--compute",
     "links": "--links",

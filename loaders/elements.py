@@ -30,6 +30,7 @@ class Reading:
     assets: Assets | None = None  # None: meshes are not looked for
     strict: bool = False
     balance_inertia: bool = False
+    max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
     missing: dict[str, list[tuple[Element, str, str]]] = field(default_factory=dict)  # meshes not found, by why

@@ -33,13 +33,15 @@ def load_articulation(
     balance_inertia: bool = False,
     xacro: bool = False,
     ignore_unsupported: bool = False,
+    max_faces: int | None = None,
 ) -> Articulation:
     """Read a robot file; `-` is standard input.
 
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
     `balance_inertia` replaces inertias that break the triangle inequality. `xacro` expands macros first.
-    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not.
+    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not. `max_faces` is the most
+    triangles of a mesh (None: 2 million).
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
     name = str(path)
@@ -57,6 +59,7 @@ def load_articulation(
         balance_inertia=balance_inertia,
         xacro=xacro,
         ignore_unsupported=ignore_unsupported,
+        max_faces=max_faces,
     )
 
 
@@ -74,6 +77,7 @@ def load_text(
     balance_inertia: bool = False,
     xacro: bool = False,
     ignore_unsupported: bool = False,
+    max_faces: int | None = None,
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
@@ -94,6 +98,7 @@ def load_text(
         assets=assets if meshes else None,
         strict=strict,
         balance_inertia=balance_inertia,
+        max_faces=max_faces,
         notes=list(document.notes),
     )
     articulation = read_document(document, reading, assets, max_xml_mb, ignore_unsupported)

@@ -28,6 +28,8 @@ def load_robot(
     balance_inertia: bool = False,
     xacro: bool = False,
     max_xml_mb: float = 64.0,
+    max_faces: int | None = None,
+    ignore_unsupported: bool = False,
 ) -> Robot:
     """Load a robot file (URDF or MJCF).
 
@@ -44,6 +46,8 @@ def load_robot(
         balance_inertia: replace inertias that no body can have by a ball's.
         xacro: expand macros first; they can read files of this machine.
         max_xml_mb: refuse larger files [MB].
+        max_faces: refuse meshes of more triangles; None: 2 million.
+        ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
 
     Raises:
         MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
@@ -51,6 +55,7 @@ def load_robot(
     settings = {
         "base": base,
         "balance_inertia": balance_inertia,
+        "ignore_unsupported": ignore_unsupported,
         "coupling": coupling,
         "coupling_frequency": coupling_frequency,
         "coupling_damping": coupling_damping,
@@ -64,6 +69,8 @@ def load_robot(
         mesh_root=None if mesh_root is None else fspath(mesh_root),
         meshes=meshes,
         max_xml_mb=max_xml_mb,
+        max_faces=max_faces,
+        ignore_unsupported=ignore_unsupported,
         strict=strict,
         balance_inertia=balance_inertia,
         xacro=xacro,

@@ -74,6 +74,7 @@ class RunConfig:
     every: int = 1
     base: str = "fixed"
     balance_inertia: bool = False
+    ignore_unsupported: bool = False
     gravity: tuple[float, ...] | None = None
     q0: Value = field(default_factory=dict)  # by coordinate
     v0: Value = field(default_factory=dict)  # by dof

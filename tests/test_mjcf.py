@@ -32,8 +32,12 @@ def world(content: str, more: str = "") -> str:
 def assert_agrees(text: str, count: int = 3) -> Articulation:
     """Poses, reference, mass matrix and forces are MuJoCo's at random configurations, entry for entry."""
     articulation = read(text)
-    robot = Robot.of(articulation)
-    model = mujoco.MjModel.from_xml_string(text)
+    against(Robot.of(articulation), mujoco.MjModel.from_xml_string(text), count)
+    return articulation
+
+
+def against(robot: Robot, model: mujoco.MjModel, count: int = 3) -> None:
+    """The same of a robot and a model that are read."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(7)
     assert (robot.nq, robot.nv, len(robot.links)) == (model.nq, model.nv, model.nbody)
@@ -49,7 +53,6 @@ def assert_agrees(text: str, count: int = 3) -> Articulation:
         np.testing.assert_allclose(out["link_position"], data.xpos, atol=1e-12)
         np.testing.assert_allclose(out["mass_matrix"], M, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(out["bias"], data.qfrc_bias, rtol=1e-10, atol=1e-10)
-    return articulation
 
 
 def assert_refused(text: str, *words: str, **options: Any) -> None:
@@ -118,6 +121,53 @@ JOINTS = {
 def test_joints_of_a_body(name: str) -> None:
     below = f'<body pos="0 0 1" euler="0 30 0"><joint axis="1 0 0" ref="10"/>{BOX}</body>'
     assert_agrees(world(f'<body pos="1 2 3" euler="40 50 60">{JOINTS[name]}{BOX}{below}</body>'))
+
+
+ALIGNED = {
+    "asked for": ('<freejoint align="true"/>', "", f'{BOX}<geom size=".1" pos="1 0 0"/><site name="s" pos="1 2 3"/>'),
+    "by the compiler": ('<joint type="free"/>', 'alignfree="true"', f"<frame euler='1 2 3' pos='0 1 0'>{BOX}</frame>"),
+    "with an inertial": (
+        '<freejoint align="true"/>',
+        "",
+        '<inertial pos="1 2 3" mass="2" fullinertia="2 3 4 .1 .2 .3"/><site name="s" pos="1 2 3"/>',
+    ),
+    "not with a body below": ('<freejoint align="true"/>', "", f"{BOX}<body>{BOX}</body>"),
+    "not against its will": ('<freejoint align="false"/>', 'alignfree="true"', BOX),
+}
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_free_bodies_are_aligned_with_their_inertia(name: str) -> None:
+    joint, compiler, content = ALIGNED[name]
+    text = world(f'<body pos="1 2 3" euler="40 50 60">{joint}{content}</body>', f"<compiler {compiler}/>")
+    articulation = assert_agrees(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    for site in articulation.sites:
+        np.testing.assert_allclose(site.pose.position, model.site(site.name).pos, atol=1e-14)
+    for geom, position in zip(articulation.links[1].geoms, model.geom_pos, strict=False):
+        np.testing.assert_allclose(geom.pose.position, position, atol=1e-14)
+
+
+SPRINGS = {
+    "hinges": f'<joint springdamper=".1 .7"/>{BOX}<body><joint axis="1 0 0" springdamper=".2 1"/>{BOX}</body>',
+    "ball": f'<joint type="ball" springdamper=".1 1" pos=".3 0 0"/>{BOX}',
+    "free above": f'<freejoint/>{BOX}<body><joint type="slide" armature=".2" springdamper=".2 1"/>{BOX}</body>',
+    "two in a body": f'<joint axis="1 0 0" pos="0 0 1" springdamper=".2 1"/><joint pos="1 0 0"/>{BOX}',
+}
+
+
+@pytest.mark.parametrize("name", SPRINGS)
+def test_springs_by_time_constant_and_damping_ratio(name: str) -> None:
+    text = world(
+        f'<body pos="1 2 3" euler="40 50 60">{SPRINGS[name]}</body>', '<compiler angle="radian" settotalmass="7"/>'
+    )
+    articulation = read(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    joints = [joint for joint in articulation.joints if joint.kind != "fixed"]
+    assert [joint.stiffness for joint in joints] == pytest.approx(model.jnt_stiffness.tolist(), rel=1e-12)
+    damping = [model.dof_damping[address] for address in model.jnt_dofadr]
+    assert [joint.damping for joint in joints] == pytest.approx(damping, rel=1e-12)
+    assert_refused(world(f'<body><joint springdamper="1 -1"/>{BOX}</body>'), "springdamper is 1 -1")
 
 
 def test_names_of_what_has_none() -> None:

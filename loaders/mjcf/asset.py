@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from artsim.loaders.assets import AssetMissingError, AssetRefusedError, Assets
+from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
-from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
-from artsim.sim.description import Vector3
+from artsim.loaders.mjcf.scope import Scope
+from artsim.sim.description import Pose, Vector3
 from artsim.sim.errors import nearest
 
 MOST_HEIGHTS = 16_000_000
@@ -53,29 +53,59 @@ class Meshes:
         x, y, top, bottom = self.fields[name]
         return (x, y, 0.25 * top + 0.5 * bottom)
 
+    def read_from_files(self) -> dict[str, str]:
+        """What the files of meshes gave, by the meshes' numbers."""
+        return {
+            self.reading.meshes[mesh.item.element]: as_numbers(self.shapes[name])
+            for name, mesh in self.by_name.items()
+            if mesh.path is not None and name in self.shapes
+        }
+
     def shape(self, mesh: MeshAsset, item: Item) -> MeshShape:
         """The mesh as MuJoCo centres it, read once: what the inertia of a geom needs."""
-        key = mesh.item.text("name") or mesh.uri
+        key = asset_name(mesh.item.element)
         if key not in self.shapes:
-            self.shapes[key] = read_shape(mesh, item)
+            self.shapes[key] = shape = read_shape(mesh, item)
+            if not shape.closed:
+                what = "is not closed: its mass is that of MuJoCo's pyramids over its faces; inertia='convex' takes its"
+                self.reading.note(mesh.item.element, f"{describe(mesh.item.element)} {what} hull", once="open mesh")
         return self.shapes[key]
 
 
 def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
     """The shape of a mesh file, or of vertices that stand in the model. `user` is the geom whose mass needs it."""
     item = mesh.item
+    if item.has("centred"):
+        return from_numbers(item.numbers("centred", 17, 17))
     kind = item.word("inertia", MESH_INERTIAS, "legacy")
     refpos, refquat = item.vector("refpos", (0.0, 0.0, 0.0)), item.numbers("refquat", 4, 4, (1.0, 0.0, 0.0, 0.0))
     options: dict[str, Any] = {"kind": kind, "scale": mesh.scale, "refpos": refpos, "refquat": refquat}
     options["maxhullvert"] = item.whole("maxhullvert", -1)
     if mesh.path is not None:
         path = mesh.path
-        return item.tried(lambda: read_mesh_shape(path, **options))
+        return item.tried(lambda: read_mesh_shape(path, max_faces=item.reading.max_faces, **options))
     if mesh.uri:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, was not found or not looked for")
     if item.has("builtin"):
         item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
     return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
+
+
+def from_numbers(x: tuple[float, ...]) -> MeshShape:
+    """A shape as `as_numbers` wrote it."""
+    return MeshShape(
+        Pose((x[0], x[1], x[2]), (x[3], x[4], x[5], x[6])),
+        x[7],
+        (x[8], x[9], x[10]),
+        (x[11], x[12], x[13]),
+        (x[14], x[15], x[16]),
+    )
+
+
+def as_numbers(shape: MeshShape) -> str:
+    """All that a model takes from a mesh file, for the text that an output holds; every digit."""
+    numbers = (*shape.pose.position, *shape.pose.rotation, shape.amount, *shape.box, *shape.lower, *shape.upper)
+    return " ".join(map(repr, numbers))
 
 
 def table(item: Item, name: str) -> Any:
@@ -88,20 +118,24 @@ def table(item: Item, name: str) -> Any:
     return np.array(values, float).reshape(-1, 3)
 
 
-def read_meshes(reading: MjcfReading, root: Element, defaults: Defaults, compiler: Compiler) -> Meshes:
+def asset_name(element: Element) -> str:
+    """Its name, which is its file's without one."""
+    return element.get("name") or PurePosixPath(element.get("file", "").replace("\\", "/")).stem
+
+
+def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
     """Every <mesh> and <hfield> of every <asset>."""
     meshes = Meshes(reading)
     for section in children(root, "asset"):
         for element in section:
             if tag(element) == "mesh":
-                name, mesh = read_mesh(defaults.item(element), compiler)
+                name, mesh = read_mesh(scope.defaults.item(element), scope.compiler_at(element))
                 if name in meshes.by_name:
                     reading.refuse(element, f"{describe(element)}: mesh {name!r} is already defined")
                 meshes.by_name[name] = mesh
             elif tag(element) == "hfield":
-                item = defaults.item(element)
-                name = item.text("name") or PurePosixPath(item.text("file").replace("\\", "/")).stem
-                meshes.fields[name] = item.numbers("size", 4, 4)
+                item = scope.defaults.item(element)
+                meshes.fields[asset_name(element)] = item.numbers("size", 4, 4)
                 if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
                     item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
             elif tag(element) == "material":
@@ -114,15 +148,20 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     for plugin in item.element:
         item.reading.later(plugin, "a plugin")
     uri = item.text("file").replace("\\", "/")
-    name = item.text("name") or PurePosixPath(uri).stem
+    name = asset_name(item.element)
     if not name:
         item.refuse("has neither name nor file")
     scale = item.vector("scale", (1.0, 1.0, 1.0))
+    if 0.0 in scale:
+        item.refuse("a scale of 0 flattens the mesh")
     return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale)
 
 
 def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
     """The real path of a mesh, None with a warning where there is none."""
+    scheme = SCHEME.match(uri)
+    if scheme:
+        item.refuse(f"{uri!r}: {scheme[0]}// is not read; meshes are files on this machine")
     assets = item.reading.assets
     if assets is None:
         return None
@@ -131,7 +170,7 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
     except AssetMissingError as error:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
     except AssetRefusedError as error:
-        item.reading.note(item.element, f"{describe(item.element)}: {uri!r}: {error}", once=f"refused: {error}")
+        item.refuse(f"{uri!r}: {error}")
     return None
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import Meshes
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.geom import Shape, describe_geom, fromto, mass_of, read_shape
-from artsim.loaders.mjcf.joint import Spot, read_joint
-from artsim.loaders.mjcf.mass import corrected, inertial_of_geoms, read_inertial, refuse_massless, scaled_to
+from artsim.loaders.mjcf.joint import Spot, is_aligned, kind_of, read_joint, read_spring_damper
+from artsim.loaders.mjcf.mass import along_axes, corrected, inertial_of_geoms, read_inertial, refuse_massless, scaled_to
 from artsim.loaders.mjcf.option import Options, switched
-from artsim.loaders.mjcf.orientation import compose, read_frame
+from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.loaders.mjcf.scope import Scope
+from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
 
 WORLD = "world"
-NOT_YET = frozenset(("replicate", "attach", "composite", "flexcomp", "plugin"))
+NOT_YET = frozenset(("composite", "flexcomp", "plugin"))
 
 
 @dataclass(slots=True)
@@ -32,13 +34,20 @@ class Content:
     bodies: list[tuple[Element, Pose, str | None]] = field(default_factory=list)
 
 
+def aligned(content: Content, pose: Pose, inertial: Inertial) -> tuple[Pose, Inertial]:
+    """The body's frame at its centre of mass, along its principal axes; what is in it stays where it is."""
+    inertial = along_axes(inertial)
+    back = inverse(inertial.pose)
+    content.shapes = [replace(shape, pose=compose(back, shape.pose)) for shape in content.shapes]
+    content.sites = [(item, compose(back, frame)) for item, frame in content.sites]
+    return compose(pose, inertial.pose), replace(inertial, pose=Pose())
+
+
 @dataclass(slots=True)
 class Bodies:
     """The tree as far as it is read. `poses` are those in the world when every joint is at its reference."""
 
-    reading: MjcfReading
-    compiler: Compiler
-    defaults: Defaults
+    scope: Scope
     meshes: Meshes
     options: Options
     links: list[Link] = field(default_factory=list)
@@ -47,7 +56,22 @@ class Bodies:
     shapes: dict[str, Shape] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
+    spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
     taken: dict[str, int] = field(default_factory=dict)  # names of bodies and joints given in the file, by line
+
+    @property
+    def reading(self) -> MjcfReading:
+        """How the model is read."""
+        return self.scope.reading
+
+    @property
+    def defaults(self) -> Defaults:
+        """Its default classes, and those of what is attached to it."""
+        return self.scope.defaults
+
+    def compiler_at(self, element: Element) -> Compiler:
+        """The settings that an element is meant by."""
+        return self.scope.compiler_at(element)
 
     def read(self, root: Element) -> None:
         """Every <worldbody>, depth first, in the order of MuJoCo's body ids. Without recursion."""
@@ -59,7 +83,9 @@ class Bodies:
             name, inner = self.read_body(parent, element, frame, childclass)
             stack.extend((name, item, pose, cls) for item, pose, cls in reversed(inner))
         refuse_massless(self.reading, self.links, self.joints)
-        self.links = scaled_to(self.links, self.compiler.total_mass)
+        self.links = scaled_to(self.links, self.scope.compiler.total_mass)
+        joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
+        self.joints = [switched(joint, self.options.off) for joint in joints]
 
     def claim_names(self, worlds: list[Element]) -> None:
         """Note the names that the file gives to bodies and joints, each once, so that made-up ones avoid them."""
@@ -103,14 +129,18 @@ class Bodies:
         """One body; returns its name and the bodies in it."""
         item = Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         name = item.text("name") or self.free_name("body", f"body_{len(self.links)}")
-        pose = compose(frame, read_frame(item, self.compiler.angles))
+        compiler = self.compiler_at(element)
+        pose = compose(frame, read_frame(item, compiler.angles))
         content = Content()
         self.gather(element, item.text("childclass") or childclass, content)
+        inertial = corrected(item, self.inertial(item, content), compiler)
+        if inertial and [is_aligned(joint, compiler) for joint, _ in content.joints] == [True] and not content.bodies:
+            pose, inertial = aligned(content, pose, inertial)
         self.poses[name] = compose(self.poses[parent], pose)
         self.links.append(
             Link(
                 name,
-                corrected(item, self.inertial(item, content), self.compiler),
+                inertial,
                 tuple(describe_geom(shape) for shape in content.shapes),
                 gravity_compensation=self.gravity_compensation(item),
                 source=self.reading.at(element),
@@ -142,7 +172,7 @@ class Bodies:
             elif kind == "geom" and len(item):
                 self.reading.later(item[0], "a plugin")
             elif kind == "geom":
-                shape = read_shape(self.defaults.item(item, name), self.compiler, self.meshes, frame)
+                shape = read_shape(self.defaults.item(item, name), self.compiler_at(item), self.meshes, frame)
                 content.shapes.append(shape)
             elif kind == "site":
                 content.sites.append((self.defaults.item(item, name), frame))
@@ -155,24 +185,27 @@ class Bodies:
         stack = [(item, Pose(), childclass) for item in reversed(element)]
         while stack:
             item, frame, name = stack.pop()
+            if item in self.reading.scopes:  # another model, with classes of its own
+                name = None
             if tag(item) != "frame":
                 yield item, frame, name
                 continue
             attributes = {str(key): str(value) for key, value in item.attrib.items()}
-            inner = compose(frame, read_frame(Item(self.reading, item, attributes), self.compiler.angles))
+            inner = compose(frame, read_frame(Item(self.reading, item, attributes), self.compiler_at(item).angles))
             stack.extend((below, inner, item.get("childclass") or name) for below in reversed(item))
 
     def inertial(self, item: Item, content: Content) -> Inertial | None:
         """The body's mass, as inertiafromgeom says where from."""
         if len(content.inertials) > 1:
             content.inertials[1][0].refuse("is the second inertial of its body")
-        where = self.compiler.inertia_from_geom
-        given = next((read_inertial(*pair, self.compiler) for pair in content.inertials), None)
+        compiler = self.compiler_at(item.element)
+        where = compiler.inertia_from_geom
+        given = next((read_inertial(*pair, compiler) for pair in content.inertials), None)
         if where == "false" or (where == "auto" and given):
             return given
-        low, high = self.compiler.inertia_groups
+        low, high = compiler.inertia_groups
         parts = [
-            mass_of(shape, self.compiler, self.meshes)
+            mass_of(shape, compiler, self.meshes)
             for shape in content.shapes
             if low <= shape.item.whole("group") <= high
         ]
@@ -180,7 +213,7 @@ class Bodies:
 
     def add_joints(self, item: Item, content: Content, spot: Spot) -> None:
         """The body's joints in order, or the fixed one of a body without."""
-        kinds = [self.kind_of(joint) for joint, _ in content.joints]
+        kinds = [kind_of(joint) for joint, _ in content.joints]
         if "free" in kinds and (spot.parent != WORLD or len(kinds) > 1):
             item.refuse("a free joint stands alone, in a body of the world")
         if "ball" in kinds and any(kind in ("ball", "hinge") for kind in kinds[kinds.index("ball") + 1 :]):
@@ -194,12 +227,10 @@ class Bodies:
             unnamed = spot.child if len(kinds) == 1 else f"{spot.child}_{count}"
             name = joint.text("name") or self.free_name("joint", unnamed)
             place = Spot(spot.parent, spot.child, Pose() if count else spot.pose, frame)
-            self.joints.append(switched(read_joint(joint, self.compiler, name, place), self.options.off))
-
-    @staticmethod
-    def kind_of(joint: Item) -> str:
-        """hinge, slide, ball or free."""
-        return "free" if tag(joint.element) == "freejoint" else joint.text("type", "hinge")
+            self.joints.append(read_joint(joint, self.compiler_at(joint.element), name, place))
+            wanted = read_spring_damper(joint)
+            if wanted is not None:
+                self.spring_dampers[name] = wanted
 
     def names(self, *kinds: str) -> dict[str, int]:
         """Joints of these kinds, by name, with their places in `joints`; made once, when all bodies are read."""
@@ -211,7 +242,7 @@ class Bodies:
     def add_named(self, link: str, content: Content) -> None:
         """Sites, and the geoms that tendons may wrap around, by name."""
         for item, frame in content.sites:
-            pose = read_frame(item, self.compiler.angles)
+            pose = read_frame(item, self.compiler_at(item.element).angles)
             if item.has("fromto"):
                 pose = fromto(item, item.text("type", "sphere"))[1]
             name = item.text("name") or f"site_{len(self.sites)}"

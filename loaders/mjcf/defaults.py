@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import copy
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import ALTERNATIVES
@@ -54,12 +55,27 @@ class Defaults:
         return inner
 
     def item(self, element: Element, childclass: str | None = None) -> Item:
-        """The element with the defaults of its class, or of the class that its body gives."""
+        """The element with the defaults of its class, or of the class that its body gives, in the model it is from."""
+        scope = self.reading.scope_of(element)
+        if scope is not None and scope.defaults is not self:
+            return scope.defaults.item(element, childclass)
         name = element.get("class") or childclass or MAIN
         if name not in self.classes:
             known = nearest(name, sorted(self.classes))
             self.reading.refuse(element, f"{describe(element)}: default class {name[:80]!r} does not exist{known}")
         return Item(self.reading, element, overlay(self.classes[name].get(section_of(element), {}), element))
+
+    def prefixed(self, prefix: str, kinds: Collection[str]) -> Defaults:
+        """The same classes, with the prefix before the names of assets in them."""
+        made = copy(self)
+        made.classes = {
+            name: {
+                section: {key: prefix + value if key in kinds else value for key, value in values.items()}
+                for section, values in sections.items()
+            }
+            for name, sections in self.classes.items()
+        }
+        return made
 
 
 def section_of(element: Element) -> str:

@@ -59,6 +59,7 @@ class MeshShape:
     box: Vector3  # half sizes [m] of the box of equal inertia
     lower: Vector3  # bounds of the vertices in the centred frame [m]
     upper: Vector3
+    closed: bool = True  # whether its faces enclose the volume
 
 
 # --- geoms -----------------------------------------------------------------------------------------------------------
@@ -376,7 +377,7 @@ def mesh_shape(
     """
     import numpy as np
 
-    from artsim.collision.mesh import convex_hull
+    from artsim.collision.mesh import convex_hull, is_closed
     from artsim.sim.spatial import rotation_matrix
 
     if kind not in MESH_INERTIAS:
@@ -395,6 +396,7 @@ def mesh_shape(
         check_orientation(points, faces)
     if kind == "convex" or not len(faces):
         faces = convex_hull(points, maxhullvert)
+    closed = kind not in ("legacy", "exact") or is_closed(points, faces)
     points = (points - np.asarray(refpos)) @ rotation_matrix(normalised_from(refquat)) * np.asarray(scale)
     if math.prod(scale) < 0:
         faces = faces[:, [0, 2, 1]]
@@ -407,6 +409,7 @@ def mesh_shape(
         box=equal_box(moments, amount),
         lower=triple(turned.min(axis=0)),
         upper=triple(turned.max(axis=0)),
+        closed=closed,
     )
 
 

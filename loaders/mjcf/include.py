@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lxml import etree
-
 from artsim.loaders.assets import is_below
 from artsim.loaders.elements import Element, required
-from artsim.loaders.mjcf.reading import MjcfReading
+from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.xml import parse
 
 
@@ -63,13 +61,13 @@ def put_in_place(
 
 
 def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) -> Path:
-    """The file an <include> names: below the model's folder, else below that of the file which includes it."""
+    """The file an <include> or a <model> names: below the model's folder, else below that of the including file."""
     name = required(reading, element, "file").strip().replace("\\", "/")
     folders = reading.folders
     if folders is None or folders.folder is None:
-        reading.refuse(element, f"<include>: {name!r}: the model is not in a file")
+        reading.refuse(element, f"{describe(element)}: {name!r}: the model is not in a file")
     if not name or "\0" in name:
-        reading.refuse(element, "<include>: the file name is empty")
+        reading.refuse(element, f"{describe(element)}: the file name is empty")
     node: Element | None = element
     while node is not None and node not in places:
         node = node.getparent()
@@ -78,12 +76,12 @@ def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) ->
         path = real(candidate)
         if not any(is_below(path, root) for root in folders.roots()):
             reading.refuse(
-                element, f"<include>: {str(path)!r} is outside the allowed roots; --mesh-root DIR allows more"
+                element, f"{describe(element)}: {str(path)!r} is outside the allowed roots; --mesh-root DIR allows more"
             )
         if path.is_file():
             return path
     listed = ", ".join(repr(str(path)) for path in dict.fromkeys(tried))
-    return reading.refuse(element, f"<include>: {name!r} not found: tried {listed}")
+    return reading.refuse(element, f"{describe(element)}: {name!r} not found: tried {listed}")
 
 
 def chain_to(reading: MjcfReading, element: Element) -> list[str]:
@@ -111,8 +109,3 @@ def shown(reading: MjcfReading, path: Path) -> str:
         return str(folder / path.relative_to(real(folder)))
     except ValueError:
         return str(path)
-
-
-def expanded_text(root: Element) -> str:
-    """The model as one file, which is what outputs store."""
-    return etree.tostring(root, encoding="unicode")

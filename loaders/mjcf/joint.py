@@ -30,12 +30,9 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
     """One joint of a body."""
     source = item.reading.at(item.element)
     if tag(item.element) == "freejoint":
-        refuse_alignment(item, compiler)
         return Joint(name, "free", spot.parent, spot.child, pose=spot.pose, source=source)
     kind = KINDS[item.word("type", tuple(KINDS), "hinge")]
     refuse_unsupported(item)
-    if kind == "free":
-        refuse_alignment(item, compiler)
     unit_of_angle = compiler.angles.unit if kind == "revolute" else 1.0
     x, y, z = rotate(spot.frame.rotation, item.vector("pos", (0.0, 0.0, 0.0)))
     px, py, pz = spot.frame.position
@@ -99,8 +96,6 @@ def read_effort(item: Item) -> float | None:
 
 def refuse_unsupported(item: Item) -> None:
     """Attributes that would change the joint's forces in ways that are not modelled."""
-    if any(item.numbers("springdamper", 2, 2, (0.0, 0.0))):
-        item.reading.later(item.element, "springdamper")
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
     for name in ("stiffness", "damping"):
@@ -108,11 +103,25 @@ def refuse_unsupported(item: Item) -> None:
             item.reading.later(item.element, f"a {name} that is a polynomial")
 
 
-def refuse_alignment(item: Item, compiler: Compiler) -> None:
-    """A free body whose frame MuJoCo would move to its centre of mass."""
+def kind_of(item: Item) -> str:
+    """hinge, slide, ball or free."""
+    return "free" if tag(item.element) == "freejoint" else item.text("type", "hinge")
+
+
+def is_aligned(item: Item, compiler: Compiler) -> bool:
+    """Whether the frame of a free body is moved to its centre of mass and principal axes."""
     align = item.word("align", LIMITED, "auto")
-    if align == "true" or (align == "auto" and compiler.align_free):
-        item.reading.later(item.element, "align")
+    return kind_of(item) == "free" and (align == "true" or (align == "auto" and compiler.align_free))
+
+
+def read_spring_damper(item: Item) -> tuple[float, float] | None:
+    """springdamper: time constant [s] and damping ratio, instead of stiffness and damping."""
+    time, ratio = item.numbers("springdamper", 2, 2, (0.0, 0.0))
+    if not (time or ratio):
+        return None
+    if min(time, ratio) <= 0:
+        item.refuse(f"springdamper is {time:g} {ratio:g}, want two numbers above 0")
+    return time, ratio
 
 
 def note_forces(item: Item, kind: str) -> None:

@@ -67,14 +67,18 @@ def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Iner
 
 def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
     """Mass and principal moments raised to their bounds."""
-    inertial = replace(inertial, mass=max(inertial.mass, compiler.bound_mass))
+    inertial = replace(along_axes(inertial), mass=max(inertial.mass, compiler.bound_mass))
+    x, _, _, y, _, z = (max(moment, compiler.bound_inertia) for moment in inertial.inertia)
+    return replace(inertial, inertia=(x, 0.0, 0.0, y, 0.0, z))
+
+
+def along_axes(inertial: Inertial) -> Inertial:
+    """The same in a frame along the principal axes: its own where the inertia is diagonal in it."""
     xx, xy, xz, yy, yz, zz = inertial.inertia
     if (xy, xz, yz) == (0.0, 0.0, 0.0):
-        moments, pose = (xx, yy, zz), inertial.pose
-    else:
-        moments, turn = principal_axes(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-        pose = Pose(inertial.pose.position, multiply(inertial.pose.rotation, turn))
-    x, y, z = (max(moment, compiler.bound_inertia) for moment in moments)
+        return inertial
+    (x, y, z), turn = principal_axes(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+    pose = Pose(inertial.pose.position, multiply(inertial.pose.rotation, turn))
     return replace(inertial, pose=pose, inertia=(x, 0.0, 0.0, y, 0.0, z))
 
 

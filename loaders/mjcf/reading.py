@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, parse_number, tag
 from artsim.sim.description import Source
 from artsim.sim.errors import nearest
 
+if TYPE_CHECKING:
+    from artsim.loaders.mjcf.scope import Scope
+
+MOST = 500_000  # elements that copies may add: nested replicates and models multiply
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 Result = TypeVar("Result")
 
@@ -22,6 +27,33 @@ class MjcfReading(Reading):
     included: dict[Element, str] = field(default_factory=dict)
     ignore_unsupported: bool = False
     folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
+    scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
+    meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
+    copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
+
+    def scope_of(self, element: Element) -> Scope | None:
+        """The settings of the attached model that the element came from; None for one of the model itself."""
+        node = element if self.scopes else None
+        while node is not None and node not in self.scopes:
+            node = node.getparent()
+        return None if node is None else self.scopes[node]
+
+    def claim(self, element: Element, count: int) -> None:
+        """Refuse more copies than fit into memory, before they are made."""
+        self.copied[0] += count
+        if self.copied[0] > MOST:
+            self.refuse(element, f"{describe(element)}: beyond the limit of {MOST} elements that copies may add")
+
+    def copy(self, element: Element) -> Element:
+        """A copy that comes from where the element came from."""
+        made = deepcopy(element)
+        if self.included or self.scopes or self.meshes:
+            tables: tuple[dict[Element, Any], ...] = (self.included, self.scopes, self.meshes)
+            for old, new in zip(element.iter(), made.iter(), strict=True):
+                for known in tables:
+                    if old in known:
+                        known[new] = known[old]
+        return made
 
     def at(self, element: Element) -> Source:
         """Where the element stands: the nearest element above it that an include brought in knows the file."""

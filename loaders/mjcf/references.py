@@ -16,6 +16,8 @@ KINDS = {
     **dict.fromkeys(("tendon", "tendon1", "tendon2"), "tendon"),
     "actuator": "actuator",
     "camera": "camera",
+    "target": "body",  # of cameras and lights
+    **{kind: kind for kind in ("mesh", "material", "hfield", "texture")},
 }
 TYPES = {"objname": "objtype", "refname": "reftype"}  # of sensors: the kind stands in a second attribute
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import deepcopy
 
 from lxml import etree
 
@@ -13,7 +12,6 @@ from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.references import kind_of
 from artsim.sim.description import Pose
 
-MOST = 500_000  # elements that copies may add: nested replicates multiply
 NAMED = ("body", "frame", "joint", "freejoint", "geom", "site", "camera", "light")
 SECTIONS = ("tendon", "equality", "contact", "actuator", "sensor")  # in which each refers to those before it
 Names = dict[str, set[str]]  # by kind: what got copies
@@ -22,9 +20,8 @@ Names = dict[str, set[str]]  # by kind: what got copies
 def expand_replicates(reading: MjcfReading, root: Element, angles: Angles) -> None:
     """Put frames with copies in place of every <replicate>, inner ones first."""
     found = [element for world in children(root, "worldbody") for element in world.iter("replicate")]
-    left = MOST
     for element in reversed(found):
-        left = replicate(Item(reading, element, dict_of(element)), root, angles, left)
+        replicate(Item(reading, element, dict_of(element)), root, angles)
 
 
 def dict_of(element: Element) -> dict[str, str]:
@@ -32,42 +29,39 @@ def dict_of(element: Element) -> dict[str, str]:
     return {str(key): str(value) for key, value in element.attrib.items()}
 
 
-def replicate(item: Item, root: Element, angles: Angles, left: int) -> int:
-    """One <replicate>, in which there are none any more; returns how many elements may still be made."""
-    element, parent = item.element, item.element.getparent()
+def replicate(item: Item, root: Element, angles: Angles) -> None:
+    """One <replicate>, in which there are none any more."""
+    reading, element, parent = item.reading, item.element, item.element.getparent()
     assert parent is not None
     count = item.whole("count")
     if "count" not in item.attributes or count < 1:
         item.refuse(f"count is {item.text('count', 'missing')[:20]}, want a whole number from 1")
-    left -= count * sum(1 for _ in element.iter())
-    if left < 0:
-        item.refuse(f"count is {count}: beyond the limit of {MOST} elements that copies may add")
+    reading.claim(element, count * sum(1 for _ in element.iter()))
     step, (a, b, c) = Pose(item.vector("offset", (0.0, 0.0, 0.0))), item.vector("euler", (0.0, 0.0, 0.0))
     names = names_in(element)
     suffixes = [f"{item.text('sep')}{index:0{len(str(count))}d}" for index in range(count)]
     place, position = Pose(), parent.index(element)
     for offset, suffix in enumerate(suffixes):
-        frame = framed(element, place)
+        frame = framed(reading, element, place)
         for below in frame.iter(*NAMED):
             rename(below, "name", suffix)
         parent.insert(position + offset, frame)
-        if item.reading.included:
-            item.reading.included[frame] = item.reading.at(element).file
+        if reading.included:
+            reading.included[frame] = reading.at(element).file
         # each stands off from the one before it; rotated is by a multiple of the angles, not of the rotation
         turned = from_euler(((offset + 1) * a, (offset + 1) * b, (offset + 1) * c), angles)
         place = Pose(compose(place, step).position, turned)
     parent.remove(element)
-    copy_references(item.reading, root, names, suffixes)
-    return left
+    copy_references(reading, root, names, suffixes)
 
 
-def framed(element: Element, place: Pose) -> Element:
+def framed(reading: MjcfReading, element: Element, place: Pose) -> Element:
     """A <frame> at that place with copies of what the element holds."""
     frame = etree.Element("frame")
     frame.set("pos", " ".join(map(repr, place.position)))
     frame.set("quat", " ".join(map(repr, place.rotation)))
     frame.sourceline = element.sourceline
-    frame.extend(deepcopy(below) for below in element)
+    frame.extend(reading.copy(below) for below in element)
     return frame
 
 
@@ -97,9 +91,7 @@ def copy_references(reading: MjcfReading, root: Element, names: Names, suffixes:
                     continue
                 position = section.index(element)
                 for offset, suffix in enumerate(suffixes):
-                    section.insert(position + offset, referring(element, names, suffix))
-                    if reading.included:
-                        reading.included[section[position + offset]] = reading.at(element).file
+                    section.insert(position + offset, referring(reading, element, names, suffix))
                 section.remove(element)
                 if name in ("tendon", "actuator") and element.get("name"):
                     names.setdefault(name, set()).add(str(element.get("name")))
@@ -114,9 +106,9 @@ def refers(element: Element, names: Names) -> bool:
     )
 
 
-def referring(element: Element, names: Names, suffix: str) -> Element:
+def referring(reading: MjcfReading, element: Element, names: Names, suffix: str) -> Element:
     """A copy that refers to the copies with this suffix."""
-    copy = deepcopy(element)
+    copy = reading.copy(element)
     for below in copy.iter():
         for attribute, value in below.attrib.items():
             if value in names.get(kind_of(below, str(attribute)), ()):

@@ -1,7 +1,8 @@
 """What MJCF is made of: every element and attribute that MuJoCo 4.0 reads, so that a misspelt one is refused by name.
 
 TABLE is indented by nesting: `tag: attributes`, continued on lines that start with `+`. A body, a frame and a
-replicate hold what a body holds; so does the world's body, but for joints and inertials.
+replicate hold what a body holds; so does the world's body, but for joints and inertials. Ours, in the texts
+that outputs hold, are <mujoco> in <model> (the file that it names) and `centred` of a mesh (what its file gave).
 """
 
 from __future__ import annotations
@@ -114,8 +115,8 @@ mujoco: model
    instance: name
     config: key value
  asset:
-  mesh: builtin class content_type face file inertia material maxhullvert name normal params refpos refquat scale
-  + smoothnormal texcoord vertex
+  mesh: builtin centred class content_type face file inertia material maxhullvert name normal params refpos refquat
+  + scale smoothnormal texcoord vertex
    plugin: instance plugin
     config: key value
   hfield: content_type elevation file name ncol nrow size
@@ -306,6 +307,7 @@ def join_bodies(root: Kind) -> Kind:
         inside[name].children.update(body.children)
     root.children["worldbody"].children.update(body.children)
     root.children["default"].children["default"] = root.children["default"]
+    root.children["asset"].children["model"].children["mujoco"] = root  # so outputs hold it
     return root
 
 

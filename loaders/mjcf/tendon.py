@@ -24,7 +24,7 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     refuse_unsupported(item)
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     limited = item.word("limited", LIMITED, "auto")
-    bounded = limited == "true" or (limited == "auto" and bodies.compiler.autolimits and low < high)
+    bounded = limited == "true" or (limited == "auto" and bodies.compiler_at(item.element).autolimits and low < high)
     tendon = Tendon(
         name=item.text("name") or f"tendon_{count}",
         kind="fixed" if tag(item.element) == "fixed" else "spatial",

@@ -1,0 +1,146 @@
+"""A model as one tree: includes, attached models and copies in their places; and the text that outputs store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lxml import etree
+
+from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.attach import Child, expand_attachments
+from artsim.loaders.mjcf.compiler import read_compiler
+from artsim.loaders.mjcf.defaults import Defaults
+from artsim.loaders.mjcf.include import expand_includes, find, shown
+from artsim.loaders.mjcf.reading import MjcfReading, describe
+from artsim.loaders.mjcf.replicate import expand_replicates
+from artsim.loaders.mjcf.schema import check_names
+from artsim.loaders.mjcf.scope import Scope
+from artsim.loaders.xml import parse
+
+NUMBER = "number"  # of a mesh, while its model is read
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(Child):
+    """A model in one tree. `stored` is what an output holds of it: as written, but with all other files inside."""
+
+    stored: Element
+    several: bool  # whether it was in more than one file
+
+
+@dataclass(slots=True)
+class Family:
+    """The files of one model: those that are being read, and trees of those that were."""
+
+    max_mb: float
+    ancestors: list[Path] = field(default_factory=list)
+    known: dict[Path, Tree] = field(default_factory=dict)
+
+
+def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
+    """The model of this root. Raises ModelError with file and line."""
+    found = expand_includes(reading, root, family.max_mb)
+    check_names(reading, root)
+    refuse_deformables(reading, root)
+    models = read_models(reading, root, family)
+    stored = deepcopy(root)
+    number_meshes(reading, root, stored)
+    embed(stored, models.values())
+    compiler = read_compiler(reading, root)
+    expand_attachments(reading, root, models)
+    expand_replicates(reading, root, compiler.angles)
+    scope = Scope(reading, compiler, Defaults(reading, root))
+    return Tree(root, scope, stored, found or bool(models))
+
+
+def refuse_deformables(reading: MjcfReading, root: Element) -> None:
+    """Flexes, which are bodies that bend; skins are drawn over bodies and change nothing."""
+    for section in root:
+        for element in section if tag(section) in ("asset", "deformable") else ():
+            if tag(element) == "flex":
+                reading.later(element, "a flex")
+            elif tag(element) == "skin":
+                reading.note(element, f"{describe(element)} changes looks only and is left out", once="skin")
+
+
+def meshes_of(root: Element) -> list[Element]:
+    """The <mesh> elements of its assets."""
+    return [element for section in children(root, "asset") for element in children(section, "mesh")]
+
+
+def models_of(root: Element) -> list[Element]:
+    """The <model> elements of its assets."""
+    return [element for section in children(root, "asset") for element in children(section, "model")]
+
+
+def read_models(reading: MjcfReading, root: Element, family: Family) -> dict[str, Tree]:
+    """Every <model>, by its name or that of its root."""
+    models: dict[str, Tree] = {}
+    for element in models_of(root):
+        tree = read_model(reading, element, family)
+        name = str(element.get("name") or tree.root.get("model", "MuJoCo Model"))
+        if name in models:
+            reading.refuse(element, f"{describe(element)}: model {name!r} is already defined")
+        models[name] = tree
+    return models
+
+
+def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
+    """The tree of one <model>: of the root that it holds (in an output), else of a file, which is read once."""
+    for root in children(element, "mujoco"):
+        return expand(reading, deepcopy(root), family)
+    path = find(reading, element, {})
+    if path in family.ancestors:
+        chain = " -> ".join(map(repr, (*(above.name for above in family.ancestors), path.name)))
+        reading.refuse(element, f"{describe(element)}: {path.name!r} holds itself: {chain}")
+    if path not in family.known:
+        name = shown(reading, path)
+        document = parse(path.read_bytes(), file=name, max_mb=family.max_mb)
+        if tag(document.root) != "mujoco":
+            reading.refuse(element, f"{describe(element)}: root of {path.name!r} is not <mujoco>")
+        reading.notes.extend(document.notes)
+        family.ancestors.append(path)
+        family.known[path] = expand(in_file(reading, name, path.parent), document.root, family)
+        family.ancestors.pop()
+    return family.known[path]
+
+
+def in_file(reading: MjcfReading, name: str, folder: Path) -> MjcfReading:
+    """The same for another file: names in it are relative to its folder; what may be read stays the same."""
+    folders, assets = reading.folders, reading.assets
+    assert folders is not None
+    roots = folders.roots()
+    return replace(
+        reading,
+        file=name,
+        folders=replace(folders, folder=folder, base_roots=roots),
+        assets=None if assets is None else replace(assets, folder=folder, base_roots=roots),
+    )
+
+
+def embed(stored: Element, trees: Iterable[Tree]) -> None:
+    """Put the models into the elements that named their files."""
+    for element, tree in zip(models_of(stored), trees, strict=True):
+        for old in list(element):
+            element.remove(old)
+        element.append(deepcopy(tree.stored))
+
+
+def number_meshes(reading: MjcfReading, root: Element, stored: Element) -> None:
+    """The same number on a mesh that is read, whatever copies of it there will be, and in the text that is stored."""
+    for live, kept in zip(meshes_of(root), meshes_of(stored), strict=True):
+        number = str(len(reading.meshes))
+        reading.meshes[live] = number
+        kept.set(NUMBER, number)
+
+
+def stored_text(tree: Tree, centred: Mapping[str, str]) -> str:
+    """The model as one file, with what its mesh files gave by the meshes' numbers; '' where it is as it was written."""
+    for element in tree.stored.iter("mesh"):
+        number = str(element.attrib.pop(NUMBER, ""))
+        if number in centred:
+            element.set("centred", centred[number])
+    return etree.tostring(tree.stored, encoding="unicode") if tree.several or centred else ""

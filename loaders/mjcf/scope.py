@@ -1,0 +1,29 @@
+"""How the elements of an attached model are meant: by its own settings and classes, not by those of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from artsim.loaders.elements import Element
+from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.defaults import Defaults
+from artsim.loaders.mjcf.reading import MjcfReading
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Of one model: how it is read (its file, its folder), its <compiler> and its <default> classes."""
+
+    reading: MjcfReading
+    compiler: Compiler
+    defaults: Defaults
+
+    def compiler_at(self, element: Element) -> Compiler:
+        """The settings that an element of this model, or of one attached to it, is meant by."""
+        inner = self.reading.scope_of(element)
+        return self.compiler if inner is None else inner.compiler
+
+    def prefixed(self, prefix: str, kinds: Collection[str]) -> Scope:
+        """The same for elements whose assets got a prefix to their names."""
+        return replace(self, defaults=self.defaults.prefixed(prefix, kinds))
