@@ -94,9 +94,30 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
+class Surface:
+    """How a geom touches others, with MuJoCo's defaults. Two geoms may touch where the type bits of one meet the
+    affinity bits of the other. Of the higher `priority` the friction and softness count; of equal ones the softness is
+    weighed by `mix`, of the rest the larger counts (computation chapter, "Contact").
+    """
+
+    type_bits: int = 1
+    affinity_bits: int = 1
+    dimension: int = 3  # 1: no friction, 3: sliding, 4: torsional too, 6: rolling too
+    priority: int = 0
+    mix: float = 1.0
+    softness: Softness = Softness()
+    margin: float = 0.0  # [m] where forces begin
+    gap: float = 0.0  # [m] further on, where contacts are found but not active
+    adhesion: float = 0.0  # [N]
+    velocity: tuple[float, ...] = (0.0,) * 6  # of a belt: linear [m/s] and angular [rad/s], in the geom's frame
+
+
+@dataclass(frozen=True, slots=True)
 class Geom:
     """A shape on a link. `size` [m]: box half sizes · sphere (radius,) · cylinder and capsule (radius, half length)
     · ellipsoid semi-axes · plane half sizes · mesh and heightfield ().
+
+    A point v of a mesh file is at `pose` · (scale · (`mesh_pose`⁻¹ · v)) in the link frame.
     """
 
     name: str
@@ -106,9 +127,31 @@ class Geom:
     pose: Pose = Pose()  # in the link frame
     mesh: Path | None = None  # resolved file, None when it was not found
     mesh_uri: str = ""  # as written in the file
+    mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None
+    group: int = 0  # what a viewer shows or hides together
     friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
+    surface: Surface = Surface()
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class ContactPair:
+    """Two geoms that may touch whatever their bits say; what is None follows from the geoms. `friction`: two sliding,
+    torsional, two rolling. `friction_reference` is solref along the surface (None: as across it).
+    """
+
+    geom_a: str
+    geom_b: str
+    name: str = ""
+    dimension: int | None = None
+    friction: tuple[float, float, float, float, float] | None = None
+    softness: Softness = Softness()
+    friction_reference: tuple[float, float] | None = None
+    margin: float | None = None
+    gap: float | None = None
+    adhesion: float | None = None
     source: Source = Source()
 
 
@@ -345,6 +388,8 @@ class Articulation:
     wrap_geoms: tuple[WrapGeom, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     sites: tuple[Site, ...] = ()
+    contact_pairs: tuple[ContactPair, ...] = ()
+    no_contact: tuple[tuple[str, str], ...] = ()  # links that do not touch each other
     sensors: tuple[Sensor, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     options: FileOptions = FileOptions()

@@ -10,9 +10,10 @@ from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, MeshShape, mesh_shape, read_mesh_shape
+from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
-from artsim.sim.description import Pose, Vector3
+from artsim.sim.description import Material, Pose, Quaternion, Vector3
 from artsim.sim.errors import nearest
 
 MOST_HEIGHTS = 16_000_000
@@ -26,6 +27,12 @@ class MeshAsset:
     uri: str
     path: Path | None
     scale: Vector3
+    pose: Pose  # refpos and refquat
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether its vertices, or what an output kept of them, can be had."""
+        return self.path is not None or not self.uri or self.item.has("centred")
 
 
 @dataclass(slots=True)
@@ -34,7 +41,7 @@ class Meshes:
 
     reading: MjcfReading
     by_name: dict[str, MeshAsset] = field(default_factory=dict)
-    materials: set[str] = field(default_factory=set)
+    materials: dict[str, Material] = field(default_factory=dict)
     fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
     shapes: dict[str, MeshShape] = field(default_factory=dict)
 
@@ -78,8 +85,8 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
     if item.has("centred"):
         return from_numbers(item.numbers("centred", 17, 17))
     kind = item.word("inertia", MESH_INERTIAS, "legacy")
-    refpos, refquat = item.vector("refpos", (0.0, 0.0, 0.0)), item.numbers("refquat", 4, 4, (1.0, 0.0, 0.0, 0.0))
-    options: dict[str, Any] = {"kind": kind, "scale": mesh.scale, "refpos": refpos, "refquat": refquat}
+    options: dict[str, Any] = {"kind": kind, "scale": mesh.scale, "refpos": mesh.pose.position}
+    options["refquat"] = mesh.pose.rotation
     options["maxhullvert"] = item.whole("maxhullvert", -1)
     if mesh.path is not None:
         path = mesh.path
@@ -139,8 +146,15 @@ def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
                 if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
                     item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
             elif tag(element) == "material":
-                meshes.materials.add(element.get("name", ""))
+                material = read_material(scope.defaults.item(element))
+                meshes.materials[material.name] = material
     return meshes
+
+
+def read_material(item: Item) -> Material:
+    """One <material>: its colour, and the name of its texture."""
+    red, green, blue, alpha = item.filled("rgba", (1.0, 1.0, 1.0, 1.0))
+    return Material(item.text("name"), (red, green, blue, alpha), item.text("texture") or None)
 
 
 def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
@@ -154,7 +168,14 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     scale = item.vector("scale", (1.0, 1.0, 1.0))
     if 0.0 in scale:
         item.refuse("a scale of 0 flattens the mesh")
-    return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale)
+    pose = Pose(item.vector("refpos", (0.0, 0.0, 0.0)), unit_quaternion(item, read_refquat(item)))
+    return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale, pose)
+
+
+def read_refquat(item: Item) -> Quaternion:
+    """refquat, of any length."""
+    w, x, y, z = item.numbers("refquat", 4, 4, (1.0, 0.0, 0.0, 0.0))
+    return (w, x, y, z)
 
 
 def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:

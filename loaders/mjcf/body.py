@@ -118,7 +118,7 @@ class Bodies:
         for item, _ in (*content.joints, *content.inertials):
             item.refuse("the world has neither joints nor mass")
         self.poses[WORLD] = Pose()
-        geoms = tuple(describe_geom(shape) for shape in content.shapes)
+        geoms = tuple(describe_geom(shape, self.meshes) for shape in content.shapes)
         self.links.append(Link(WORLD, geoms=geoms, source=self.reading.at(worlds[0]) if worlds else Source()))
         self.add_named(WORLD, content)
         return content.bodies
@@ -141,7 +141,7 @@ class Bodies:
             Link(
                 name,
                 inertial,
-                tuple(describe_geom(shape) for shape in content.shapes),
+                tuple(describe_geom(shape, self.meshes) for shape in content.shapes),
                 gravity_compensation=self.gravity_compensation(item),
                 source=self.reading.at(element),
             )
@@ -204,11 +204,7 @@ class Bodies:
         if where == "false" or (where == "auto" and given):
             return given
         low, high = compiler.inertia_groups
-        parts = [
-            mass_of(shape, compiler, self.meshes)
-            for shape in content.shapes
-            if low <= shape.item.whole("group") <= high
-        ]
+        parts = [mass_of(shape, self.meshes) for shape in content.shapes if low <= shape.item.whole("group") <= high]
         return inertial_of_geoms(item, parts)
 
     def add_joints(self, item: Item, content: Content, spot: Spot) -> None:

@@ -16,7 +16,9 @@ ACTUATORS = frozenset(
 )
 EQUALITIES = frozenset(("connect", "weld", "flex", "flexstrain"))
 TENDONS = frozenset(("spatial", "fixed"))
-PARTIAL = frozenset("size friction solref solimp gear user".split())  # fewer numbers leave the class's later ones
+PARTIAL = frozenset(
+    "size friction solref solimp solreffriction solimpfriction solreflimit solimplimit surfacevel gear user".split()
+)  # fewer numbers leave the class's later ones
 Class = dict[str, dict[str, str]]  # by section (joint, geom, …), then by attribute
 
 

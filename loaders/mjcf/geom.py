@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artsim.loaders.mjcf.asset import MeshAsset, Meshes
 from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
 from artsim.loaders.mjcf.orientation import compose, read_frame
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Geom, GeomKind, Pose
+from artsim.sim.description import Geom, GeomKind, Material, Pose
 from artsim.sim.errors import nearest
 
 SIZES = {
@@ -54,7 +55,17 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
         item.refuse(f"material {item.text('material')[:80]!r} does not exist{close}")
     if mesh is None and kind != "plane" and min((*size[: SIZES[kind]], 1.0)) <= 0:
         item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
-    return Shape(item, kind, tuple(size[: SIZES[kind]]), compose(frame, pose), mesh)
+    shape = Shape(item, kind, tuple(size[: SIZES[kind]]), compose(frame, pose), mesh)
+    return fitted(shape, mesh, compiler, meshes) if mesh is not None and mesh.at_hand else shape
+
+
+def fitted(shape: Shape, mesh: MeshAsset, compiler: Compiler, meshes: Meshes) -> Shape:
+    """A primitive in place of the mesh that it names; a mesh as it is."""
+    if shape.kind in ("mesh", "sdf"):
+        return shape
+    centred, scale = meshes.shape(mesh, shape.item), shape.item.number("fitscale", 1.0)
+    size, centre = shape.item.tried(lambda: fit_to_mesh(shape.kind, centred, aabb=compiler.fit_aabb, scale=scale))
+    return replace(shape, size=size[: SIZES[shape.kind]], pose=mesh_geom_pose(shape.pose, centred, centre), mesh=None)
 
 
 def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:
@@ -63,10 +74,10 @@ def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:
     return item.tried(lambda: fromto_geom(kind, size, ends))
 
 
-def describe_geom(shape: Shape) -> Geom:
+def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     """The shape for the description."""
-    item, mesh = shape.item, shape.mesh
-    seen_only = item.whole("contype", 1) == 0 and item.whole("conaffinity", 1) == 0
+    item, mesh, surface = shape.item, shape.mesh, read_surface(shape.item)
+    seen_only = surface.type_bits == 0 and surface.affinity_bits == 0
     sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
     return Geom(
         name=item.text("name"),
@@ -76,13 +87,26 @@ def describe_geom(shape: Shape) -> Geom:
         pose=shape.pose,
         mesh=None if mesh is None else mesh.path,
         mesh_uri="" if mesh is None else mesh.uri,
+        mesh_pose=Pose() if mesh is None else mesh.pose,
         scale=(1.0, 1.0, 1.0) if mesh is None else mesh.scale,
+        material=looks(item, meshes),
+        group=item.whole("group"),
         friction=(sliding, torsional, rolling),
+        surface=surface,
         source=item.reading.at(item.element),
     )
 
 
-def mass_of(shape: Shape, compiler: Compiler, meshes: Meshes) -> tuple[GeomInertia, Pose]:
+def looks(item: Item, meshes: Meshes) -> Material | None:
+    """The geom's material, in its own colour where it has one."""
+    material = meshes.materials.get(item.text("material"))
+    if not item.has("rgba"):
+        return material
+    red, green, blue, alpha = item.filled("rgba", (0.5, 0.5, 0.5, 1.0))
+    return replace(material or Material(), rgba=(red, green, blue, alpha))
+
+
+def mass_of(shape: Shape, meshes: Meshes) -> tuple[GeomInertia, Pose]:
     """What the geom adds to its body, and the frame of that in the body."""
     item, kind, size, pose = shape.item, shape.kind, shape.size, shape.pose
     mass = item.number("mass", least=0.0) if item.has("mass") else None
@@ -90,12 +114,7 @@ def mass_of(shape: Shape, compiler: Compiler, meshes: Meshes) -> tuple[GeomInert
     centred = None
     if shape.mesh is not None and mass != 0 and (mass is not None or density):
         centred = meshes.shape(shape.mesh, item)
-        if kind in ("mesh", "sdf"):
-            pose = mesh_geom_pose(pose, centred)
-        else:
-            scale = item.number("fitscale", 1.0)
-            fitted, centre = item.tried(lambda: fit_to_mesh(kind, centred, aabb=compiler.fit_aabb, scale=scale))
-            size, pose = fitted, mesh_geom_pose(pose, centred, centre)
+        pose = mesh_geom_pose(pose, centred)
     elif shape.mesh is not None:
         return GeomInertia(0.0, (0.0, 0.0, 0.0)), pose
     if kind == "hfield":

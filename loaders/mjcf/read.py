@@ -9,6 +9,7 @@ from artsim.loaders.elements import Element, Reading, tag
 from artsim.loaders.mjcf.actuator import read_actuators
 from artsim.loaders.mjcf.asset import read_meshes
 from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.contact import read_contacts
 from artsim.loaders.mjcf.equality import read_equalities
 from artsim.loaders.mjcf.keyframe import read_keyframes
 from artsim.loaders.mjcf.models import Family, expand, stored_text
@@ -44,6 +45,7 @@ def read_mjcf(
     couplings, loops = read_equalities(bodies, root)
     tendons = read_tendons(bodies, root)
     actuators = read_actuators(bodies, tendons, root)
+    pairs, excluded = read_contacts(bodies.defaults, root)
     known = {
         "body": bodies.poses,
         "joint": {joint.name for joint in bodies.joints},
@@ -65,6 +67,8 @@ def read_mjcf(
         tendons=tuple(tendons),
         actuators=tuple(actuators),
         sites=tuple(bodies.sites.values()),
+        contact_pairs=tuple(pairs),
+        no_contact=tuple(excluded),
         keyframes=tuple(read_keyframes(bodies, root, len(actuators))),
         options=options.file,
         notes=tuple(reading.notes),
