@@ -80,18 +80,29 @@ def dynamics_notes(articulation: Articulation) -> list[Note]:
 def describe_tree(articulation: Articulation) -> list[str]:
     """The tree as a table: link, the joint above it, its type, range, bounds, mass."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
-    joint_to = {joint.child: joint for joint in articulation.joints}
     guides = branch_guides(articulation)
+    above = joints_above(articulation)
     rows: list[tuple[str, ...]] = [("LINK", "JOINT", "TYPE", "RANGE", "EFFORT", "VELOCITY", "MASS")]
     for link in articulation.links:
-        joint = joint_to.get(link.name)
+        joints = above.get(link.name, [])
         mass = "" if link.inertial is None else f"{link.inertial.mass:.6g} kg"
-        rows.append((guides[link.name] + printable(link.name), *describe_joint(joint, couplings), mass))
+        name, further = guides[link.name]
+        first = describe_joint(joints[0] if joints else None, couplings)
+        rows.append((name + printable(link.name), *first, mass))
+        rows += [(further, *describe_joint(joint, couplings), "") for joint in joints[1:]]
     return align(rows)
 
 
-def branch_guides(articulation: Articulation) -> Mapping[str, str]:
-    """The lines drawn in front of each link's name."""
+def joints_above(articulation: Articulation) -> Mapping[str, list[Joint]]:
+    """The joints between each link and its parent, in order."""
+    above: dict[str, list[Joint]] = {}
+    for joint in articulation.joints:
+        above.setdefault(joint.child, []).append(joint)
+    return above
+
+
+def branch_guides(articulation: Articulation) -> Mapping[str, tuple[str, str]]:
+    """The lines drawn in front of each link's name, and in front of nothing in a further row for it."""
     children: dict[str, list[str]] = {}
     for joint in articulation.joints:
         children.setdefault(joint.parent, []).append(joint.child)
@@ -105,7 +116,7 @@ def branch_guides(articulation: Articulation) -> Mapping[str, str]:
             guides[name] = below[link.name] + ("└ " if last else "├ ")
             deeper = below[link.name] + ("  " if last else "│ ")
             below[name] = deeper if len(deeper) <= 2 * MAX_INDENT else below[link.name]
-    return guides
+    return {name: (guide, below[name] + ("│" if name in children else "")) for name, guide in guides.items()}
 
 
 def describe_joint(joint: Joint | None, couplings: Mapping[str, Coupling]) -> tuple[str, str, str, str, str]:
@@ -172,7 +183,15 @@ def describe_totals(articulation: Articulation) -> list[str]:
         for key in ("couplings", "actuators", "visuals", "collisions")
         if numbers[key]
     ]
-    return [*lines, ", ".join(others)] if others else lines
+    return [*lines, *([", ".join(others)] if others else []), *describe_ignored(articulation)]
+
+
+def describe_ignored(articulation: Articulation) -> list[str]:
+    """What the file holds and artsim does not use, a line per reason."""
+    reasons: dict[str, list[str]] = {}
+    for part in articulation.ignored:
+        reasons.setdefault(part.why, []).append(part.what)
+    return [f"ignored ({why}): {', '.join(parts)}" for why, parts in reasons.items()]
 
 
 def counts(articulation: Articulation) -> dict[str, int]:
@@ -210,7 +229,7 @@ def as_object(
 ) -> dict[str, object]:
     """Everything for --json. The tree is a flat list, parents first: nested JSON of a long chain cannot be read."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
-    joint_to = {joint.child: joint for joint in articulation.joints}
+    above = joints_above(articulation)
     return {
         "file": articulation.path,
         "name": articulation.name,
@@ -218,7 +237,8 @@ def as_object(
         "base": articulation.base,
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
-        "tree": [link_object(link, joint_to.get(link.name), couplings) for link in articulation.links],
+        "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],
+        "ignored": [{"what": part.what, "why": part.why} for part in articulation.ignored],
         "meshes": None
         if contents is None
         else [{"file": str(mesh.path), "triangles": mesh.triangles} for mesh in contents],
@@ -226,14 +246,14 @@ def as_object(
     }
 
 
-def link_object(link: Link, joint: Joint | None, couplings: Mapping[str, Coupling]) -> dict[str, object]:
-    """A link and the joint above it."""
+def link_object(link: Link, joints: list[Joint], couplings: Mapping[str, Coupling]) -> dict[str, object]:
+    """A link and the joints above it, of which MJCF may have several."""
     return {
         "link": link.name,
         "line": link.source.line,
         "mass": None if link.inertial is None else link.inertial.mass,
-        "parent": None if joint is None else joint.parent,
-        "joint": None if joint is None else joint_object(joint, couplings.get(joint.name)),
+        "parent": joints[0].parent if joints else None,
+        "joints": [joint_object(joint, couplings.get(joint.name)) for joint in joints],
     }
 
 

@@ -42,6 +42,14 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Ignored:
+    """Something in the file that artsim does not use and that moves nothing."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pose:
     """A frame in its parent: position [m] and rotation (w, x, y, z)."""
 
@@ -394,6 +402,7 @@ class Articulation:
     keyframes: tuple[Keyframe, ...] = ()
     options: FileOptions = FileOptions()
     notes: tuple[Note, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
     text: str = field(default="", repr=False)  # the expanded source, stored in every output
     path: str = ""  # as the user gave it
     base: Literal["fixed", "floating"] = "fixed"

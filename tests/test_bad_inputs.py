@@ -477,7 +477,7 @@ def test_54_the_chain_is_kept_for_the_engine_to_compose(tmp_path: Path) -> None:
     path = tmp_path / "robot.urdf"
     path.write_text(next(odd.text for odd in ACCEPT if odd.name == "54_mimic_chain"))
     tree = json.loads(artsim("check", path, "--json").stdout)["tree"]
-    found = {entry["joint"]["name"]: entry["joint"]["mimic"] for entry in tree if entry["joint"]}
+    found = {joint["name"]: joint["mimic"] for entry in tree for joint in entry["joints"]}
     assert found["j"] == {"leader": "k", "coefficients": [0.0, 2.0]}
     assert found["k"] == {"leader": "l", "coefficients": [0.0, 0.5]}
     assert found["l"] is None

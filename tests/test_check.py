@@ -80,7 +80,7 @@ def test_json_is_one_object_with_tree_counts_and_warnings(hand: Path) -> None:
         ("nail", "finger"),
         ("thumb", "palm"),
     ]
-    assert found["tree"][3]["joint"]["mimic"] == {"leader": "grip", "coefficients": [0.1, -2.0]}
+    assert found["tree"][3]["joints"][0]["mimic"] == {"leader": "grip", "coefficients": [0.1, -2.0]}
     assert [(warning["file"], warning["line"]) for warning in found["warnings"]] == [(str(hand), 5)]
     assert (found["name"], found["base"], found["mass"]) == ("hand", "floating", 1.0)
 
@@ -137,3 +137,21 @@ def test_only_commands_that_exist_are_listed() -> None:
 def test_printable_escapes_what_a_terminal_obeys() -> None:
     assert printable("größe 🤖 a\\b") == "größe 🤖 a\\b"
     assert printable("\x1b[2J\r\n\u202e\x9b") == "\\x1b[2J\\r\\n\\u202e\\x9b"
+
+
+def test_all_joints_of_a_body_and_what_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(
+        """<mujoco><option iterations="50" solver="CG"/><size memory="1M"/><visual><map znear=".1"/></visual>
+        <worldbody><light pos="0 0 1"/><body name="a"><joint name="x" type="slide"/><joint name="y" range="0 90"/>
+        <geom size="1" user="3"/><body name="b"><joint name="z"/><geom size="1"/></body></body></worldbody></mujoco>"""
+    )
+    result = artsim("check", path)
+    assert result.exit_code == 0
+    tree = result.stdout.splitlines()[1:5]
+    assert [name for line in tree for name in line.split() if name in "xyz"] == ["x", "y", "z"]
+    assert "ignored (tuning of MuJoCo's solver; artsim has its own): option iterations, option solver" in result.stdout
+    assert "ignored (looks): <visual>, <light>" in result.stdout
+    found = json.loads(artsim("check", path, "--json").stdout)
+    assert [[joint["name"] for joint in entry["joints"]] for entry in found["tree"]] == [[], ["x", "y"], ["z"]]
+    assert {part["what"] for part in found["ignored"]} >= {"<size>", "user", "<light>"}

@@ -11,6 +11,7 @@ from artsim.loaders.mjcf.asset import read_meshes
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.contact import read_contacts
 from artsim.loaders.mjcf.equality import read_equalities
+from artsim.loaders.mjcf.ignored import ignored_parts
 from artsim.loaders.mjcf.keyframe import read_keyframes
 from artsim.loaders.mjcf.models import Family, expand, stored_text
 from artsim.loaders.mjcf.option import read_options
@@ -72,6 +73,7 @@ def read_mjcf(
         keyframes=tuple(read_keyframes(bodies, root, len(actuators))),
         options=options.file,
         notes=tuple(reading.notes),
+        ignored=tuple(ignored_parts(root)),
         text=stored_text(tree, meshes.read_from_files()),
         path=reading.file,
     )
