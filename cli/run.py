@@ -14,7 +14,7 @@ import click
 
 from artsim.cli.options import LoadOptions, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.run_options import run_config, run_options, was_typed
+from artsim.cli.run_options import control_files, run_config, run_options, was_typed
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
@@ -26,7 +26,6 @@ from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
 from artsim.sim.jit import warm
-from artsim.sim.model import compile_model
 from artsim.sim.simulate import Controller, Simulation
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
@@ -96,9 +95,8 @@ def run(
         if not was_typed(ctx, name) and name in stored.values:
             load_options[name] = stored.values[name]
     articulation = _load(model, stored, load_options)
-    labels = compile_model(articulation).labels
     of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
-    plan = prepare(articulation, run_config(ctx, options, stored.values, labels, **of_model))
+    plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **of_model))
     if not quiet:
         warn(
             [*map(str, articulation.notes), *plan.notes],
@@ -107,8 +105,11 @@ def run(
         )
     controls: Controls | None = None
     controller: Controller | None = None
-    if options["control"] is not None:
-        controls = plan_controls(plan, options["control"])
+    files = control_files(options["control"])
+    if len(files) > 1:
+        raise UsageError(f"--control: {len(files)} files, want one")
+    if files:
+        controls = plan_controls(plan, files[0])
     if stored.text is not None and not any(was_typed(ctx, name) for name in _INPUTS):
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again

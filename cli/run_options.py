@@ -17,10 +17,14 @@ from artsim.sim.configuration import (
     INTEGRATORS,
     MAX_STEPS,
     SOLVERS,
+    TIME_STEP,
     RunConfig,
+    time_step,
 )
+from artsim.sim.description import Articulation
+from artsim.sim.equipment.build import labels_of
 from artsim.sim.errors import UsageError, nearest
-from artsim.sim.model import Labels
+from artsim.sim.model import compile_model
 from artsim.sim.run import RECORDED
 
 R = TypeVar("R")
@@ -50,13 +54,15 @@ def _named(name: str, help_text: str, metavar: str = "[JOINT=]VALUE") -> Any:
 RUN_OPTIONS = (
     click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Steps to take."),
     click.option("--duration", type=float, callback=finite, help="Time to simulate [s], instead of --steps."),
-    click.option("--dt", type=float, callback=finite, default=0.002, show_default=True, help="Time step [s]."),
+    click.option("--dt", type=float, callback=finite, help=f"Time step [s]; default: the file's, else {TIME_STEP}."),
     click.option(
         "--every", type=click.IntRange(min=1), default=1, show_default=True, help="Record every this many steps."
     ),
     click.option("--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravity [m/s²]; default: 0,0,-9.81."),
+    click.option("--keyframe", metavar="NAME", default="", help="Start from this keyframe of the file."),
     _named("--q0", "Start coordinate [rad, m]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
     _named("--v0", "Start velocity [rad/s, m/s]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
+    _named("--activation", "Start state of an actuator with dynamics.", "ACTUATOR=VALUE"),
     _named("--target", "Position target of a drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
     _named("--target-velocity", "Velocity target of a drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
     _named("--torque", "Constant joint force [N m, N].", "JOINT=VALUE|FILE"),
@@ -78,11 +84,11 @@ RUN_OPTIONS = (
         help="Whether --drive-limit is a force or an impulse per step [N m s, N s].",
     ),
     _named("--friction-coefficient", "Joint friction as this times the load in the joint (PhysX)."),
-    click.option(
+    _named(
         "--control",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Targets or torques over time: .csv, .npz or .h5 with joint.target, joint.velocity, joint.torque.",
+        "Control of an actuator; or inputs over time: .csv, .npz or .h5 with the names of actuators, joint.target, "
+        "joint.velocity, joint.torque.",
+        "ACTUATOR=VALUE|FILE",
     ),
     click.option(
         "--controller",
@@ -102,7 +108,11 @@ RUN_OPTIONS = (
         "--iterations", type=click.IntRange(min=1), default=64, show_default=True, help="Sweeps of the solver per step."
     ),
     click.option(
-        "--integrator", type=click.Choice(list(INTEGRATORS)), default="semi-implicit-euler", show_default=True
+        "--integrator",
+        type=click.Choice(["auto", *INTEGRATORS]),
+        default="auto",
+        show_default=True,
+        help="auto: rk4 where the file wants it and nothing needs rows that push one way, else semi-implicit-euler.",
     ),
     click.option(
         "--coupling",
@@ -123,6 +133,7 @@ RUN_OPTIONS = (
     click.option("--seed", type=int, default=0, show_default=True, help="Stored with the run."),
 )
 
+CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 _NAMES = {
     "q0": "coord",
     "v0": "dof",
@@ -133,6 +144,8 @@ _NAMES = {
     "damping": "gain",
     "drive_limit": "gain",
     "friction_coefficient": "gain",
+    "control": "actuator",
+    "activation": "state",
 }
 
 
@@ -144,13 +157,24 @@ def run_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def run_config(
-    ctx: click.Context, options: Mapping[str, Any], stored: Mapping[str, Any], labels: Labels, **more: Any
+    ctx: click.Context, options: Mapping[str, Any], stored: Mapping[str, Any], articulation: Articulation, **more: Any
 ) -> RunConfig:
     """The configuration: what was typed (or set in ARTSIM_…), before `stored`, before the defaults.
 
     Raises UsageError for unknown names and wrong lengths.
     """
     values = dict(stored)
+    if was_typed(ctx, "keyframe"):
+        for name in ("q0", "v0", "control", "activation"):  # a stored start is that of another keyframe
+            values.pop(name, None)
+    labels, equipment = compile_model(articulation).labels, labels_of(articulation)
+    names = {
+        "coord": labels.coords,
+        "dof": labels.dofs,
+        "gain": labels.dofs,
+        "actuator": equipment.controls,
+        "state": equipment.activations,
+    }
     known = [f.name for f in fields(RunConfig)]
     duration = _duration(ctx, options, values)
     for name in values:
@@ -168,7 +192,7 @@ def run_config(
         if name in _NAMES:
             if not isinstance(values.get(name, {}), Mapping):
                 raise UsageError(f"{name} is {values[name]!r}, want numbers by name")
-            values[name] = {**values.get(name, {}), **_read_named(name, value, labels)}
+            values[name] = {**values.get(name, {}), **_read_named(name, value, names[_NAMES[name]])}
         elif name == "record":
             values[name] = _read_record(value)
         else:
@@ -180,9 +204,10 @@ def run_config(
         raise UsageError(f"seed is {config.seed}, want 64 bits")
     if duration is None:
         return config
-    steps = duration / config.dt
+    dt = config.dt or time_step(articulation)
+    steps = duration / dt
     if not steps <= MAX_STEPS:
-        raise UsageError(f"duration {duration:g} s is {steps:g} steps of {config.dt:g} s, more than {MAX_STEPS}")
+        raise UsageError(f"duration {duration:g} s is {steps:g} steps of {dt:g} s, more than {MAX_STEPS}")
     return replace(config, steps=max(1, round(steps)))
 
 
@@ -218,16 +243,23 @@ def _read_record(text: str | None) -> tuple[str, ...]:
     return tuple(name for name in RECORDED if name in added)  # the file's order
 
 
-def _read_named(option: str, words: tuple[str, ...], labels: Labels) -> dict[str, float]:
+def control_files(words: Sequence[str]) -> list[str]:
+    """Those of --control's values that are files."""
+    return [word for word in words if Path(word).suffix.lower() in CONTROL_SUFFIXES or Path(word).is_file()]
+
+
+def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> dict[str, float]:
     """JOINT=VALUE, a list of numbers, a file of them, or (gains) one number for all; later ones win."""
     flag = f"--{option.replace('_', '-')}"
-    names = labels.coords if _NAMES[option] == "coord" else labels.dofs
+    what = {"control": "an actuator", "activation": "an actuator state"}.get(option, "a joint")
+    if option == "control":
+        words = tuple(word for word in words if word not in control_files(words))
     values: dict[str, float] = {}
     for word in words:
         name, equals, number = word.rpartition("=")
         if equals:
             if name not in names:
-                raise UsageError(f"{flag}: {name!r} is not a joint of this robot{nearest(name, names)}")
+                raise UsageError(f"{flag}: {name!r} is not {what} of this robot{nearest(name, names)}")
             values[name] = _number(number, f"{flag} {name}")
         elif _NAMES[option] == "gain" and "," not in word and not Path(word).exists():
             values["*"] = _number(word, flag)

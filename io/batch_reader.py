@@ -55,7 +55,7 @@ class BatchRecording(Output, Rows):
         self.first_row, self.rows_of_job = int(facts["first_row"]), int(facts["rows_of_job"])
         self.digest: str | None = facts.get("digest")
         self.shards = read_entries(path, file)
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
         self.variables = tuple(name for name in schema.BATCHED if name in group)
         self.rows = int(group["status"].shape[0])
         for name in self.variables:

@@ -28,6 +28,15 @@ IntArray = npt.NDArray[np.int64]
 
 MAX_FILE_BYTES = 1 << 30
 _SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
+_ARRAYS = (*_SUFFIXES, "control")
+_KNOWN = ("time", "names", "actuators", *_ARRAYS)
+
+
+class _Names(NamedTuple):
+    """What can be driven: dofs, and the controls of actuators."""
+
+    dofs: tuple[str, ...]
+    actuators: tuple[str, ...]
 
 
 # ---- control files
@@ -41,25 +50,29 @@ def read_controls(
     torque: FloatArray | None = None,
     target: FloatArray | None = None,
     target_velocity: FloatArray | None = None,
+    control: FloatArray | None = None,
+    actuators: Sequence[str] = (),
 ) -> Controls:
     """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
 
-    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity` or `<dof>.torque`. Arrays: `time` (rows,), any of
-    `target`, `velocity`, `torque` (rows, n), and `names` (n,) unless n is the number of dofs. An artsim run file gives
-    its own inputs. What the file does not name keeps `torque`, `target`, `target_velocity` (nv,), by default 0.
+    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`.
+    Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
+    dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators. An artsim run file gives
+    its own inputs. What the file does not name keeps `torque`, `target`, `target_velocity` (nv,) and `control`
+    (actuators,), by default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
     UsageError (2: unknown dof, wrong number of columns for the robot).
     """
     where = Path(path)
-    names = tuple(dof_names)
-    held = _held(len(names), torque, target, target_velocity)
+    names = _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
     readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
     reader = readers.get(where.suffix.lower())
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
     _check_readable(where)
-    return _controls(where, reader(where, names), len(names), dt, held)
+    return _controls(where, reader(where, names), dt, held)
 
 
 def read_run_controls(
@@ -70,20 +83,23 @@ def read_run_controls(
     torque: FloatArray | None = None,
     target: FloatArray | None = None,
     target_velocity: FloatArray | None = None,
+    control: FloatArray | None = None,
+    actuators: Sequence[str] = (),
 ) -> Controls:
     """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
-    where, names = Path(path), tuple(dof_names)
-    held = _held(len(names), torque, target, target_velocity)
-    return _controls(where, _run_inputs(where, names), len(names), dt, held)
+    where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
+    return _controls(where, _run_inputs(where, names), dt, held)
 
 
-def _held(nv: int, *rows: FloatArray | None) -> dict[str, FloatArray]:
-    values = [np.zeros(nv) if row is None else np.asarray(row, np.float64) for row in rows]
+def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
+    sizes = (*[len(names.dofs)] * 3, len(names.actuators))
+    values = [np.zeros(n) if row is None else np.asarray(row, np.float64) for n, row in zip(sizes, rows, strict=True)]
     return dict(zip(VALUES, values, strict=True))
 
 
 class _Table(NamedTuple):
-    """A control file as numbers: times (rows,) [s], and per kind of input the dof indices and values (rows, n)."""
+    """A control file as numbers: times (rows,) [s], per kind of input the dofs (or actuators) and values (rows, n)."""
 
     time: FloatArray
     columns: Mapping[str, tuple[list[int], FloatArray]]
@@ -102,7 +118,7 @@ def _check_readable(path: Path) -> None:
         raise ModelError(f"{path}: {size} bytes; control files are read up to {MAX_FILE_BYTES}")
 
 
-def _controls(path: Path, table: _Table, nv: int, dt: float, held: Mapping[str, FloatArray]) -> Controls:
+def _controls(path: Path, table: _Table, dt: float, held: Mapping[str, FloatArray]) -> Controls:
     """Times to steps: a row acts from the first step that does not begin before it; of several on a step, the last."""
     steps = table.time / dt
     if steps[-1] >= 2**53:
@@ -135,17 +151,17 @@ def _check_time(path: Path, time: FloatArray, row_name: str) -> None:
         )
 
 
-def _dof_index(path: Path | str, name: str, names: tuple[str, ...]) -> int:
+def _index(path: Path | str, kind: str, name: str, names: tuple[str, ...]) -> int:
     try:
         return names.index(name)
     except ValueError:
-        raise UsageError(f"{path}: unknown joint {name!r}{nearest(name, names)}") from None
+        raise UsageError(f"{path}: unknown {kind} {name!r}{nearest(name, names)}") from None
 
 
 # ---- CSV
 
 
-def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
+def _read_csv(path: Path, names: _Names) -> _Table:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -166,19 +182,23 @@ def _read_csv(path: Path, names: tuple[str, ...]) -> _Table:
     return _Table(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
 
 
-def _csv_columns(path: Path, line: int, header: list[str], names: tuple[str, ...]) -> list[tuple[str, int]]:
-    """What each column after the first drives: (kind, dof index)."""
+def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> list[tuple[str, int]]:
+    """What each column after the first drives: (kind, index of the dof or actuator)."""
     if header[0] != "time":
         hint = "; separate columns by commas" if ";" in header[0] or "\t" in header[0] else ""
         raise ModelError(f"{path}:{line}: the first column is {header[0]!r}, want 'time'{hint}")
     columns = []
+    wanted = "<joint>.target, <joint>.velocity, <joint>.torque" + (" or an actuator" if names.actuators else "")
     for word in header[1:]:
+        if word in names.actuators:
+            columns.append(("control", names.actuators.index(word)))
+            continue
         joint, dot, suffix = word.rpartition(".")
         if not dot or suffix not in _SUFFIXES:
-            raise ModelError(f"{path}:{line}: column {word!r}: want <joint>.target, <joint>.velocity or <joint>.torque")
-        columns.append((_SUFFIXES[suffix], _dof_index(f"{path}:{line}", joint, names)))
+            raise ModelError(f"{path}:{line}: column {word!r}: want {wanted}{nearest(word, names.actuators)}")
+        columns.append((_SUFFIXES[suffix], _index(f"{path}:{line}", "joint", joint, names.dofs)))
     if not columns:
-        raise ModelError(f"{path}:{line}: want <joint>.target, <joint>.velocity or <joint>.torque beside time")
+        raise ModelError(f"{path}:{line}: want {wanted} beside time")
     if len(set(columns)) < len(columns):
         twice = next(word for word in header if header.count(word) > 1)
         raise ModelError(f"{path}:{line}: column {twice!r} stands there twice")
@@ -217,7 +237,7 @@ def _csv_number(path: Path, number: int, name: str, word: str) -> float:
 # ---- arrays
 
 
-def _read_npz(path: Path, names: tuple[str, ...]) -> _Table:
+def _read_npz(path: Path, names: _Names) -> _Table:
     """Arrays of a .npz; never unpickles, and refuses an archive that unpacks to more than it may."""
     import zipfile  # 4 ms that a run without a control file need not spend
 
@@ -228,7 +248,7 @@ def _read_npz(path: Path, names: tuple[str, ...]) -> _Table:
                 raise ModelError(
                     f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
                 )
-            arrays = {name: _read_npy(archive, name) for name in unpacked if name in ("time", "names", *_SUFFIXES)}
+            arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
     return _table(path, arrays, list(unpacked), names)
@@ -246,13 +266,13 @@ def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
     return array
 
 
-def _read_h5(path: Path, names: tuple[str, ...]) -> _Table:
+def _read_h5(path: Path, names: _Names) -> _Table:
     """Arrays at the root of an HDF5 file, or the inputs of an artsim run on the same robot."""
     from artsim.io.reader import open_checked, reading
 
     with open_checked(path) as file, reading(path):
         if "artsim_schema" not in file.attrs:
-            arrays = {name: _h5_array(path, file[name]) for name in ("time", "names", *_SUFFIXES) if name in file}
+            arrays = {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
             return _table(path, arrays, list(file), names)
     return _run_inputs(path, names)
 
@@ -268,43 +288,52 @@ def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:
     return array
 
 
-def _run_inputs(path: Path, names: tuple[str, ...]) -> _Table:
+def _run_inputs(path: Path, names: _Names) -> _Table:
     from artsim.io.reader import open_recording
 
     with open_recording(path) as recording:
-        if recording.labels.dof != names:
-            other = ", ".join(sorted(set(recording.labels.dof) ^ set(names))[:4]) or "their order"
-            raise UsageError(f"{path}: its inputs are for another robot; differing joints: {other}")
+        for kind, theirs, ours in (
+            ("joints", recording.labels.dof, names.dofs),
+            ("actuators", recording.labels.actuator, names.actuators),
+        ):
+            if theirs != ours:
+                other = ", ".join(sorted(set(theirs) ^ set(ours))[:4]) or "their order"
+                raise UsageError(f"{path}: its inputs are for another robot; differing {kind}: {other}")
         inputs = recording.controls
         if not inputs.start_step.size:
             raise ModelError(f"{path}: holds no inputs: its run failed before the first step")
         time = inputs.start_step.astype(np.float64) * recording.dt
-        every_dof = list(range(len(names)))
-        return _Table(time, {name: (every_dof, getattr(inputs, name)) for name in VALUES})
+        tables = {name: getattr(inputs, name) for name in VALUES}
+        return _Table(time, {name: (list(range(table.shape[1])), table) for name, table in tables.items()})
 
 
-def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: tuple[str, ...]) -> _Table:
-    kinds = [name for name in _SUFFIXES if name in arrays]
+def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _Names) -> _Table:
+    kinds = [name for name in _ARRAYS if name in arrays]
     if "time" not in arrays or not kinds:
-        raise ModelError(f"{path}: want arrays time and target, velocity or torque; it holds {', '.join(present[:8])}")
+        held = ", ".join(present[:8])
+        raise ModelError(f"{path}: want arrays time and target, velocity, torque or control; it holds {held}")
     time = _numbers(path, "time", arrays["time"], 1)
     _check_time(path, time, "time, entry")
-    labels = _array_names(path, arrays["names"]) if "names" in arrays else names
-    dofs = [_dof_index(path, name, names) for name in labels]
-    if len(set(dofs)) < len(dofs):
-        raise ModelError(f"{path}: names has {next(name for name in labels if labels.count(name) > 1)!r} twice")
     columns = {}
     for name in kinds:
+        kind, known, given = (
+            ("actuator", names.actuators, "actuators") if name == "control" else ("joint", names.dofs, "names")
+        )
+        labels = _array_names(path, arrays[given]) if given in arrays else known
+        places = [_index(path, kind, label, known) for label in labels]
+        if len(set(places)) < len(places):
+            raise ModelError(f"{path}: {given} has {next(x for x in labels if labels.count(x) > 1)!r} twice")
         numbers = _numbers(path, name, arrays[name], 2)
         if numbers.shape != (time.size, len(labels)):
-            want = f"({time.size}, {len(labels)}): times, {'names' if 'names' in arrays else 'degrees of freedom'}"
+            plural = given if given in arrays or name == "control" else "degrees of freedom"
+            want = f"({time.size}, {len(labels)}): times, {plural}"
             raise UsageError(f"{path}: {name} has shape {numbers.shape}, want {want}")
         bad = np.argwhere(~np.isfinite(numbers))
         if bad.size:
             row, column = (int(index) for index in bad[0])
             what = f"{name} of {labels[column]!r}, row {row + 1}, column {column + 1}"
             raise ModelError(f"{path}: {what}: {numbers[row, column]} is not a finite number")
-        columns[_SUFFIXES[name]] = (dofs, numbers)
+        columns[_SUFFIXES.get(name, name)] = (places, numbers)
     return _Table(time, columns)
 
 

@@ -382,7 +382,7 @@ class Recording(Output, Rows):
         facts = attributes_of(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields})
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._check_shapes()
 
@@ -418,7 +418,9 @@ class Recording(Output, Rows):
         with reading(self.path):
             group = self._file["final"]
             names = [path.removeprefix("final/") for path in schema.TABLE if path.startswith("final/")]
-            return {name: np.asarray(group[name][()]) for name in names if not name.endswith("_units")}
+            return {
+                name: np.asarray(group[name][()]) for name in names if name in group and not name.endswith("_units")
+            }
 
     @property
     def state(self) -> str:
@@ -541,7 +543,7 @@ def controls_from_file(file: h5py.File) -> Controls:
     """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate."""
     group = file["controls"]
     rows = int(group["n_valid"][()])
-    values = {name: group[name][:rows] for name in ("start_step", *VALUES)}
+    values = {name: group[name][:rows] for name in ("start_step", *VALUES) if name in group}
     return Controls(**values)
 
 
@@ -610,7 +612,11 @@ def _other_difference(a: Recording, b: Recording) -> Difference | None:
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
             return Difference(f"controls/{name}", None, "")
     final_a, final_b = a.final, b.final
-    final: Mapping[str, tuple[str, ...]] = {"qpos": a.labels.coord, "qvel": a.labels.dof}
+    final: Mapping[str, tuple[str, ...]] = {
+        "qpos": a.labels.coord,
+        "qvel": a.labels.dof,
+        "activation": a.labels.actuator_state,
+    }
     for name in final_a:
         if final_a[name].tobytes() != final_b[name].tobytes():
             where = _first_byte(final_a[name], final_b[name])

@@ -224,15 +224,16 @@ class Recorder:
         self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
         self._steps_total = steps_total
         self._rows_total = None if steps_total is None else -(-steps_total // every)
-        self._variables = _known(variables)
+        self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
         self._datasets: dict[str, Any] = {}
         self._rows = self._control_rows = 0
         self._broken = self._closed = False
         check_output(path, force=force)
-        nv = len(labels.dof)
-        self._control_row_bytes = 16 + 24 * nv
-        self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv)), controls.rows or self.block_rows))
+        nv, actuators = len(labels.dof), len(labels.actuator)
+        self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
+        self._control_row_bytes = 16 + 24 * nv + 8 * actuators
+        self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
         self._check_space(0, controls.rows, len(model.text) * 2)
         self._create(force, model, controls, provenance)
 
@@ -294,7 +295,7 @@ class Recorder:
             self._file.flush()
 
     def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
-        """Store the state after the last step (`qpos`, `qvel`, `step`, `time`), then the status; idempotent.
+        """Store the state after the last step (those of /final that the robot has), then the status; idempotent.
 
         Raises StorageError.
         """
@@ -302,7 +303,8 @@ class Recorder:
             return
         with _Guard(self):
             for name, value in (final or {}).items():
-                self._set(f"final/{name}", value)
+                if f"final/{name}" in self._datasets:
+                    self._set(f"final/{name}", value)
             self._file.flush()
             self._set("trajectory/status", status)
             self._file.close()
@@ -373,7 +375,9 @@ class Recorder:
         section.set_attributes(facts)
         section.growing("time", (), self.block_rows, self._gzip)
         dims = [dim for name in self._variables for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
-        section.scales([*dims, "coord", "dof", "independent_dof", "link"])  # also when nothing recorded needs them
+        # also when nothing recorded needs them
+        more = [dim for dim in schema.EQUIPMENT if getattr(self._labels, dim)]
+        section.scales([*dims, "coord", "dof", "independent_dof", "link", *more])
         for name in self._variables:
             section.growing(name, self._shapes[name], self.block_rows, self._gzip)
         section.fixed("n_valid", np.int64(0))
@@ -382,17 +386,20 @@ class Recorder:
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
         section.growing("time", (), rows, self._gzip)
-        section.scales(["dof"])
+        section.scales(["dof"] + ["actuator"] * bool(self._labels.actuator))
         section.growing("start_step", (), rows, self._gzip)
-        for name in schema.CONTROL_VALUES:
-            section.growing(name, (len(self._labels.dof),), rows, self._gzip)
+        for name in self._control_names:
+            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels), rows, self._gzip)
         section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 
     def _lay_out_final(self, section: Section) -> None:
-        section.scales(["coord", "dof"])
-        for name, size in (("qpos", len(self._labels.coord)), ("qvel", len(self._labels.dof))):
-            section.fixed(name, np.full(size, np.nan))
+        states = {"qpos": "coord", "qvel": "dof"} | (
+            {"activation": "actuator_state"} if self._labels.actuator_state else {}
+        )
+        section.scales(states.values())
+        for name, dim in states.items():
+            section.fixed(name, np.full(len(schema.labels_of(dim, self._labels)), np.nan))
         section.fixed("step", np.int64(0))
         section.fixed("time", np.float64(np.nan))
 
@@ -422,7 +429,7 @@ class Recorder:
         start = self._control_rows
         self._append("controls/start_step", start, controls.start_step)
         self._append("controls/time", start, controls.start_step * self._dt)
-        for name in schema.CONTROL_VALUES:
+        for name in self._control_names:
             self._append(f"controls/{name}", start, getattr(controls, name))
         self._control_rows += controls.rows
         self._set("controls/n_valid", self._control_rows)
@@ -496,6 +503,12 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
         if name not in schema.RECORDED:
             raise UsageError(f"cannot record {name!r}{nearest(name, schema.RECORDED)}")
     return tuple(name for name in schema.RECORDED if name in variables)
+
+
+def _has_entries(name: str, labels: Labels) -> bool:
+    """False for a variable of actuators or tendons of a robot that has none."""
+    dims = schema.TABLE[f"trajectory/{name}"].dims
+    return all(schema.labels_of(dim, labels) for dim in dims if dim in schema.EQUIPMENT)
 
 
 def _growth(rows: int, more: int, chunk: int) -> int:

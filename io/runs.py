@@ -24,6 +24,8 @@ from artsim.io.rows import Rows
 from artsim.sim.configuration import Plan, RunConfig, plan_run
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
+from artsim.sim.equipment.build import labels_of
+from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.model import Labels
 from artsim.sim.records import Array
@@ -93,10 +95,10 @@ def run(
         return Outcome(simulation, status, time.perf_counter() - began)
     recorder = Recorder(
         output,
-        labels=file_labels(plan.robot.labels),
-        dt=plan.config.dt,
+        labels=file_labels(plan.robot.labels, plan.equipped),
+        dt=plan.dt,
         model=model_record(plan.robot.articulation),
-        controls=controls if controller is None else _none(plan.robot.nv),
+        controls=controls if controller is None else _none(plan),
         provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **_facts(plan)},
         variables=plan.config.record,
         steps_total=plan.config.steps,
@@ -111,7 +113,13 @@ def run(
         status = _drive(simulation, recorder, progress, on_block)
         recorder.close(
             status,
-            {"qpos": simulation.qpos, "qvel": simulation.qvel, "step": simulation.step, "time": simulation.time},
+            {
+                "qpos": simulation.qpos,
+                "qvel": simulation.qvel,
+                "activation": simulation.activation,
+                "step": simulation.step,
+                "time": simulation.time,
+            },
         )
     return Outcome(simulation, status, time.perf_counter() - began)
 
@@ -135,15 +143,15 @@ def _drive(
     return schema.COMPLETE
 
 
-def _none(nv: int) -> Controls:
-    empty = np.zeros((0, nv))
-    return Controls(np.zeros(0, np.int64), empty, empty, empty)
+def _none(plan: Plan) -> Controls:
+    empty = np.zeros((0, plan.robot.nv))
+    return Controls(np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, len(plan.control))))
 
 
 def _facts(plan: Plan) -> dict[str, str | int | float]:
     config = plan.config
     return {
-        "dt": config.dt,
+        "dt": plan.dt,
         "steps": config.steps,
         "every": config.every,
         "integrator": config.integrator,
@@ -153,8 +161,9 @@ def _facts(plan: Plan) -> dict[str, str | int | float]:
     }
 
 
-def file_labels(labels: Labels) -> schema.Labels:
+def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labels:
     """The engine's labels as the file names them."""
+    names = EquipmentLabels() if equipped is None else equipped.labels
     return schema.Labels(
         coord=labels.coords,
         dof=labels.dofs,
@@ -163,6 +172,9 @@ def file_labels(labels: Labels) -> schema.Labels:
         coord_units=labels.coord_units,
         dof_units=labels.dof_units,
         force_units=labels.force_units,
+        actuator=names.actuators,
+        actuator_state=names.activations,
+        tendon=names.tendons,
     )
 
 
@@ -202,15 +214,16 @@ class MemoryRecording(Rows):
         self.robot = plan.robot
         self.config = plan.config
         self.status = outcome.status
-        self.labels = file_labels(plan.robot.labels)
+        self.labels = file_labels(plan.robot.labels, plan.equipped)
         self.variables = tuple(name for name in schema.RECORDED if name in rows)
         self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
-        self.dt, self.every = plan.config.dt, plan.config.every
+        self.dt, self.every = plan.dt, plan.config.every
         self._rows = rows
         simulation = outcome.simulation
         self.final = {
             "qpos": simulation.qpos,
             "qvel": simulation.qvel,
+            **({"activation": simulation.activation} if plan.activation.size else {}),
             "step": np.asarray(simulation.step),
             "time": np.asarray(simulation.time),
         }
@@ -265,7 +278,7 @@ def simulate(
     """
     function = None if isinstance(controller, str) else controller
     name = controller if function is None else _python_name(function)
-    values = {**robot.loaded_with, **{key: _plain(key, value, robot.labels) for key, value in settings.items()}}
+    values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
     plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
     if controls is not None and not isinstance(controls, Controls):
         controls = plan_controls(plan, controls)
@@ -286,7 +299,7 @@ def simulate(
         return open_recording(output)
     joined = {name: np.concatenate([block[name] for block in rows]) for name in plan.config.record}
     count = len(next(iter(joined.values()), ()))
-    joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.config.dt
+    joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
     return MemoryRecording(plan, joined, outcome)
 
 
@@ -295,10 +308,12 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
     controls = (read_run_controls if stored else read_controls)(
         path,
         plan.robot.dofs,
-        plan.config.dt,
+        plan.dt,
         torque=plan.torque,
         target=plan.target,
         target_velocity=plan.target_velocity,
+        control=plan.control,
+        actuators=() if plan.equipped is None else plan.equipped.labels.controls,
     )
     if not stored and plan.config.controller != "computed-torque":
         driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
@@ -318,11 +333,17 @@ def _python_name(function: Controller) -> str:
 
 
 _GAINS = ("stiffness", "damping", "drive_limit", "friction_coefficient")
-_BY_NAME = {"q0": "coords", **dict.fromkeys(("v0", "target", "target_velocity", "torque", *_GAINS), "dofs")}
+_BY_NAME = {
+    "q0": "coords",
+    "control": "actuators",
+    **dict.fromkeys(("v0", "target", "target_velocity", "torque", *_GAINS), "dofs"),
+}
 
 
-def _plain(name: str, value: Any, labels: Labels) -> Any:
+def _plain(name: str, value: Any, robot: Robot) -> Any:
     """A setting as RunConfig stores it: Python numbers, values by name."""
+    if name == "activation":
+        return {key: float(number) for key, number in value.items()}
     if name not in _BY_NAME:
         if name in ("gravity", "record") and value is not None and not isinstance(value, str):
             return tuple(entry if isinstance(entry, str) else float(entry) for entry in value)
@@ -332,10 +353,18 @@ def _plain(name: str, value: Any, labels: Labels) -> Any:
     numbers = np.asarray(value, float)
     if numbers.ndim == 0 and name in _GAINS:
         return {"*": float(numbers)}
-    names = getattr(labels, _BY_NAME[name])
+    names = _names_of(robot, _BY_NAME[name])
     if numbers.shape != (len(names),):
         raise UsageError(f"{name} has shape {numbers.shape}, want ({len(names)},): {', '.join(names[:8])}")
     return dict(zip(names, numbers.tolist(), strict=True))
+
+
+def _names_of(robot: Robot, kind: str) -> tuple[str, ...]:
+    """Names of a robot's coordinates, dofs or actuators."""
+    if kind == "actuators":
+        return labels_of(robot.articulation).controls
+    names: tuple[str, ...] = getattr(robot.labels, kind)
+    return names
 
 
 # ------------------------------------------------------------------ replay

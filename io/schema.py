@@ -26,7 +26,8 @@ class Labels(NamedTuple):
     """The names a run's arrays are addressed by, in the model's order, and the unit of each entry.
 
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of a velocity), `force_units`: nv · `link`: nlink
-    · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings).
+    · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings) · `actuator`,
+    `actuator_state`, `tendon`: of a robot that has any.
     """
 
     coord: tuple[str, ...]
@@ -36,6 +37,9 @@ class Labels(NamedTuple):
     coord_units: tuple[str, ...]  # "rad", "m", "1" (quaternion entries)
     dof_units: tuple[str, ...]  # "rad/s", "m/s"
     force_units: tuple[str, ...]  # "N m", "N"
+    actuator: tuple[str, ...] = ()
+    actuator_state: tuple[str, ...] = ()
+    tendon: tuple[str, ...] = ()
 
 
 class Variable(NamedTuple):
@@ -79,6 +83,9 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "independent_pair": Dimension("pair of independent degrees of freedom, row by row of the lower triangle"),
     "link": Dimension("link"),
     "joint": Dimension("joint"),
+    "actuator": Dimension("actuator"),
+    "actuator_state": Dimension("actuator state"),
+    "tendon": Dimension("tendon"),
     "xyz": Dimension("axis", FIXED_LABELS["xyz"]),
     "quat": Dimension("quaternion entry", FIXED_LABELS["quat"]),
     "twist": Dimension("twist entry", FIXED_LABELS["twist"]),
@@ -87,6 +94,9 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
 """Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `sample` and `shard` have no labels."""
+
+EQUIPMENT = ("actuator", "actuator_state", "tendon")
+"""Dimensions that a robot may not have."""
 
 LABELS_OF_ENTRIES = {
     "coord_units": ("coord",),
@@ -140,14 +150,12 @@ TABLE: Mapping[str, Variable] = {
         ("time", "dof"),
         "{force_units}",
         "loop force",
-        on_request=True,
         comment="of joints that close loops, acting over the step",
     ),
     "trajectory/tau_tendon": Variable(
         ("time", "dof"),
         "{force_units}",
         "tendon force",
-        on_request=True,
         comment="of tendons' springs, dampers, friction, limits and equalities, acting over the step",
     ),
     "trajectory/link_position": Variable(
@@ -167,6 +175,24 @@ TABLE: Mapping[str, Variable] = {
         "{wrench_units}",
         "incoming joint wrench",
         comment="of the parent on the link through its joint, at the link frame's origin, world axes",
+    ),
+    "trajectory/activation": Variable(
+        ("time", "actuator_state"), "1", "activation", comment="states of actuators with dynamics, before the step"
+    ),
+    "trajectory/actuator_force": Variable(
+        ("time", "actuator"), "N or N m", "actuator force", comment="acting over the step"
+    ),
+    "trajectory/actuator_length": Variable(
+        ("time", "actuator"), "m or rad", "actuator length", on_request=True, comment="before the step"
+    ),
+    "trajectory/actuator_velocity": Variable(
+        ("time", "actuator"), "m/s or rad/s", "actuator velocity", on_request=True, comment="before the step"
+    ),
+    "trajectory/tendon_length": Variable(
+        ("time", "tendon"), "m or rad", "tendon length", on_request=True, comment="before the step"
+    ),
+    "trajectory/tendon_velocity": Variable(
+        ("time", "tendon"), "m/s or rad/s", "tendon velocity", on_request=True, comment="before the step"
     ),
     "trajectory/jacobian": Variable(
         ("time", "link", "twist", "dof"),
@@ -239,12 +265,14 @@ TABLE: Mapping[str, Variable] = {
     "controls/torque": Variable(("time", "dof"), "{force_units}", "joint forces applied by the controller"),
     "controls/target": Variable(("time", "dof"), "{dof_units} s", "position targets of the drives"),
     "controls/target_velocity": Variable(("time", "dof"), "{dof_units}", "velocity targets of the drives"),
+    "controls/control": Variable(("time", "actuator"), "1", "controls of the actuators"),
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),
     # the state after the last step: to resume or to chain
     "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates after the last step"),
     "final/qvel": Variable(("dof",), "{dof_units}", "velocities after the last step"),
+    "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics after the last step"),
     "final/step": Variable((), "1", "steps taken", "i8"),
     "final/time": Variable((), "s", "time after the last step"),
     "final/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
@@ -406,7 +434,7 @@ RECORDED = tuple(
 DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{name}"].on_request)
 """What a run records when nothing is asked for."""
 
-CONTROL_VALUES = ("torque", "target", "target_velocity")
+CONTROL_VALUES = ("torque", "target", "target_velocity", "control")
 
 
 BATCHED = tuple(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig, compiled_robot
+from artsim.sim.configuration import RunConfig, compiled_robot, find_keyframe
 from artsim.sim.robot import Robot
 
 
@@ -22,6 +22,7 @@ def load_robot(
     coupling_frequency: float | None = None,
     coupling_damping: float = 1.0,
     gravity: Sequence[float] | None = None,
+    keyframe: str = "",
     meshes: bool = True,
     mesh_root: str | PathLike[str] | None = None,
     strict: bool = False,
@@ -41,6 +42,7 @@ def load_robot(
         coupling_frequency: natural frequency of compliant couplings [Hz].
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
+        keyframe: of the file, where runs of this robot start.
         meshes: look for meshes; mesh_root is a further folder they may come from.
         strict: refuse what would be a warning because artsim had to guess.
         balance_inertia: replace inertias that no body can have by a ball's.
@@ -59,6 +61,7 @@ def load_robot(
         "coupling": coupling,
         "coupling_frequency": coupling_frequency,
         "coupling_damping": coupling_damping,
+        "keyframe": keyframe,
         "gravity": None if gravity is None else tuple(float(x) for x in gravity),
     }
     config = RunConfig.from_mapping(settings)
@@ -75,4 +78,5 @@ def load_robot(
         balance_inertia=balance_inertia,
         xacro=xacro,
     )
+    find_keyframe(articulation, keyframe)
     return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from artsim.sim.controls import Controls
-from artsim.sim.description import Articulation, Coupling
+from artsim.sim.description import Articulation, Coupling, Keyframe
 from artsim.sim.equipment.build import equip
-from artsim.sim.equipment.record import Equipped
+from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry
 from artsim.sim.model import BALL, FREE, Compiled, Labels, Model, compile_model
@@ -40,6 +40,7 @@ from artsim.sim.spatial import Real
 
 SOLVERS = {"auto": AUTO, "pgs": PGS, "direct": DIRECT}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
+TIME_STEP = 0.002  # [s] where neither the user nor the file says another
 COUPLINGS = ("exact", "rows", "compliant")
 CONTROLLERS = {
     "none": NO_CONTROLLER,
@@ -56,9 +57,13 @@ DEFAULT_RECORD = (
     "tau_passive",
     "tau_coupling",
     "tau_limit",
+    "tau_loop",
+    "tau_tendon",
     "link_position",
     "link_quaternion",
     "incoming_wrench",
+    "activation",
+    "actuator_force",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
 TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
@@ -70,14 +75,17 @@ class RunConfig:
     """What a run does. SI units; maps are by name, "*" means every joint of one dof that is no follower."""
 
     steps: int = 1000
-    dt: float = 0.002
+    dt: float | None = None  # [s]; None: the file's, else TIME_STEP
     every: int = 1
     base: str = "fixed"
     balance_inertia: bool = False
     ignore_unsupported: bool = False
     gravity: tuple[float, ...] | None = None
+    keyframe: str = ""  # of the file, to start from
     q0: Value = field(default_factory=dict)  # by coordinate
     v0: Value = field(default_factory=dict)  # by dof
+    activation: Value = field(default_factory=dict)  # of actuators with dynamics, at the start
+    control: Value = field(default_factory=dict)  # by actuator
     target: Value = field(default_factory=dict)
     target_velocity: Value = field(default_factory=dict)
     torque: Value = field(default_factory=dict)
@@ -90,7 +98,7 @@ class RunConfig:
     controller: str = "none"
     solver: str = "auto"
     iterations: int = 64
-    integrator: str = "semi-implicit-euler"
+    integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
     coupling: str = "exact"
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
@@ -104,7 +112,7 @@ class RunConfig:
         for name in ("steps", "every", "iterations"):
             if not 1 <= getattr(self, name) <= MAX_STEPS:
                 raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
-        if not (math.isfinite(self.dt) and self.dt > 0):
+        if self.dt is not None and not (math.isfinite(self.dt) and self.dt > 0):
             raise UsageError(f"dt is {self.dt}, want a positive time step in seconds")
         if self.coupling_frequency is not None and not (
             math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
@@ -114,7 +122,7 @@ class RunConfig:
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         choices = {
             "solver": SOLVERS,
-            "integrator": INTEGRATORS,
+            "integrator": ("auto", *INTEGRATORS),
             "coupling": COUPLINGS,
             "drive_mode": ("force", "acceleration"),
             "drive_limit_kind": ("force", "impulse"),
@@ -212,6 +220,11 @@ class Plan:
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
 
     @property
+    def dt(self) -> float:
+        """The time step [s]."""
+        return float(self.inputs["time_step"][0])
+
+    @property
     def entry(self) -> Entry:
         """The kernel that runs it."""
         return SIMULATE[INTEGRATORS[self.config.integrator], self.equipped is not None]
@@ -225,12 +238,17 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             option that the integrator or solver cannot serve.
         ModelError: the model cannot be simulated.
     """
+    notes: list[str] = []
+    config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
     equipped = equip(articulation, robot.compiled)
     labels, model = robot.labels, robot.model
-    notes: list[str] = []
-    qpos = initial_qpos(robot.compiled, config.q0, notes)
-    qvel = _dof_values(config.v0, labels, "v0", np.zeros(robot.nv))
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    key = find_keyframe(articulation, config.keyframe)
+    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
+    activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
+    control = _values(config.control, names.controls, "control", "actuator", key.control)
     _follow_velocities(model, labels, qpos, qvel, config.v0)
     changes: dict[str, Array] = {}
     if not config.velocity_limits:
@@ -240,14 +258,19 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
         )
     robot = robot.with_model(changes) if changes else robot
-    inputs = _drives(robot, config)
+    inputs = _drives(robot, config, config.dt or time_step(articulation))
     _refuse_unservable(robot, config)
     zero = np.zeros(robot.nv)
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     target = _dof_values(config.target, labels, "target", hold)
     _refuse_idle_targets(config, labels, inputs)
     return Plan(
-        _resolved(config, model, labels, qpos, qvel),
+        replace(
+            _resolved(config, model, labels, qpos, qvel),
+            activation=dict(zip(names.activations, activation.tolist(), strict=True)),
+            control=dict(zip(names.controls, control.tolist(), strict=True)),
+            record=_recordable(config, equipped, notes),
+        ),
         robot,
         inputs,
         _dof_values(config.torque, labels, "torque", zero),
@@ -257,9 +280,91 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         qvel,
         tuple(notes),
         equipped,
-        np.zeros(0 if equipped is None else len(equipped.labels.controls)),
-        np.zeros(0 if equipped is None else equipped.activations),
+        control,
+        activation,
     )
+
+
+def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
+    """The configuration with the time step and the integrator that the file wants, where the user wants none."""
+    options = articulation.options
+    integrator = config.integrator
+    if integrator == "auto":
+        integrator = "semi-implicit-euler"  # implicit in springs, dampers, drives: what implicit ones are used for
+        if options.integrator == "RK4":
+            reason = _rows_needed(articulation)
+            integrator = "semi-implicit-euler" if reason else "rk4"
+            if reason:
+                notes.append(f"the file wants RK4, which has no rows for {reason}: semi-implicit-euler is used")
+    dt = config.dt if config.dt is not None else time_step(articulation)
+    return replace(config, dt=dt, integrator=integrator)
+
+
+def time_step(articulation: Articulation) -> float:
+    """The file's time step, else artsim's [s]."""
+    return articulation.options.timestep or TIME_STEP
+
+
+def _rows_needed(articulation: Articulation) -> str:
+    """What of the robot RK4 would stop at or refuse; empty when there is nothing."""
+    for joint in articulation.joints:
+        if joint.friction or joint.friction_coefficient:
+            return f"the friction of joint {joint.name!r}"
+        if joint.lower is not None or joint.upper is not None:
+            return f"the limits of joint {joint.name!r}"
+    for tendon in articulation.tendons:
+        if tendon.friction or tendon.lower is not None or tendon.upper is not None:
+            return f"the limits or friction of tendon {tendon.name!r}"
+    return ""
+
+
+def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
+    """The keyframe of that name; one that gives nothing where there is no name. Raises UsageError."""
+    if not name:
+        return Keyframe("")
+    for key in articulation.keyframes:
+        if key.name == name:
+            return key
+    known = [key.name for key in articulation.keyframes]
+    there = nearest(name, known) or f"; the file has {', '.join(known[:8]) or 'none'}"
+    raise UsageError(f"keyframe {name!r} does not exist{there}")
+
+
+def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
+    """Values by name over those to start with, (names,)."""
+    values = np.array(start if len(start) else np.zeros(len(names)), float)
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[names.index(name)] = value
+    return values
+
+
+_EQUIPMENT_ROWS = {
+    "tau_loop": "loops",
+    "tau_tendon": "tendons",
+    "activation": "activations",
+    "actuator_force": "actuators",
+    "actuator_length": "actuators",
+    "actuator_velocity": "actuators",
+    "tendon_length": "tendons",
+    "tendon_velocity": "tendons",
+}
+
+
+def _recordable(config: RunConfig, equipped: Equipped | None, notes: list[str]) -> tuple[str, ...]:
+    """What is to be recorded, without what the robot does not have."""
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    kept: list[str] = []
+    for name in config.record:
+        if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
+            if name not in DEFAULT_RECORD:
+                notes.append(f"{name} is not recorded: the robot has no {_EQUIPMENT_ROWS[name]}")
+        else:
+            kept.append(name)
+    return tuple(kept)
 
 
 def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
@@ -303,14 +408,19 @@ def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
 # ------------------------------------------------------------------ the state to start from
 
 
-def initial_qpos(compiled: Compiled, given: Value, notes: list[str]) -> Real:
-    """Coordinates to start from: the file's pose clamped into the limits, then what is given, followers last.
+def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequence[float] = ()) -> Real:
+    """Coordinates to start from: a keyframe's, or the file's pose clamped into the limits; then what is `given`.
+
+    Followers come last.
 
     Raises UsageError: unknown coordinate, value not finite, or a follower given against its leader.
     """
     model, labels = compiled.model, compiled.labels
-    q = compiled.reference.copy()
-    _clamp(model, q)
+    if len(key):
+        q = np.array(key, float)
+    else:
+        q = compiled.reference.copy()
+        _clamp(model, q)
     for name, value in given.items():
         if name not in labels.coords:
             raise UsageError(f"q0: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
@@ -431,18 +541,18 @@ def drivable(model: Model) -> list[int]:
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
 
 
-def _drives(robot: Robot, config: RunConfig) -> dict[str, Array]:
+def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     model = robot.model
     zero = np.zeros(robot.nv)
     drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
     drive_damping = _joint_values(config.damping, robot, "damping", zero)
     limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
     if config.drive_limit_kind == "impulse":
-        limit = limit / config.dt
+        limit = limit / dt
     driven = (drive_stiffness > 0) | (drive_damping > 0)
     gain = TRACKING_FREQUENCY
     return {
-        "time_step": np.array([config.dt]),
+        "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver]]),
         "iterations": np.array([config.iterations]),
         "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),

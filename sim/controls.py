@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-VALUES = ("torque", "target", "target_velocity")
+VALUES = ("torque", "target", "target_velocity", "control")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +38,15 @@ class Controls:
             raise UsageError("controls: start_step must be a list of increasing step numbers from 0")
         object.__setattr__(self, "start_step", start)
         shape = np.shape(self.torque)
+        if np.size(self.control) == 0:
+            object.__setattr__(self, "control", np.zeros((start.size, 0)))
         for name in VALUES:
             values = _frozen(np.asarray(getattr(self, name), dtype=np.float64))
-            if values.ndim != 2 or values.shape != (start.size, *shape[1:]):
-                raise UsageError(f"controls: {name} has shape {values.shape}, want ({start.size}, nv) as torque has")
+            wide = name == "control" or values.shape[1:] == shape[1:]
+            if values.ndim != 2 or len(values) != start.size or not wide:
+                want = "actuators)" if name == "control" else "nv) as torque has"
+                raise UsageError(f"controls: {name} has shape {values.shape}, want ({start.size}, {want}")
             object.__setattr__(self, name, values)
-        control = _frozen(np.asarray(self.control, dtype=np.float64))
-        if control.size == 0:
-            control = _frozen(np.zeros((start.size, 0)))
-        if control.ndim != 2 or len(control) != start.size:
-            raise UsageError(f"controls: control has shape {control.shape}, want ({start.size}, actuators)")
-        object.__setattr__(self, "control", control)
 
     @classmethod
     def held(
@@ -88,15 +86,16 @@ class ControlLog:
     A step whose inputs are bit for bit those of the step before adds no row. The rows do not outlive `take`.
     """
 
-    def __init__(self, nv: int) -> None:
-        self._nv = nv
+    def __init__(self, nv: int, actuators: int = 0) -> None:
+        self._ends = [nv, 2 * nv, 3 * nv]
+        self._width = 3 * nv + actuators
         self._steps: list[int] = []
-        self._rows: list[FloatArray] = []  # (3, nv): torque, target, target_velocity
+        self._rows: list[FloatArray] = []  # VALUES, one after the other
         self._last = b""
 
-    def append(self, step: int, torque: FloatArray, target: FloatArray, target_velocity: FloatArray) -> None:
-        """The inputs (nv,) each that act from `step` on; steps increase."""
-        row = np.array((torque, target, target_velocity), dtype=np.float64).reshape(3, self._nv)
+    def append(self, step: int, *values: FloatArray) -> None:
+        """The inputs that act from `step` on, in the order of VALUES; steps increase."""
+        row = np.concatenate(values).astype(np.float64)
         content = row.tobytes()
         if content != self._last:
             self._steps.append(step)
@@ -105,7 +104,7 @@ class ControlLog:
 
     def take(self) -> Controls:
         """The rows since the last call."""
-        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 3, self._nv)
-        controls = Controls(np.array(self._steps, np.int64), rows[:, 0], rows[:, 1], rows[:, 2])
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
+        controls = Controls(np.array(self._steps, np.int64), *np.split(rows, self._ends, axis=1))
         self._steps, self._rows = [], []
         return controls

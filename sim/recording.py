@@ -35,6 +35,13 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     _copy(f.limit, row, b.tau_limit)
     _copy(f.loop, row, b.tau_loop)
     _copy(f.tendon, row, b.tau_tendon)
+    if x is not None:
+        _copy(s.activation, row, b.activation)
+        _copy(x.actuator_force, row, b.actuator_force)
+        _copy(x.actuator_length, row, b.actuator_length)
+        _copy(x.actuator_velocity, row, b.actuator_velocity)
+        _copy(x.tendon_length, row, b.tendon_length)
+        _copy(x.tendon_velocity, row, b.tendon_velocity)
     if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
         _poses(m, w, row, b)
     coupled = m.coupling_follower.shape[0] > 0

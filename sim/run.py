@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.equipment.record import Equipment, EquipmentWork, equipment_rows
+from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
 from artsim.sim.records import (
@@ -139,6 +139,12 @@ class Block(NamedTuple):
     tau_limit: Reals2
     tau_loop: Reals2
     tau_tendon: Reals2
+    activation: Reals2
+    actuator_force: Reals2
+    actuator_length: Reals2
+    actuator_velocity: Reals2
+    tendon_length: Reals2
+    tendon_velocity: Reals2
     link_position: Reals3
     link_quaternion: Reals3
     incoming_wrench: Reals3
@@ -211,12 +217,16 @@ def make_step(model: Model) -> Step:
     return step
 
 
-def block_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tuple[int, ...]]:
     """Shape of one row of each recorded field."""
+    names = EquipmentLabels() if equipped is None else equipped.labels
     nv, nq, nl = len(model.dof_body), int(model.body_coord[-1]), len(model.link_body)
     return {
         **dict.fromkeys(Block._fields, (nv,)),
         "qpos": (nq,),
+        "activation": (len(names.activations),),
+        **dict.fromkeys(("actuator_force", "actuator_length", "actuator_velocity"), (len(names.actuators),)),
+        **dict.fromkeys(("tendon_length", "tendon_velocity"), (len(names.tendons),)),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
         "incoming_wrench": (nl, 6),

@@ -61,7 +61,7 @@ class Simulation:
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
             self._state.activation[:] = self.plan.activation
-        self._log = ControlLog(self.plan.robot.nv)
+        self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._failure: ArtsimError | None = None
         self.reblock()
 
@@ -74,7 +74,7 @@ class Simulation:
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
-        shapes = block_shapes(model)
+        shapes = block_shapes(model, self.plan.equipped)
         widest = max((8 * int(np.prod(shapes[name])) for name in config.record), default=8)
         rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
         self.block_rows = rows
@@ -91,7 +91,7 @@ class Simulation:
     @property
     def time(self) -> float:
         """Simulated time so far [s]."""
-        return self.step * self.plan.config.dt
+        return self.step * self.plan.dt
 
     @property
     def qpos(self) -> Real:
@@ -102,6 +102,11 @@ class Simulation:
     def qvel(self) -> Real:
         """Velocities (nv,) now."""
         return self._state.qvel.copy()
+
+    @property
+    def activation(self) -> Real:
+        """Activation states (nact,) now."""
+        return self._state.activation.copy()
 
     @property
     def coupling_error(self) -> float:

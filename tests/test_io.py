@@ -41,6 +41,9 @@ LABELS = Labels(
     coord_units=("m", "rad", "rad", "rad", "rad"),
     dof_units=("m/s", "rad/s", "rad/s", "rad/s"),
     force_units=("N", "N m", "N m", "N m"),
+    actuator=("m/1", ".."),
+    actuator_state=("m/1",),
+    tendon=("rope", "/"),
 )
 MODEL = ModelRecord(
     text="<robot name='r'>\n  <!-- ü -->\n</robot>\n",
@@ -64,8 +67,12 @@ MODEL = ModelRecord(
 PROVENANCE: dict[str, str | int | float] = {"command": "artsim run r.urdf", "config": '{"dt": 0.002}', "threads": 2}
 
 
+ONE = np.ones(1)
+
+
 def held(nv: int = 4) -> Controls:
-    return Controls.held(torque=np.zeros(nv), target=np.arange(nv) * 0.1, target_velocity=np.zeros(nv))
+    zero = np.zeros(nv)
+    return Controls.held(torque=zero, target=np.arange(nv) * 0.1, target_velocity=zero, control=np.arange(2.0))
 
 
 def new(path: Path, **options: Any) -> Recorder:
@@ -84,7 +91,7 @@ def block(recorder: Recorder, rows: int, seed: int = 0) -> dict[str, Array]:
     """Random rows of the variables the recorder expects, shaped by the table and the labels alone."""
     random = np.random.default_rng(seed)
     sizes = {dim: len(values) for dim, values in schema.FIXED_LABELS.items()}
-    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3}
+    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2}
     values = {}
     for name in recorder.variables:
         variable = schema.TABLE[f"trajectory/{name}"]
@@ -96,7 +103,13 @@ def write_run(path: Path, rows: int = 10, seed: int = 0, **options: Any) -> dict
     with new(path, steps_total=rows, **options) as recorder:
         values = block(recorder, rows, seed)
         recorder.write(values)
-        final = {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "step": rows, "time": rows * 0.002}
+        final = {
+            "qpos": np.arange(5.0),
+            "qvel": np.arange(4.0),
+            "activation": np.ones(1),
+            "step": rows,
+            "time": rows * 0.002,
+        }
         recorder.close(schema.COMPLETE, final)
     return values
 
@@ -190,7 +203,7 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
         for start, stop in ((0, 1), (1, 20), (20, 20), (20, 50)):
             recorder.write({name: array[start:stop] for name, array in values.items()})
         assert recorder.rows == 50
-        recorder.close(1, {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "step": 50, "time": 0.1})
+        recorder.close(1, {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "activation": ONE, "step": 50, "time": 0.1})
     with open_recording(tmp_path / "whole.h5") as a, open_recording(tmp_path / "parts.h5") as b:
         assert first_difference(a, b) is None
 
@@ -551,7 +564,7 @@ def test_controllers_inputs_come_back_bit_for_bit(tmp_path: Path) -> None:
     torque = random.normal(size=(30, 4))
     torque[7] = torque[6]  # held: no row of its own
     torque[0, 0] = -0.0
-    empty = Controls(np.zeros(0), np.zeros((0, 4)), np.zeros((0, 4)), np.zeros((0, 4)))
+    empty = Controls(np.zeros(0), np.zeros((0, 4)), np.zeros((0, 4)), np.zeros((0, 4)), np.zeros((0, 2)))
     log = ControlLog(4)
     with new(tmp_path / "run.h5", controls=empty) as recorder:
         for step, row in enumerate(torque):
@@ -574,7 +587,9 @@ def test_first_difference(tmp_path: Path) -> None:
         change(copy)
         with new(tmp_path / name, steps_total=10) as recorder:
             recorder.write(copy)
-            recorder.close(1, {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "step": 10, "time": 0.02})
+            recorder.close(
+                1, {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "activation": ONE, "step": 10, "time": 0.02}
+            )
         return open_recording(tmp_path / name)
 
     def last_bits(copy: dict[str, Array]) -> None:

@@ -71,7 +71,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         **actuator_arrays(articulation, places, sites["site_body"], tendons),
     }
     frozen = {name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Equipment).items()}
-    return Equipped(Equipment(**frozen), _labels(articulation))
+    return Equipped(Equipment(**frozen), labels_of(articulation))
 
 
 def _is_equipped(articulation: Articulation) -> bool:
@@ -105,7 +105,8 @@ def _site_arrays(articulation: Articulation, places: Places) -> dict[str, Array]
     }
 
 
-def _labels(articulation: Articulation) -> EquipmentLabels:
+def labels_of(articulation: Articulation) -> EquipmentLabels:
+    """The names of an articulation's equipment."""
     actuators = tuple(actuator.name for actuator in articulation.actuators)
     activations = tuple(
         actuator.name if actuator.activation_size == 1 else f"{actuator.name}.{k}"
