@@ -351,7 +351,6 @@ _EQUIPMENT_ROWS = {
     "actuator_velocity": "actuators",
     "tendon_length": "tendons",
     "tendon_velocity": "tendons",
-    "sensors": "sensors",
 }
 
 

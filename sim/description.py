@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z), unit, child to parent
@@ -299,8 +299,8 @@ class TendonCoupling:
 
 
 Transmission = Literal["joint", "jointinparent", "tendon", "site", "body", "slidercrank"]
-ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor"]
-Gain = Literal["fixed", "affine", "muscle", "dcmotor"]
+ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid"]
+Gain = Literal["fixed", "affine", "muscle", "dcmotor", "pid"]
 Bias = Literal["none", "affine", "muscle", "dcmotor"]
 
 
@@ -323,63 +323,24 @@ class Actuator:
     gain_parameters: tuple[float, ...] = ()
     bias: Bias = "none"
     bias_parameters: tuple[float, ...] = ()
-    control_range: tuple[float, float] | None = None
+    inputs: tuple[str, ...] = ("",)  # its controls; several are called position, velocity, feedforward, voltage
+    control_ranges: tuple[tuple[float, float] | None, ...] = (None,)  # of each input
     force_range: tuple[float, float] | None = None
     activation_range: tuple[float, float] | None = None
     activation_size: int = 0  # entries it has in the state
     activation_early: bool = False  # the force uses the activation of the step's end
     length_range: tuple[float, float] | None = None  # muscle
-    damping: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of its own length: v, |v| v, v³
-    disabled: bool = False  # by group
+    disabled: bool = False  # by group, or all of them by a flag
 
-
-class SensorKind(NamedTuple):
-    """What a kind of sensor measures: on which object, and its outputs' suffixes and unit."""
-
-    object: str  # attribute that names it; "frame": objtype and objname
-    outputs: tuple[str, ...] = ("",)
-    unit: str = "1"
-    clamped: bool = True  # a cutoff bounds it
-
-
-_XYZ = (".x", ".y", ".z")
-_WXYZ = (".qw", ".qx", ".qy", ".qz")
-SENSOR_KINDS = {
-    "accelerometer": SensorKind("site", _XYZ, "m/s^2"),
-    "velocimeter": SensorKind("site", _XYZ, "m/s"),
-    "gyro": SensorKind("site", _XYZ, "rad/s"),
-    "force": SensorKind("site", _XYZ, "N"),
-    "torque": SensorKind("site", _XYZ, "N m"),
-    "magnetometer": SensorKind("site", _XYZ),
-    "jointpos": SensorKind("joint", unit="{position}"),
-    "jointvel": SensorKind("joint", unit="{velocity}"),
-    "jointactuatorfrc": SensorKind("joint", unit="{force}"),
-    "jointlimitpos": SensorKind("joint", unit="{position}"),
-    "jointlimitvel": SensorKind("joint", unit="{velocity}"),
-    "jointlimitfrc": SensorKind("joint", unit="{force}"),
-    "ballquat": SensorKind("joint", _WXYZ, clamped=False),
-    "ballangvel": SensorKind("joint", _XYZ, "rad/s"),
-    "tendonpos": SensorKind("tendon", unit="m or rad"),
-    "tendonvel": SensorKind("tendon", unit="m/s or rad/s"),
-    "tendonactuatorfrc": SensorKind("tendon", unit="N or N m"),
-    "actuatorpos": SensorKind("actuator", unit="m or rad"),
-    "actuatorvel": SensorKind("actuator", unit="m/s or rad/s"),
-    "actuatorfrc": SensorKind("actuator", unit="N or N m"),
-    "framepos": SensorKind("frame", _XYZ, "m"),
-    "framequat": SensorKind("frame", _WXYZ, clamped=False),
-    "framexaxis": SensorKind("frame", _XYZ, clamped=False),
-    "frameyaxis": SensorKind("frame", _XYZ, clamped=False),
-    "framezaxis": SensorKind("frame", _XYZ, clamped=False),
-    "framelinvel": SensorKind("frame", _XYZ, "m/s"),
-    "frameangvel": SensorKind("frame", _XYZ, "rad/s"),
-    "framelinacc": SensorKind("frame", _XYZ, "m/s^2"),
-    "frameangacc": SensorKind("frame", _XYZ, "rad/s^2"),
-    "subtreecom": SensorKind("body", _XYZ, "m"),
-    "subtreelinvel": SensorKind("body", _XYZ, "m/s"),
-    "subtreeangmom": SensorKind("body", _XYZ, "kg m^2/s"),
-    "clock": SensorKind("", unit="s"),
-}
-"""The kinds of MJCF sensors that are evaluated."""
+    @property
+    def states(self) -> tuple[bool, bool, bool, bool, bool]:
+        """Which of its states a PID servo or DC motor has: slew, integral, temperature, bristle, current."""
+        d, g = self.dynamics_parameters, self.gain_parameters
+        if self.dynamics == "pid":
+            return d[1] > 0, g[0] > 0, False, False, False
+        if self.dynamics == "dcmotor":
+            return d[7] > 0, g[5] > 0, d[2] > 0, d[5] > 0, d[0] > 0
+        return False, False, False, False, False
 
 
 @dataclass(frozen=True, slots=True)

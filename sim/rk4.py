@@ -172,6 +172,9 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> N
         for n in range(s.activation.shape[0]):
             x.start_activation[n] = s.activation[n]
             x.sum_activation[n] = x.activation_rate[n]
+        for n in range(x.start_length.shape[0]):
+            x.start_length[n] = x.actuator_length[n]
+            x.start_velocity[n] = x.actuator_velocity[n]
     for stage in range(1, 4):
         step = h if stage == 3 else 0.5 * h
         for n in range(f.start_qpos.shape[0]):
@@ -203,6 +206,9 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> N
         for n in range(s.activation.shape[0]):
             s.activation[n] = x.start_activation[n]
             x.activation_rate[n] = x.sum_activation[n] / 6.0
+        for n in range(x.start_length.shape[0]):  # what advances exactly does so with the step's start, as in MuJoCo
+            x.actuator_length[n] = x.start_length[n]
+            x.actuator_velocity[n] = x.start_velocity[n]
         advance_activations(e, x, h, s.activation)
     settle(m, s, w, f)
     for a in range(f.next.shape[0]):

@@ -33,7 +33,7 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
 # kinds of constraint rows, in the order in which the PhysX guide solves them
-COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW = range(7)
+COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW, ACTUATOR_ROW = range(8)
 
 
 class Inputs(NamedTuple):
@@ -145,7 +145,6 @@ class Block(NamedTuple):
     actuator_velocity: Reals2
     tendon_length: Reals2
     tendon_velocity: Reals2
-    sensors: Reals2
     link_position: Reals3
     link_quaternion: Reals3
     incoming_wrench: Reals3
@@ -228,7 +227,6 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "activation": (len(names.activations),),
         **dict.fromkeys(("actuator_force", "actuator_length", "actuator_velocity"), (len(names.actuators),)),
         **dict.fromkeys(("tendon_length", "tendon_velocity"), (len(names.tendons),)),
-        "sensors": (len(names.sensors),),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
         "incoming_wrench": (nl, 6),

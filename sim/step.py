@@ -19,6 +19,7 @@ from artsim.sim.actuation import (
     passive_forces,
 )
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
+from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
@@ -84,7 +85,7 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
         calibrate(m, w, e, x, f)
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i) else 0
-    if e is not None and needs_rows(e):
+    if e is not None and (needs_rows(e) or has_actuator_rows(e)):
         f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f)
@@ -144,20 +145,24 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
     r.report[1] = 0.0
     if f.counters[5] == 1:
         _free_step(m, s, w, i, r, f, x)
-        if not _broken(m, s, i, r, f, e, x):
+        broken = _broken(m, s, i, r, f, e, x)
+        clamped = _clamped(m, s, i, f, e, x)
+        if not broken and not clamped:
             _collect_forces(m, s, w, i, r, f, x)
             return
-        if _refused(i, r, f):
+        if broken and _refused(i, r, f):
             return
     bare_system(m, s.qpos, s.qvel, w, i, f)
     most = 5 * f.velocity.shape[0] + 1
     if e is not None:
-        most += 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
+        most += f.velocity.shape[0] + 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
     for _ in range(most):  # every round adds a row; two or three rounds are the rule
         _solve_with_rows(m, s, w, i, r, f, e, x)
-        if not _broken(m, s, i, r, f, e, x):
+        broken = _broken(m, s, i, r, f, e, x)
+        clamped = _clamped(m, s, i, f, e, x)
+        if not broken and not clamped:
             break
-        if _refused(i, r, f):
+        if broken and _refused(i, r, f):
             return
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f, x)
@@ -196,9 +201,16 @@ def _broken(m: Any, s: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> bool:
     drives = _release_drives(m, s, i, r, f)
     if e is not None:
         tendons = mark_tendon_violations(m, i, e, x, f)
-        actuators = clamp_actuators(m, s.qpos, i, e, x, f, s.activation)
-        return limits or drives or tendons or actuators
+        return limits or drives or tendons
     return limits or drives
+
+
+@njit
+def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
+    """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
+    if e is not None:
+        return clamp_actuators(m, s.qpos, i, e, x, f)
+    return False
 
 
 @njit

@@ -1,64 +1,256 @@
-"""<actuator>: what turns a control into a force. Kept in the description; the rotor's inertia goes to its joint."""
+"""<actuator>: what turns controls into forces: transmission, ranges, states. The rotor and its drag go to the target.
+
+The kinds' parameters: actuator_kinds.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
 
 from artsim.loaders.elements import Element, children, tag
+from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.joint import MOVING, SCALAR
+from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Actuator, Tendon
+from artsim.sim.description import Actuator, Joint, Tendon, Transmission
 from artsim.sim.errors import nearest
 
-TRANSMISSIONS = ("joint", "jointinparent", "tendon", "site", "body", "cranksite")
+TRANSMISSIONS: dict[str, Transmission] = {
+    "joint": "joint",
+    "jointinparent": "jointinparent",
+    "tendon": "tendon",
+    "site": "site",
+    "body": "body",
+    "cranksite": "slidercrank",
+}
+OTHER = {"slidercrank": "slidersite"}  # what a transmission must have beside its target
+Range = tuple[float, float]
 
 
-def read_actuators(bodies: Bodies, tendons: Sequence[Tendon], root: Element) -> list[Actuator]:
-    """Every <actuator>."""
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What actuators may act on, and how the file wants their lengths."""
+
+    bodies: Bodies
+    tendons: list[Tendon]
+    by_limit: bool  # a muscle's length range is its target's range
+
+
+def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list[Actuator]:
+    """Every <actuator>; joints and tendons get the inertia and the drag of what turns them."""
+    options = [e for compiler in children(root, "compiler") for e in children(compiler, "lengthrange")]
+    targets = Targets(bodies, tendons, any(element.get("uselimit") == "true" for element in options))
     actuators: list[Actuator] = []
-    names = {tendon.name for tendon in tendons}
     for section in children(root, "actuator"):
         for element in section:
-            if tag(element) == "plugin":
-                bodies.reading.later(element, "a plugin")
+            history = (element,) if tag(element) == "plugin" else bodies.defaults.actuator_history(element)
+            missing = next((what for what in map(not_yet, history) if what), "")
+            if missing:
+                bodies.reading.later(element, missing)
                 continue
-            actuators.append(read_actuator(bodies, names, bodies.defaults.item(element), len(actuators)))
-    if actuators:
-        first = next(element for section in children(root, "actuator") for element in section)
-        many = f"{len(actuators)} actuators of this model" if len(actuators) > 1 else "the actuator"
-        bodies.reading.note(first, f"<actuator>: {many} do{'es' * (len(actuators) == 1)} not act yet", guess=True)
+            actuator = read_actuator(targets, bodies.defaults.item(element), history, len(actuators))
+            actuators += [actuator] if actuator is not None else []
     return actuators
 
 
-def read_actuator(bodies: Bodies, tendons: Collection[str], item: Item, count: int) -> Actuator:
-    """One actuator of any kind: its transmission and gear."""
-    given = [name for name in TRANSMISSIONS if name in item.element.attrib]
+def read_actuator(targets: Targets, item: Item, history: tuple[Element, ...], count: int) -> Actuator | None:
+    """One actuator of any kind; None where it is left out."""
+    options = targets.bodies.options
+    kind = read_kind(item.reading, history)
+    if item.number("delay", least=0.0):
+        item.reading.later(item.element, "a delay")
+    transmission, target, reference = read_transmission(targets, item)
+    actuator = Actuator(
+        name=item.text("name") or f"actuator_{count}",
+        target=target,
+        gear=item.filled("gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        source=item.reading.at(item.element),
+        transmission=transmission,
+        reference=reference,
+        crank_length=read_crank(item, transmission),
+        dynamics=kind.dynamics,
+        dynamics_parameters=kind.d,
+        gain=kind.gain,
+        gain_parameters=kind.g,
+        bias=kind.bias,
+        bias_parameters=kind.b,
+        inputs=kind.inputs,
+        activation_early=kind.dynamics == "dcmotor" or item.flag("actearly"),
+        disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
+    )
+    actuator = replace(actuator, activation_size=count_states(item, actuator))
+    actuator = read_ranges(targets, item, actuator, kind)
+    add_rotor(targets, item, actuator)
+    if transmission == "body":
+        item.reading.idle(item.element, "an actuator on a body, which pulls at its contacts,", "body transmission")
+    return read_muscle(targets, item, actuator) if "muscle" in (kind.gain, kind.bias) else actuator
+
+
+def read_transmission(targets: Targets, item: Item) -> tuple[Transmission, str, str]:
+    """What the actuator acts on: its transmission, the target, and the other site where there is one."""
+    given = [name for name in TRANSMISSIONS if item.element.get(name) is not None]
     if len(given) != 1:
         item.refuse(f"has {len(given)} transmissions, want one of {', '.join(TRANSMISSIONS)}")
-    target = item.text(given[0])
-    known = {
-        "joint": bodies.names(*MOVING).keys(),
-        "tendon": tendons,
-        "site": bodies.sites.keys(),
-        "body": bodies.poses.keys(),
-    }[{"jointinparent": "joint", "cranksite": "site"}.get(given[0], given[0])]
-    if target not in known:
-        item.refuse(f"{given[0]} {target[:80]!r} does not exist{nearest(target, sorted(known))}")
-    gear = item.filled("gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
-    add_rotor(bodies, item, given[0], target, gear[0])
-    return Actuator(item.text("name") or f"actuator_{count}", target, gear, source=item.reading.at(item.element))
+    transmission = TRANSMISSIONS[given[0]]
+    bodies = targets.bodies
+    known: Collection[str] = bodies.sites
+    if transmission in ("joint", "jointinparent"):
+        known = bodies.names(*MOVING)
+    elif transmission == "tendon":
+        known = [tendon.name for tendon in targets.tendons]
+    elif transmission == "body":
+        known = bodies.poses
+    target = one_of(item, given[0], known)
+    reference = ""
+    for name, owner in (("refsite", "site"), ("slidersite", "slidercrank")):
+        if item.has(name) and transmission != owner:
+            item.refuse(f"{name} is for a {owner} transmission only")
+        if item.has(name) or OTHER.get(transmission) == name:
+            reference = one_of(item, name, bodies.sites)
+    return transmission, target, reference
 
 
-def add_rotor(bodies: Bodies, item: Item, transmission: str, target: str, gear: float) -> None:
-    """armature, the inertia of a rotor that turns `gear` times as fast as its joint."""
-    rotor = item.number("armature", least=0.0)
-    if not rotor:
+def one_of(item: Item, attribute: str, known: Collection[str]) -> str:
+    """An attribute that names one of `known`."""
+    name = item.text(attribute)
+    if name not in known:
+        item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name, sorted(known))}")
+    return name
+
+
+def read_crank(item: Item, transmission: Transmission) -> float:
+    """The rod's length; it must be given where there is a crank."""
+    rod = item.number("cranklength")
+    if transmission == "slidercrank" and rod <= 0:
+        item.refuse(f"cranklength is {rod:g} m, want more than 0")
+    return rod
+
+
+def count_states(item: Item, actuator: Actuator) -> int:
+    """Entries in the state. actdim may say the same."""
+    size = 0 if actuator.dynamics == "none" else 1
+    if actuator.dynamics in ("pid", "dcmotor"):
+        size = sum(actuator.states)
+    wanted = item.whole("actdim", -1)
+    if wanted not in (-1, size):
+        item.refuse(f"actdim is {wanted}, want {size} for dyntype {actuator.dynamics}")
+    return size
+
+
+def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) -> Actuator:
+    """Where controls, activation and force are clamped."""
+    autolimits = targets.bodies.compiler_at(item.element).autolimits
+    control = read_range(item, "ctrl", autolimits, always=kind.limited)
+    activation = None if kind.dynamics == "dcmotor" else read_range(item, "act", autolimits)
+    if activation is not None and kind.dynamics == "none":
+        item.refuse("has an actrange, but no dyntype")
+    if kind.inherit > 0 and actuator.bias == "affine" and kind.gain in ("fixed", "pid") and kind.g[0] == -kind.b[1]:
+        inherited = target_range(targets, item, actuator, kind.inherit)
+        if kind.dynamics == "integrator":
+            activation = inherited
+        else:
+            control = inherited
+    ranges = [control] * len(kind.inputs)
+    if kind.gain == "pid":
+        own = {"velocity": "vel", "feedforward": "ff"}
+        ranges = [read_plain(item, own[name]) if name in own else control for name in kind.inputs]
+        if item.has("posrange") and "position" in kind.inputs:
+            ranges[0] = read_plain(item, "pos")
+    if kind.limited and control is not None and control[0] < 0:
+        item.refuse(f"ctrlrange begins at {control[0]:g}, want at least 0")
+    if "clampctrl" in targets.bodies.options.off:
+        ranges = [None] * len(ranges)
+    force = kind.force_range or read_range(item, "force", autolimits)
+    return replace(actuator, control_ranges=tuple(ranges), activation_range=activation, force_range=force)
+
+
+def read_range(item: Item, what: str, autolimits: bool, *, always: bool = False) -> Range | None:
+    """ctrlrange, forcerange or actrange, where it limits."""
+    low, high = item.numbers(f"{what}range", 2, 2, (0.0, 0.0))
+    limited = "true" if always else item.word(f"{what}limited", LIMITED, "auto")
+    if limited == "auto" and not autolimits and (low or high):
+        item.refuse(f"has a {what}range, but {what}limited is not set and the compiler's autolimits is false")
+    if limited == "false" or (limited == "auto" and not (low or high)):
+        return None
+    if low >= high:
+        item.refuse(f"{what}range is {low:g} to {high:g}: the first must be smaller")
+    return low, high
+
+
+def read_plain(item: Item, what: str) -> Range | None:
+    """A range that limits where it is one."""
+    low, high = item.numbers(f"{what}range", 2, 2, (0.0, 0.0))
+    return (low, high) if low < high else None
+
+
+def limits_of(targets: Targets, actuator: Actuator) -> Range | None:
+    """The position limits of an actuator's joint or tendon."""
+    place = targets.bodies.names(*SCALAR).get(actuator.target)
+    target: Joint | Tendon | None = None
+    if actuator.transmission in ("joint", "jointinparent") and place is not None:
+        target = targets.bodies.joints[place]
+    elif actuator.transmission == "tendon":
+        target = next(tendon for tendon in targets.tendons if tendon.name == actuator.target)
+    if target is None or target.lower is None or target.upper is None:
+        return None
+    return target.lower, target.upper
+
+
+def target_range(targets: Targets, item: Item, actuator: Actuator, share: float) -> Range:
+    """inheritrange: the target's limits, `share` times as wide."""
+    limits = limits_of(targets, actuator)
+    if limits is None:
+        item.refuse(f"inheritrange: {actuator.transmission} {actuator.target!r} has no range")
+    middle, radius = 0.5 * (limits[1] + limits[0]), 0.5 * (limits[1] - limits[0]) * share
+    return middle - radius, middle + radius
+
+
+def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
+    """armature and damping of what turns `gear` times as fast as the target: gear² as much, at the target."""
+    rotor, drag = item.number("armature", least=0.0), item.filled("damping", (0.0, 0.0, 0.0))
+    if not rotor and not any(drag):
         return
-    place = bodies.names(*SCALAR).get(target)
-    if transmission not in ("joint", "jointinparent") or place is None:
-        item.reading.later(item.element, f"armature of an actuator on a {transmission}")
-        return
-    joint = bodies.joints[place]
-    bodies.joints[place] = replace(joint, armature=joint.armature + gear * gear * rotor)
+    square = actuator.gear[0] ** 2
+    bodies = targets.bodies
+    if actuator.transmission in ("joint", "jointinparent"):
+        place = bodies.names(*MOVING)[actuator.target]
+        joint = bodies.joints[place]
+        bodies.joints[place] = replace(joint, armature=joint.armature + square * rotor, **dragged(joint, drag, square))
+    elif actuator.transmission == "tendon":
+        place = [tendon.name for tendon in targets.tendons].index(actuator.target)
+        tendon = targets.tendons[place]
+        inert = tendon.armature + square * rotor
+        targets.tendons[place] = replace(tendon, armature=inert, **dragged(tendon, drag, square))
+    else:
+        item.refuse(f"armature and damping need a joint or a tendon, not a {actuator.transmission}")
+
+
+def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> dict[str, Any]:
+    """The target's damping, drag of velocities v, |v| v and v³ added."""
+    second, third = target.damping_polynomial
+    return {
+        "damping": target.damping + square * drag[0],
+        "damping_polynomial": (second + square * drag[1], third + square * drag[2]),
+    }
+
+
+def read_muscle(targets: Targets, item: Item, actuator: Actuator) -> Actuator | None:
+    """A muscle's figures checked; the lengths that its operating range stands for."""
+    for kind, p in ((actuator.gain, actuator.gain_parameters), (actuator.bias, actuator.bias_parameters)):
+        if kind == "muscle" and not (p[0] < p[1] and p[4] < 1 < p[5] and min(p[3], *p[6:9]) > 0):
+            item.refuse("a muscle wants range[0] < range[1], lmin < 1 < lmax and positive scale, vmax, fpmax, fvmax")
+    given = item.numbers("lengthrange", 2, 2, (0.0, 0.0))
+    if given[0] < given[1]:
+        return replace(actuator, length_range=(given[0], given[1]))
+    limits = limits_of(targets, actuator)
+    if limits is None:
+        item.reading.later(item.element, "a muscle without lengthrange on what has no range (MuJoCo simulates it)")
+        return None
+    if not targets.by_limit:  # MuJoCo then simulates how far the limits let it go, and scales by the gear
+        gear = actuator.gear[0]
+        limits = (min(gear * limits[0], gear * limits[1]), max(gear * limits[0], gear * limits[1]))
+        what = f"actuator {actuator.name!r} has no lengthrange: it is taken from its target's range"
+        item.reading.note(item.element, what, guess=True)
+    return replace(actuator, length_range=limits)

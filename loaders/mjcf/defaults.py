@@ -29,6 +29,7 @@ class Defaults:
         """Read every <default> of the root; each is the class `main`, those in it are its heirs."""
         self.reading = reading
         self.classes: dict[str, Class] = {MAIN: {}}
+        self.actuators: dict[str, tuple[Element, ...]] = {MAIN: ()}
         stack: list[tuple[Element, str, str]] = []
         for element in children(root, "default"):
             name = element.get("class", MAIN)
@@ -43,10 +44,13 @@ class Defaults:
         if name != MAIN and name in self.classes:
             self.reading.refuse(element, f"default class {name!r} is already defined")
         self.classes[name] = {section: dict(values) for section, values in self.classes[parent].items()}
+        self.actuators[name] = self.actuators[parent]
         inner: list[tuple[Element, str, str]] = []
         for item in element:
             if tag(item) != "default":
                 section = section_of(item)
+                if section == "general":
+                    self.actuators[name] += (item,)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
                 continue
@@ -78,6 +82,16 @@ class Defaults:
             for name, sections in self.classes.items()
         }
         return made
+
+    def actuator_history(self, element: Element) -> tuple[Element, ...]:
+        """What makes an actuator, in order: the actuators of its class and of those above it, then itself.
+
+        Of whatever kind they are, all write into the same parameters: the kinds do not inherit by attribute alone.
+        """
+        scope = self.reading.scope_of(element)
+        if scope is not None and scope.defaults is not self:
+            return scope.defaults.actuator_history(element)
+        return (*self.actuators.get(element.get("class") or MAIN, ()), element)
 
 
 def section_of(element: Element) -> str:

@@ -36,6 +36,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
     unit_of_angle = compiler.angles.unit if kind == "revolute" else 1.0
     x, y, z = rotate(spot.frame.rotation, item.vector("pos", (0.0, 0.0, 0.0)))
     px, py, pz = spot.frame.position
+    bounds = read_actuator_range(item, compiler.autolimits) if kind in ("revolute", "prismatic") else None
     joint = Joint(
         name,
         kind,
@@ -43,7 +44,9 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         spot.child,
         pose=spot.pose,
         anchor=(0.0, 0.0, 0.0) if kind == "free" else (px + x, py + y, pz + z),
-        effort=read_effort(item) if kind in ("revolute", "prismatic") else None,
+        effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # of drives too
+        actuator_range=bounds,
+        actuator_gravity_compensation=item.flag("actuatorgravcomp"),
         damping=item.numbers("damping", 1, 3, (0.0,))[0],
         friction=item.number("frictionloss", least=0.0),
         armature=item.number("armature", least=0.0),
@@ -82,16 +85,17 @@ def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[floa
     return low * unit_of_angle, high * unit_of_angle
 
 
-def read_effort(item: Item) -> float | None:
+def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | None:
     """actuatorfrcrange, which bounds what all actuators together do to the joint."""
     low, high = item.numbers("actuatorfrcrange", 2, 2, (0.0, 0.0))
     limited = item.word("actuatorfrclimited", LIMITED, "auto")
-    if limited == "false" or low >= high:
+    if limited == "auto" and not autolimits and (low or high):
+        item.refuse("has an actuatorfrcrange, but actuatorfrclimited is not set and the compiler's autolimits is false")
+    if limited == "false" or (limited == "auto" and not (low or high)):
         return None
-    if low != -high:
-        item.reading.idle(item.element, f"the uneven actuatorfrcrange {low:g} to {high:g}", "actuatorfrcrange")
-        return None
-    return high
+    if low >= high:
+        item.refuse(f"actuatorfrcrange is {low:g} to {high:g}: the first must be smaller")
+    return low, high
 
 
 def refuse_unsupported(item: Item) -> None:

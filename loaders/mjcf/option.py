@@ -10,7 +10,7 @@ from artsim.sim.description import FileOptions, Joint
 
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
 # what can be switched off and has a meaning here; the other flags tune MuJoCo's own solver and collision phases
-SWITCHES = ("gravity", "limit", "frictionloss", "spring", "damper", "equality", "actuation", "contact", "constraint")
+SWITCHES = tuple("gravity limit frictionloss spring damper equality actuation clampctrl contact constraint".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Options:
 
     file: FileOptions = field(default_factory=FileOptions)
     off: frozenset[str] = frozenset()
+    disabled_groups: frozenset[int] = frozenset()  # of actuators
 
 
 def read_options(reading: MjcfReading, root: Element) -> Options:
@@ -27,6 +28,8 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
     for element in children(root, "option"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         options = replace(options, file=read_option(item, options.file))
+        if item.has("actuatorgroupdisable"):
+            options = replace(options, disabled_groups=read_groups(item))
         for flag in children(element, "flag"):
             options = replace(options, off=read_flag(reading, flag, options.off))
     if "gravity" in options.off:
@@ -45,8 +48,15 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
         timestep=step if item.has("timestep") else known.timestep,
         gravity=item.vector("gravity") if item.has("gravity") else known.gravity,
         integrator=item.word("integrator", INTEGRATORS, "Euler") if item.has("integrator") else known.integrator,
-        magnetic=item.vector("magnetic") if item.has("magnetic") else known.magnetic,
     )
+
+
+def read_groups(item: Item) -> frozenset[int]:
+    """actuatorgroupdisable: the groups of actuators that do not act."""
+    groups = item.numbers("actuatorgroupdisable", 0, 31)
+    if any(group != int(group) or not 0 <= group <= 30 for group in groups):
+        item.refuse("actuatorgroupdisable: want whole numbers from 0 to 30")
+    return frozenset(int(group) for group in groups)
 
 
 def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> frozenset[str]:

@@ -20,8 +20,9 @@ Names = dict[str, set[str]]  # by kind: what got copies
 def expand_replicates(reading: MjcfReading, root: Element, angles: Angles) -> None:
     """Put frames with copies in place of every <replicate>, inner ones first."""
     found = [element for world in children(root, "worldbody") for element in world.iter("replicate")]
+    copies: set[Element] = set()
     for element in reversed(found):
-        replicate(Item(reading, element, dict_of(element)), root, angles)
+        replicate(Item(reading, element, dict_of(element)), root, angles, copies)
 
 
 def dict_of(element: Element) -> dict[str, str]:
@@ -29,8 +30,8 @@ def dict_of(element: Element) -> dict[str, str]:
     return {str(key): str(value) for key, value in element.attrib.items()}
 
 
-def replicate(item: Item, root: Element, angles: Angles) -> None:
-    """One <replicate>, in which there are none any more."""
+def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -> None:
+    """One <replicate>, in which there are none any more. `copies`: what refers to later ones, already copied."""
     reading, element, parent = item.reading, item.element, item.element.getparent()
     assert parent is not None
     count = item.whole("count")
@@ -52,7 +53,7 @@ def replicate(item: Item, root: Element, angles: Angles) -> None:
         turned = from_euler(((offset + 1) * a, (offset + 1) * b, (offset + 1) * c), angles)
         place = Pose(compose(place, step).position, turned)
     parent.remove(element)
-    copy_references(reading, root, names, suffixes)
+    copy_references(reading, root, names, suffixes, copies)
 
 
 def framed(reading: MjcfReading, element: Element, place: Pose) -> Element:
@@ -82,19 +83,26 @@ def rename(element: Element, attribute: str, suffix: str) -> None:
         element.set(attribute, name + suffix)
 
 
-def copy_references(reading: MjcfReading, root: Element, names: Names, suffixes: Iterable[str]) -> None:
-    """What refers to something that was copied is copied too, each copy referring to one."""
+def copy_references(
+    reading: MjcfReading, root: Element, names: Names, suffixes: Iterable[str], copies: set[Element]
+) -> None:
+    """What refers to something that was copied is copied too, each copy referring to one.
+
+    The order is MuJoCo's: what has no copies, then all of the first copy, all of the second, and so on.
+    """
     for name in SECTIONS:
         for section in children(root, name):
-            for element in list(section):
-                if not refers(element, names):
-                    continue
-                position = section.index(element)
-                for offset, suffix in enumerate(suffixes):
-                    section.insert(position + offset, referring(reading, element, names, suffix))
+            found = [element for element in section if refers(element, names)]
+            made = [referring(reading, element, names, suffix) for suffix in suffixes for element in found]
+            for element in found:
                 section.remove(element)
+                copies.discard(element)
                 if name in ("tendon", "actuator") and element.get("name"):
                     names.setdefault(name, set()).add(str(element.get("name")))
+            place = next((n for n, element in enumerate(section) if element in copies), len(section))
+            for offset, element in enumerate(made):
+                section.insert(place + offset, element)
+            copies.update(made)
 
 
 def refers(element: Element, names: Names) -> bool:

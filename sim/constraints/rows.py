@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.actuator import actuator_rows
 from artsim.sim.constraints.coupling import coupling_row
 from artsim.sim.constraints.drive import drive_row
 from artsim.sim.constraints.friction import friction_row
@@ -16,6 +17,7 @@ from artsim.sim.constraints.tendon import tendon_rows
 from artsim.sim.dynamics import solve
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import (
+    ACTUATOR_ROW,
     COUPLING_ROW,
     DRIVE_ROW,
     FRICTION_ROW,
@@ -44,6 +46,7 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Non
         position_rows(m, s, w, i, r, k)
         velocity_rows(m, w, i, r, k)
     if e is not None:
+        actuator_rows(m, w, i, r, e, x)
         tendon_rows(m, s.qvel, w, i, r, e, x)
         loop_rows(m, w, i, r, f, e, x)
 
@@ -99,7 +102,7 @@ def _add_force(kind: Any, k: Any, force: Any, f: Any) -> None:
         f.coupling[k] += force
     elif kind == FRICTION_ROW:
         f.passive[k] += force
-    elif kind == DRIVE_ROW:
+    elif kind == DRIVE_ROW or kind == ACTUATOR_ROW:
         f.drive[k] += force
     elif kind == LOOP_ROW:
         f.loop[k] += force

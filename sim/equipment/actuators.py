@@ -1,10 +1,49 @@
-"""Actuators: forces from controls and activations, and the activations' rates."""
+"""Actuators: forces from controls and activations, and the activations' rates (MuJoCo's computation chapter).
+
+force = gain(length, velocity) · input + bias(length, velocity); the input is the control, or the activation it drives.
+A force that is affine in length and velocity is implicit in a semi-implicit step: at its value at the step's end, so
+stable at any gain. On a joint of one dof it is part of M̂, elsewhere a row (constraints/actuator.py). All others, and
+all forces in RK4, are those at the step's start.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.actuation import coordinate
+from artsim.sim.elementary import exponential
+from artsim.sim.equipment.dc_motor import (
+    limit_slew,
+    mechanical_force,
+    motor_force,
+    motor_rates,
+    nearest,
+    next_state,
+    role,
+    wound,
+)
+from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
+from artsim.sim.equipment.record import (
+    AFFINE,
+    DC_MOTOR,
+    DC_MOTOR_DYNAMICS,
+    EXPLICIT,
+    FILTER_EXACT,
+    IN_MATRIX,
+    INTEGRAL,
+    INTEGRATOR,
+    MUSCLE,
+    MUSCLE_DYNAMICS,
+    NO_DYNAMICS,
+    PID,
+    PID_DYNAMICS,
+    TENDON,
+)
+from artsim.sim.jit import inlined, njit
+
+_TINY = 1e-15  # least time constant [s]
+_SLACK = 1e-12  # of a bound, relative
 
 
 @njit
@@ -12,21 +51,270 @@ def actuator_forces(m: Any, v: Any, i: Any, e: Any, x: Any, f: Any, activation: 
     """What the actuators do; lengths and moments are up to date. f.counters[4] is the control row.
 
     x.actuator_force (na,), x.activation_rate; x.actuator_total (nv,) = Σ moment · force of those that act explicitly;
-    what is affine in one dof's position and velocity goes to x.stiffness, x.damping, x.offset (nv,), unless `explicit`
-    is 1 or x.actuator_clamp says that its bound holds.
+    x.stiffness, x.damping, x.offset (nv,) of those in M̂; x.actuator_implicit says which is which.
     """
+    h = i.time_step[0]
+    row = f.counters[4]
+    for n in range(e.control_lower.shape[0]):
+        x.control[n] = min(max(i.control[row, n], e.control_lower[n]), e.control_upper[n])
+    for n in range(x.activation_rate.shape[0]):
+        x.activation_rate[n] = 0.0
+    for a in range(e.actuator_target.shape[0]):
+        if e.actuator_active[a]:
+            _rates(e, x, a, activation, h)
+    for a in range(e.actuator_target.shape[0]):
+        x.actuator_force[a] = 0.0
+        if e.actuator_active[a]:
+            x.actuator_input[a] = _input(e, x, a, activation, h)
+            x.actuator_force[a] = _force(e, x, a, activation)
+    _scale_tendons(e, x)
+    for a in range(e.actuator_target.shape[0]):
+        x.actuator_force[a] = min(max(x.actuator_force[a], e.force_lower[a]), e.force_upper[a])
+        if e.actuator_active[a] and e.actuator_bias[a] == DC_MOTOR:
+            x.actuator_force[a] += mechanical_force(e, x, a, activation)
+    _distribute(e, x, explicit)
 
 
 @njit
-def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any, activation: Any) -> bool:
-    """Mark in x.actuator_clamp the implicit ones whose force at the step's end is beyond their range; True if any.
+def _rates(e: Any, x: Any, a: Any, activation: Any, h: Any) -> None:
+    """x.activation_rate of actuator a's states."""
+    kind = e.actuator_dynamics[a]
+    if kind == NO_DYNAMICS:
+        return
+    if kind == DC_MOTOR_DYNAMICS:
+        motor_rates(e, x, a, activation, h)
+        return
+    n = e.activation_last[a]
+    if kind == PID_DYNAMICS:
+        limit_slew(e, x, a, activation, h)
+        n = e.activation_slot[a, INTEGRAL]
+        if n >= 0:
+            error = role(e, x, a, 0) - x.actuator_length[a]
+            if e.actuator_period[a] > 0.0:
+                error = nearest(error, 0.0, e.actuator_period[a])
+            x.activation_rate[n] = wound(error, activation[n], e.dynamics_parameters[a, 0])
+        return
+    u = x.control[e.control_first[a]]
+    if kind == INTEGRATOR:
+        x.activation_rate[n] = u
+    elif kind == MUSCLE_DYNAMICS:
+        x.activation_rate[n] = muscle_rate(e.dynamics_parameters[a], u, activation[n])
+    else:
+        x.activation_rate[n] = (u - activation[n]) / max(_TINY, e.dynamics_parameters[a, 0])
 
-    The end is q + h f.velocity, f.velocity. What is marked acts with its bound, explicitly, when the step is solved
-    again. On False x.actuator_force holds what acted over the step.
+
+@njit
+def _input(e: Any, x: Any, a: Any, activation: Any, h: Any) -> Any:
+    """What the gain multiplies: the control, or the last activation (of the step's end where that acts early).
+
+    A setpoint on a circle counts as its equal nearest to the length. PID: the force without its affine bias. DC motor:
+    the current of the step's end, or the voltage.
     """
-    return False
+    n = e.activation_last[a]
+    kind = e.actuator_gain[a]
+    if kind == DC_MOTOR and e.dynamics_parameters[a, 0] <= 0.0:
+        return x.actuator_input[a]
+    state = 0.0
+    if n >= 0:
+        state = activation[n]
+        if e.activation_early[a]:
+            state = next_activation(e, x, a, n, state, x.activation_rate[n], h)
+    if kind == PID:
+        return _servo(e, x, a, state)
+    u = state if n >= 0 else x.control[e.control_first[a]]
+    if e.actuator_period[a] > 0.0:
+        u = nearest(u, x.actuator_length[a], e.actuator_period[a])
+    return u
+
+
+@njit
+def _servo(e: Any, x: Any, a: Any, integral: Any) -> Any:
+    """k_p times the position wanted, k_v times the velocity, feedforward, k_i times the integral."""
+    b = e.bias_parameters[a]
+    wanted = role(e, x, a, 0)
+    if e.actuator_period[a] > 0.0:
+        wanted = nearest(wanted, x.actuator_length[a], e.actuator_period[a])
+    force = -b[1] * wanted + x.actuator_damping[a] * role(e, x, a, 1) + role(e, x, a, 2)
+    if e.activation_slot[a, INTEGRAL] >= 0:
+        force += e.gain_parameters[a, 0] * integral
+    return force
+
+
+@inlined
+def _slopes(e: Any, x: Any, a: Any) -> Any:
+    """Stiffness and damping of an affine force along its length, at its input."""
+    stiffness = 0.0
+    damping = 0.0
+    if e.actuator_gain[a] == AFFINE:
+        stiffness = -e.gain_parameters[a, 1] * x.actuator_input[a]
+        damping = -e.gain_parameters[a, 2] * x.actuator_input[a]
+    if e.actuator_bias[a] == AFFINE:
+        stiffness -= e.bias_parameters[a, 1]
+        damping += x.actuator_damping[a]
+    return stiffness, damping
+
+
+@inlined
+def affine_force(e: Any, x: Any, a: Any) -> Any:
+    """(constant, stiffness, damping) of a force that is constant - stiffness · length - damping · velocity."""
+    stiffness, damping = _slopes(e, x, a)
+    gain = 1.0 if e.actuator_gain[a] == PID else e.gain_parameters[a, 0]
+    constant = gain * x.actuator_input[a]
+    if e.actuator_bias[a] == AFFINE:
+        constant += e.bias_parameters[a, 0]
+    return constant, stiffness, damping
+
+
+@njit
+def _force(e: Any, x: Any, a: Any, activation: Any) -> Any:
+    """gain · input + bias at the length and velocity found, without bounds."""
+    length = x.actuator_length[a]
+    velocity = x.actuator_velocity[a]
+    if e.actuator_gain[a] == DC_MOTOR:
+        return motor_force(e, x, a, activation, x.actuator_input[a])
+    if e.actuator_gain[a] != MUSCLE and e.actuator_bias[a] != MUSCLE:
+        constant, stiffness, damping = affine_force(e, x, a)
+        return constant - stiffness * length - damping * velocity
+    low = e.actuator_length_range[a, 0]
+    high = e.actuator_length_range[a, 1]
+    force = 0.0
+    if e.actuator_gain[a] == MUSCLE:
+        gain = muscle_gain(e.gain_parameters[a], length, velocity, low, high, x.acceleration0[a])
+        force = gain * x.actuator_input[a]
+        if e.actuator_bias[a] == AFFINE:
+            b = e.bias_parameters[a]
+            force += b[0] + b[1] * length - x.actuator_damping[a] * velocity
+    else:
+        constant, stiffness, damping = affine_force(e, x, a)
+        force = constant - stiffness * length - damping * velocity
+    if e.actuator_bias[a] == MUSCLE:
+        force += muscle_bias(e.bias_parameters[a], length, low, high, x.acceleration0[a])
+    return force
+
+
+@njit
+def _scale_tendons(e: Any, x: Any) -> None:
+    """Forces on a tendon whose sum is bounded are made smaller alike."""
+    for t in range(e.tendon_force_lower.shape[0]):
+        if e.tendon_force_lower[t] == -math.inf and e.tendon_force_upper[t] == math.inf:
+            continue
+        total = 0.0
+        for a in range(e.actuator_target.shape[0]):
+            if e.actuator_transmission[a] == TENDON and e.actuator_target[a] == t:
+                total += x.actuator_force[a]
+        bounded = min(max(total, e.tendon_force_lower[t]), e.tendon_force_upper[t])
+        if bounded != total and total != 0.0:
+            for a in range(e.actuator_target.shape[0]):
+                if e.actuator_transmission[a] == TENDON and e.actuator_target[a] == t:
+                    x.actuator_force[a] *= bounded / total
+
+
+@njit
+def _distribute(e: Any, x: Any, explicit: Any) -> None:
+    """Each force to where it acts: explicitly on the dofs, in M̂, or in a row."""
+    for k in range(x.actuator_total.shape[0]):
+        x.actuator_total[k] = 0.0
+        x.dof_held[k] = 0.0
+    for a in range(e.actuator_target.shape[0]):
+        x.actuator_implicit[a] = EXPLICIT
+        if explicit == 0 and e.actuator_active[a] and e.actuator_linear[a] != EXPLICIT:
+            stiffness, damping = _slopes(e, x, a)
+            if stiffness >= 0.0 and damping >= 0.0 and stiffness + damping > 0.0:
+                x.actuator_implicit[a] = e.actuator_linear[a]
+        if x.actuator_implicit[a] == EXPLICIT:
+            _add(e, x, a)
+    _gather(e, x)
+
+
+@inlined
+def _add(e: Any, x: Any, a: Any) -> None:
+    """Actuator a's force on the dofs."""
+    for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+        x.actuator_total[e.actuator_dof[entry]] += x.actuator_moment[entry] * x.actuator_force[a]
+
+
+@njit
+def _gather(e: Any, x: Any) -> None:
+    """x.stiffness, damping, offset of the actuators that act in M̂."""
+    for k in range(x.stiffness.shape[0]):
+        x.stiffness[k] = 0.0
+        x.damping[k] = 0.0
+        x.offset[k] = 0.0
+    for a in range(e.actuator_target.shape[0]):
+        k = e.actuator_target[a]
+        if x.actuator_implicit[a] == IN_MATRIX and x.dof_held[k] == 0.0:
+            gear = x.actuator_moment[e.actuator_entry[a]]
+            constant, stiffness, damping = affine_force(e, x, a)
+            x.stiffness[k] += gear * gear * stiffness
+            x.damping[k] += gear * gear * damping
+            x.offset[k] += gear * constant
+
+
+@njit
+def bound_totals(e: Any, x: Any) -> None:
+    """What is known at the step's start: dofs whose actuators are all explicit, held within their joint's bound."""
+    for k in range(x.actuator_total.shape[0]):
+        if x.stiffness[k] == 0.0 and x.damping[k] == 0.0 and x.offset[k] == 0.0:
+            x.actuator_total[k] = min(max(x.actuator_total[k], e.dof_force_lower[k]), e.dof_force_upper[k])
+
+
+@njit
+def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
+    """Make explicit, at their bound, implicit forces that are beyond it at the step's end; True if there are any.
+
+    The end is q + h f.velocity, f.velocity. On False x.actuator_force holds what acted over the step. A force that was
+    made explicit stays so for this step: the step is solved again a finite number of times.
+    """
+    h = i.time_step[0]
+    found = False
+    for a in range(e.actuator_target.shape[0]):
+        if x.actuator_implicit[a] == EXPLICIT:
+            continue
+        rate = 0.0
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            rate += x.actuator_moment[entry] * f.velocity[e.actuator_dof[entry]]
+        constant, stiffness, damping = affine_force(e, x, a)
+        force = constant - stiffness * (x.actuator_length[a] + h * rate) - damping * rate
+        x.actuator_force[a] = force
+        if force < e.force_lower[a] - _SLACK * abs(force) or force > e.force_upper[a] + _SLACK * abs(force):
+            x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a])
+            x.actuator_implicit[a] = EXPLICIT
+            _add(e, x, a)
+            found = True
+    for k in range(x.actuator_total.shape[0]):
+        if x.dof_held[k] == 0.0 and (e.dof_force_lower[k] != -math.inf or e.dof_force_upper[k] != math.inf):
+            end = coordinate(m, q, k) + h * f.velocity[k]
+            total = x.actuator_total[k] + x.offset[k] - x.stiffness[k] * end - x.damping[k] * f.velocity[k]
+            slack = _SLACK * abs(total)
+            if total < e.dof_force_lower[k] - slack or total > e.dof_force_upper[k] + slack:
+                x.dof_held[k] = 1.0
+                x.actuator_total[k] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
+                found = True
+    if found:
+        _gather(e, x)
+    return found
+
+
+@njit
+def next_activation(e: Any, x: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
+    """Activation n after h, within its range."""
+    kind = e.actuator_dynamics[a]
+    if kind == DC_MOTOR_DYNAMICS:
+        return next_state(e, x, a, n, value, rate, h)
+    if kind == FILTER_EXACT:
+        time = max(_TINY, e.dynamics_parameters[a, 0])
+        value += rate * time * (1.0 - exponential(-h / time))
+    else:
+        value += rate * h
+    return min(max(value, e.activation_lower[a]), e.activation_upper[a])
 
 
 @njit
 def advance_activations(e: Any, x: Any, h: Any, activation: Any) -> None:
-    """activation (nact,) at the end of the step."""
+    """activation (nact,) at the end of the step. What integrates a setpoint on a circle stays near the length."""
+    for a in range(e.actuator_target.shape[0]):
+        for n in range(e.activation_first[a], e.activation_last[a] + 1):
+            activation[n] = next_activation(e, x, a, n, activation[n], x.activation_rate[n], h)
+        if e.actuator_dynamics[a] == INTEGRATOR and e.actuator_period[a] > 0.0:
+            n = e.activation_last[a]
+            activation[n] = nearest(activation[n], x.actuator_length[a], e.actuator_period[a])

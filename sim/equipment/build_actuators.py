@@ -11,11 +11,14 @@ from artsim.sim.description import Actuator, Articulation
 from artsim.sim.equipment.record import (
     AFFINE,
     BODY,
+    BY_ROW,
     DC_MOTOR,
     DC_MOTOR_DYNAMICS,
+    EXPLICIT,
     FILTER,
     FILTER_EXACT,
     FIXED,
+    IN_MATRIX,
     INTEGRATOR,
     JOINT,
     JOINT_IN_PARENT,
@@ -23,10 +26,13 @@ from artsim.sim.equipment.record import (
     MUSCLE_DYNAMICS,
     NO_BIAS,
     NO_DYNAMICS,
+    PID,
+    PID_DYNAMICS,
     SITE,
     SLIDER_CRANK,
     TENDON,
 )
+from artsim.sim.model import BALL
 from artsim.sim.records import Array
 
 if TYPE_CHECKING:
@@ -47,19 +53,30 @@ DYNAMICS = {
     "filterexact": FILTER_EXACT,
     "muscle": MUSCLE_DYNAMICS,
     "dcmotor": DC_MOTOR_DYNAMICS,
+    "pid": PID_DYNAMICS,
 }
-GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR}
+GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR, "pid": PID}
 BIASES = {"none": NO_BIAS, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR}
+INPUTS = ("position", "velocity", "feedforward", "voltage")
+
+
+def acting(articulation: Articulation) -> tuple[Actuator, ...]:
+    """The actuators that turn controls into forces; those of a URDF only tell reductions."""
+    return articulation.actuators if articulation.format == "mjcf" else ()
 
 
 def actuator_arrays(
     articulation: Articulation, places: Places, site_body: Array, tendons: Mapping[str, Array]
 ) -> dict[str, Array]:
     """The arrays of the actuators that are not disabled by group, and the bounds of what they do to each dof."""
-    actuators = articulation.actuators
+    actuators = acting(articulation)
     entries = [sorted(_dofs(a, places, site_body, tendons)) for a in actuators]
-    first = np.cumsum([0, *(a.activation_size for a in actuators)])[:-1]
+    ranges = _dof_ranges(articulation, places)
+    linear = [_linear(a, dofs, ranges, places, tendons) for a, dofs in zip(actuators, entries, strict=True)]
     return {
+        "actuator_active": np.array([not a.disabled for a in actuators], np.int64),
+        "actuator_linear": np.array(linear, np.int64),
+        "actuator_period": np.array([_period(a, places) for a in actuators]),
         "actuator_transmission": np.array([TRANSMISSIONS[a.transmission] for a in actuators], np.int64),
         "actuator_target": np.array([_target(a, places) for a in actuators], np.int64),
         "actuator_reference": np.array([places.sites[a.reference] if a.reference else -1 for a in actuators], np.int64),
@@ -73,15 +90,77 @@ def actuator_arrays(
         "dynamics_parameters": _padded([a.dynamics_parameters for a in actuators], 10),
         "gain_parameters": _padded([a.gain_parameters for a in actuators], 10),
         "bias_parameters": _padded([a.bias_parameters for a in actuators], 10),
-        **_range("control", [a.control_range for a in actuators]),
+        **_range("control", [bounds for a in actuators for bounds in a.control_ranges]),
         **_range("force", [a.force_range for a in actuators]),
         **_range("activation", [a.activation_range for a in actuators]),
-        "activation_first": np.where([a.activation_size > 0 for a in actuators], first, -1),
+        **_places_in_state(actuators),
+        **_controls(actuators),
         "activation_early": np.array([int(a.activation_early) for a in actuators], np.int64),
-        "actuator_damping": np.array([a.damping for a in actuators]).reshape(-1, 3),
         "actuator_length_range": np.array([a.length_range or (0.0, 0.0) for a in actuators]).reshape(-1, 2),
-        **_dof_ranges(articulation, places),
+        **ranges,
     }
+
+
+def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
+    """Where each one's activations are."""
+    first = np.cumsum([0, *(a.activation_size for a in actuators)], dtype=np.int64)
+    sizes = np.diff(first)
+    slots = np.full((len(actuators), 5), -1, np.int64)
+    for row, actuator, start in zip(slots, actuators, first[:-1], strict=True):
+        has = np.array(actuator.states)
+        row[has] = start + np.arange(np.count_nonzero(has))
+    return {
+        "activation_first": np.where(sizes > 0, first[:-1], -1),
+        "activation_last": np.where(sizes > 0, first[1:] - 1, -2),
+        "activation_slot": slots,
+    }
+
+
+def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
+    """Where each one's controls are; an unnamed one is the first of its kind."""
+    first = np.cumsum([0, *(len(a.inputs) for a in actuators)], dtype=np.int64)[:-1]
+    roles = np.full((len(actuators), len(INPUTS)), -1, np.int64)
+    for row, actuator, start in zip(roles, actuators, first, strict=True):
+        for n, name in enumerate(actuator.inputs):
+            row[INPUTS.index(name) if name else 0] = start + n
+    return {"control_first": first, "control_role": roles}
+
+
+def _period(actuator: Actuator, places: Places) -> float:
+    """What a servo's setpoint may be wound by: a turn, where its length is an angle on a circle; 0 elsewhere.
+
+    As MuJoCo has it: position and PID servos on ball joints, and on a site's rotation about a reference site.
+    """
+    gear = np.array(actuator.gear + (0.0,) * (6 - len(actuator.gear)))
+    gain, bias = (*actuator.gain_parameters, 0.0), (*actuator.bias_parameters, 0.0, 0.0)
+    servo = actuator.gain == "fixed" and actuator.bias == "affine" and gain[0] == -bias[1]
+    if not (servo and actuator.dynamics in ("none", "integrator")) and actuator.gain != "pid":
+        return 0.0
+    if actuator.transmission == "site" and actuator.reference and not gear[:3].any():
+        return float(2 * np.pi * np.linalg.norm(gear[3:]))
+    if actuator.transmission in ("joint", "jointinparent"):
+        model = places.compiled.model
+        if model.joint_type[model.dof_body[_target(actuator, places)]] == BALL:
+            return float(2 * np.pi * np.linalg.norm(gear[:3]))
+    return 0.0
+
+
+def _linear(
+    actuator: Actuator, dofs: Sequence[int], ranges: Mapping[str, Array], places: Places, tendons: Mapping[str, Array]
+) -> int:
+    """How its force enters a semi-implicit step where it is affine. A row cannot be part of a bounded sum."""
+    if actuator.gain not in ("fixed", "affine", "pid") or actuator.bias not in ("none", "affine"):
+        return EXPLICIT
+    if actuator.transmission in ("joint", "jointinparent") and len(dofs) == 1:
+        return IN_MATRIX
+    if actuator.transmission == "body":
+        return EXPLICIT
+    if actuator.transmission == "tendon":
+        t = _target(actuator, places)
+        if np.isfinite(tendons["tendon_force_lower"][t]) or np.isfinite(tendons["tendon_force_upper"][t]):
+            return EXPLICIT
+    bounded = np.isfinite(ranges["dof_force_lower"][dofs]) | np.isfinite(ranges["dof_force_upper"][dofs])
+    return EXPLICIT if not dofs or bounded.any() else BY_ROW
 
 
 def _padded(rows: Sequence[tuple[float, ...]], width: int) -> Array:

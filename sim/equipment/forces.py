@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.coupling import reduce_matrix
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
-from artsim.sim.equipment.actuators import actuator_forces
+from artsim.sim.equipment.actuators import actuator_forces, bound_totals
 from artsim.sim.equipment.passive import passive_extra
+from artsim.sim.equipment.record import PID
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.jit import njit
@@ -33,34 +33,46 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
         for end in range(2):
             rest = e.tendon_spring[t, end]
             x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
-    if e.actuator_target.shape[0] == 0:
-        return
-    composites(m, w)
-    mass_matrix(m, w)
-    reduce_matrix(m, w, f.diagonal)
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-    for a in range(e.actuator_target.shape[0]):
-        x.acceleration0[a] = _acceleration(m, w, e, x, a)
+    if e.actuator_target.shape[0] > 0:
+        _calibrate_actuators(m, w, e, x)
 
 
 @njit
-def _acceleration(m: Any, w: Any, e: Any, x: Any, a: Any) -> Any:
-    """|M⁻¹ moment| of actuator a."""
-    y = w.reduced
-    for n in range(y.shape[0]):
-        y[n] = 0.0
-    for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-        k = e.actuator_dof[entry]
-        n = m.dof_independent[k]
-        if n >= 0:
-            y[n] += w.gain[k] * x.actuator_moment[entry]
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
-    total = 0.0
-    for k in range(m.dof_body.shape[0]):
-        n = m.dof_independent[k]
-        if n >= 0:
-            total += (w.gain[k] * y[n]) ** 2
-    return total**0.5
+def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
+    """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos).
+
+    M is that of the tree without couplings, and stands in w.mass_matrix until the step makes its own.
+    """
+    composites(m, w)
+    mass_matrix(m, w)
+    y = x.row
+    factorise(w.mass_matrix, x.row2, m.dof_parent, m.dof_run)
+    for a in range(e.actuator_target.shape[0]):
+        for k in range(y.shape[0]):
+            y[k] = 0.0
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            y[e.actuator_dof[entry]] = x.actuator_moment[entry]
+        solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
+        square = 0.0
+        for k in range(y.shape[0]):
+            square += y[k] * y[k]
+        x.acceleration0[a] = square**0.5
+        mobility = 0.0
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            mobility += x.actuator_moment[entry] * y[e.actuator_dof[entry]]
+        x.actuator_damping[a] = _servo_damping(e, a, mobility)
+
+
+@njit
+def _servo_damping(e: Any, a: Any, mobility: Any) -> Any:
+    """The velocity coefficient of an affine bias; a positive one of a servo is its damping ratio."""
+    rate = e.bias_parameters[a, 2]
+    kp = -e.bias_parameters[a, 1]
+    if rate <= 0.0 or (e.gain_parameters[a, 0] != kp and e.actuator_gain[a] != PID):
+        return -rate
+    if mobility <= 0.0 or kp <= 0.0:
+        return 0.0
+    return 2.0 * rate * (kp / mobility) ** 0.5
 
 
 @njit
@@ -71,7 +83,6 @@ def equipment_forces(
     velocities(m, v, w)
     tendon_paths(m, q, v, w, e, x)
     transmissions(m, q, v, w, e, x)
-    for a in range(x.actuator_clamp.shape[0]):
-        x.actuator_clamp[a] = 0.0
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)
+    bound_totals(e, x)

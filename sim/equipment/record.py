@@ -28,83 +28,15 @@ PATH_JOINT, PATH_SITE, PATH_SPHERE, PATH_CYLINDER, PATH_PULLEY = range(5)
 # transmissions
 JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 # activation dynamics
-NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS = range(6)
+NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS, PID_DYNAMICS = range(7)
 # gains and biases
-NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR = range(5)
+NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
+# how an actuator's force enters a semi-implicit step: at its start; at its end, as a part of M̂ or as a row
+EXPLICIT, IN_MATRIX, BY_ROW = range(3)
+# columns of activation_slot
+SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
 CONNECT, WELD = range(2)
-
-# sensors: felt at a site, of frames, of subtrees, the clock, of joints, tendons and actuators
-(
-    ACCELEROMETER,
-    VELOCIMETER,
-    GYRO,
-    FORCE,
-    TORQUE,
-    MAGNETOMETER,
-    FRAME_POSITION,
-    FRAME_QUATERNION,
-    FRAME_X_AXIS,
-    FRAME_Y_AXIS,
-    FRAME_Z_AXIS,
-    FRAME_LINEAR_VELOCITY,
-    FRAME_ANGULAR_VELOCITY,
-    FRAME_LINEAR_ACCELERATION,
-    FRAME_ANGULAR_ACCELERATION,
-    SUBTREE_COM,
-    SUBTREE_VELOCITY,
-    SUBTREE_ANGULAR_MOMENTUM,
-    CLOCK,
-    JOINT_POSITION,
-    JOINT_VELOCITY,
-    JOINT_ACTUATOR_FORCE,
-    JOINT_LIMIT_POSITION,
-    JOINT_LIMIT_VELOCITY,
-    JOINT_LIMIT_FORCE,
-    BALL_QUATERNION,
-    BALL_ANGULAR_VELOCITY,
-    TENDON_POSITION,
-    TENDON_VELOCITY,
-    TENDON_ACTUATOR_FORCE,
-    ACTUATOR_POSITION,
-    ACTUATOR_VELOCITY,
-    ACTUATOR_FORCE,
-) = range(33)
-SENSORS = {
-    "accelerometer": ACCELEROMETER,
-    "velocimeter": VELOCIMETER,
-    "gyro": GYRO,
-    "force": FORCE,
-    "torque": TORQUE,
-    "magnetometer": MAGNETOMETER,
-    "framepos": FRAME_POSITION,
-    "framequat": FRAME_QUATERNION,
-    "framexaxis": FRAME_X_AXIS,
-    "frameyaxis": FRAME_Y_AXIS,
-    "framezaxis": FRAME_Z_AXIS,
-    "framelinvel": FRAME_LINEAR_VELOCITY,
-    "frameangvel": FRAME_ANGULAR_VELOCITY,
-    "framelinacc": FRAME_LINEAR_ACCELERATION,
-    "frameangacc": FRAME_ANGULAR_ACCELERATION,
-    "subtreecom": SUBTREE_COM,
-    "subtreelinvel": SUBTREE_VELOCITY,
-    "subtreeangmom": SUBTREE_ANGULAR_MOMENTUM,
-    "clock": CLOCK,
-    "jointpos": JOINT_POSITION,
-    "jointvel": JOINT_VELOCITY,
-    "jointactuatorfrc": JOINT_ACTUATOR_FORCE,
-    "jointlimitpos": JOINT_LIMIT_POSITION,
-    "jointlimitvel": JOINT_LIMIT_VELOCITY,
-    "jointlimitfrc": JOINT_LIMIT_FORCE,
-    "ballquat": BALL_QUATERNION,
-    "ballangvel": BALL_ANGULAR_VELOCITY,
-    "tendonpos": TENDON_POSITION,
-    "tendonvel": TENDON_VELOCITY,
-    "tendonactuatorfrc": TENDON_ACTUATOR_FORCE,
-    "actuatorpos": ACTUATOR_POSITION,
-    "actuatorvel": ACTUATOR_VELOCITY,
-    "actuatorfrc": ACTUATOR_FORCE,
-}
 
 
 class Equipment(NamedTuple):
@@ -147,7 +79,10 @@ class Equipment(NamedTuple):
     loop_position: ConstReals2  # (2 nloop, 3)
     loop_torque_scale: ConstReals1  # (nloop,)
     loop_soft: ConstReals2  # (nloop, 2) as tendon_row_soft
-    # actuators
+    # actuators: na of them, nu controls, nact activations
+    actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
+    actuator_linear: ConstInts1  # (na,) EXPLICIT, or how it may enter a step where it is affine
+    actuator_period: ConstReals1  # (na,) of a setpoint on a circle [rad], 0: none
     actuator_transmission: ConstInts1  # (na,)
     actuator_target: ConstInts1  # (na,) first dof, tendon, site or body
     actuator_reference: ConstInts1  # (na,) reference or slider site, -1: none
@@ -161,28 +96,21 @@ class Equipment(NamedTuple):
     dynamics_parameters: ConstReals2  # (na, 10)
     gain_parameters: ConstReals2  # (na, 10)
     bias_parameters: ConstReals2  # (na, 10)
-    control_lower: ConstReals1  # (na,)
+    control_first: ConstInts1  # (na,) its first control
+    control_role: ConstInts2  # (na, 4) its controls for position, velocity, feedforward, voltage; -1: none
+    control_lower: ConstReals1  # (nu,)
     control_upper: ConstReals1
-    force_lower: ConstReals1
+    force_lower: ConstReals1  # (na,)
     force_upper: ConstReals1
     activation_lower: ConstReals1
     activation_upper: ConstReals1
     activation_first: ConstInts1  # (na,) its first entry in State.activation, -1: none
+    activation_last: ConstInts1  # (na,) its last one, which makes the force; -2: none
+    activation_slot: ConstInts2  # (na, 5) its states by name, of PID servos and DC motors; -1: none
     activation_early: ConstInts1  # (na,)
-    actuator_damping: ConstReals2  # (na, 3)
     actuator_length_range: ConstReals2  # (na, 2)
     dof_force_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
     dof_force_upper: ConstReals1
-    # sensors
-    sensor_kind: ConstInts1  # (nsensor,)
-    sensor_first: ConstInts1  # (nsensor + 1,) first output of each
-    sensor_index: ConstInts1  # (nsensor,) first dof, tendon, actuator, or link of its object
-    sensor_body: ConstInts2  # (2, nsensor) bodies of object and reference
-    sensor_referred: ConstInts1  # (nsensor,) 1: it has a reference
-    sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
-    sensor_position: ConstReals2  # (2 nsensor, 3)
-    sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs, inf: none
-    magnetic: ConstReals1  # (3,)
 
 
 class EquipmentWork(NamedTuple):
@@ -199,13 +127,18 @@ class EquipmentWork(NamedTuple):
     actuator_velocity: Reals1  # (na,)
     actuator_moment: Reals1  # (entries,)
     actuator_force: Reals1  # (na,) as it acts over the step
-    actuator_clamp: Reals1  # (na,) 0: within its range at the step's end, else the bound that holds
+    actuator_input: Reals1  # (na,) what the gain multiplies
+    actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW in this step
+    actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
+    control: Reals1  # (nu,) within their ranges
+    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound
     activation_rate: Reals1  # (nact,)
     start_activation: Reals1  # (nact,) RK4
+    start_length: Reals1  # (na,) RK4
+    start_velocity: Reals1  # (na,) RK4
     sum_activation: Reals1  # (nact,) RK4
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
-    sensor: Reals1  # (outputs,)
     body_force: Reals2  # (nb, 3) wrenches that act on bodies, about their origins, world axes [N]
     body_torque: Reals2  # (nb, 3) [N m]
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
@@ -224,6 +157,7 @@ def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int, int]:
     equalities = loops + len(equipment.tendon_row_follower) + int(inert)
     limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
+    equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
     rows = equalities + 2 * int(limited) + int(rubbing)
     return rows, rows * nv, equalities
 
@@ -238,8 +172,6 @@ class EquipmentLabels:
     activations: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    sensors: tuple[str, ...] = ()  # every output
-    sensor_units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -261,10 +193,13 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
     tendons = dict.fromkeys(("tendon_length0", "tendon_length", "tendon_velocity"), (nt,))
     actuators = dict.fromkeys(
-        ("acceleration0", "actuator_length", "actuator_velocity", "actuator_force", "actuator_clamp"), (na,)
+        "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "
+        "actuator_damping start_length start_velocity".split(),
+        (na,),
     )
     dofs = dict.fromkeys(
-        ("row", "row2", "actuator_total", "stiffness", "damping", "offset", "passive", "tendon"), (nv,)
+        "row row2 actuator_total stiffness damping offset passive tendon dof_held".split(),
+        (nv,),
     )
     work: EquipmentWork = allocate(
         EquipmentWork,
@@ -273,7 +208,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **actuators,
             **dofs,
             "calibrated": (1,),
-            "sensor": (int(equipment.sensor_first[-1]),),
+            "control": (len(equipment.control_lower),),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),
             "actuator_moment": (len(equipment.actuator_dof),),

@@ -1,12 +1,237 @@
-"""Transmissions: an actuator's length, velocity and moment arms."""
+"""Transmissions: an actuator's length, velocity and moment arms (MuJoCo's computation chapter, "Transmission").
+
+Forces on sites are wrenches carried to the dofs of their bodies; a moment arm is what a unit force does to a dof.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.elementary import arctangent
+from artsim.sim.equipment.record import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import axis_of, cross, origin_of, turn
+from artsim.sim.quaternions import quaternion_of
 
 
 @njit
 def transmissions(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
     """x.actuator_length, actuator_velocity (na,) and actuator_moment (entries,); tendons are up to date."""
+    for a in range(e.actuator_target.shape[0]):
+        kind = e.actuator_transmission[a]
+        x.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
+        if kind == JOINT or kind == JOINT_IN_PARENT:
+            _joint(m, q, e, x, a)
+        elif kind == TENDON:
+            _tendon(e, x, a)
+        else:
+            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+                x.row[e.actuator_dof[entry]] = 0.0
+            if kind == SITE:
+                _site(m, w, e, x, a)
+            elif kind == SLIDER_CRANK:
+                _slider_crank(m, w, e, x, a)
+            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+                x.actuator_moment[entry] = x.row[e.actuator_dof[entry]]
+        rate = 0.0
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            rate += x.actuator_moment[entry] * v[e.actuator_dof[entry]]
+        x.actuator_velocity[a] = rate
+
+
+@njit
+def _tendon(e: Any, x: Any, a: Any) -> None:
+    gear = e.actuator_gear[a, 0]
+    t = e.actuator_target[a]
+    x.actuator_length[a] = gear * x.tendon_length[t]
+    shift = e.tendon_entry[t] - e.actuator_entry[a]
+    for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+        x.actuator_moment[entry] = gear * x.tendon_moment[entry + shift]
+
+
+@njit
+def _joint(m: Any, q: Any, e: Any, x: Any, a: Any) -> None:
+    """Joints of one dof: gear times the coordinate; ball and free joints: a torque (and a force) along the gear."""
+    first = e.actuator_entry[a]
+    size = e.actuator_entry[a + 1] - first
+    gear = e.actuator_gear[a]
+    k = e.actuator_target[a]
+    if size == 1:
+        x.actuator_moment[first] = gear[0]
+        x.actuator_length[a] = gear[0] * q[m.dof_coord[k]]
+        return
+    angular = size - 3  # of a free joint: the force comes first
+    n = m.body_coord[m.dof_body[k]] + angular
+    qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
+    g0, g1, g2 = gear[angular], gear[angular + 1], gear[angular + 2]
+    if e.actuator_transmission[a] == JOINT_IN_PARENT:
+        g0, g1, g2 = _turned_back(qw, qx, qy, qz, g0, g1, g2)
+    for axis in range(angular):
+        x.actuator_moment[first + axis] = gear[axis]
+    x.actuator_moment[first + angular] = g0
+    x.actuator_moment[first + angular + 1] = g1
+    x.actuator_moment[first + angular + 2] = g2
+    if angular == 0:
+        r0, r1, r2 = _rotation_vector(qw, qx, qy, qz)
+        x.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
+
+
+@inlined
+def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> Any:
+    """g in the axes that the quaternion turns: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
+    c0, c1, c2 = cross(x, y, z, g0, g1, g2)
+    d0, d1, d2 = cross(x, y, z, c0, c1, c2)
+    return g0 - 2.0 * w * c0 + 2.0 * d0, g1 - 2.0 * w * c1 + 2.0 * d1, g2 - 2.0 * w * c2 + 2.0 * d2
+
+
+@inlined
+def _rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
+    """Axis times angle of a unit quaternion, the angle within ±π."""
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0
+    if sine > 0.0:
+        angle = 2.0 * arctangent(sine, w)
+        if angle > math.pi:
+            angle -= 2.0 * math.pi
+        scale = angle / sine
+    return scale * x, scale * y, scale * z
+
+
+@inlined
+def _place(m: Any, w: Any, e: Any, site: Any) -> Any:
+    """A site's position in the world."""
+    body = e.site_body[site]
+    p = e.site_position[site]
+    o0, o1, o2 = origin_of(m, w, body)
+    d0, d1, d2 = turn(w.rotation, body, p[0], p[1], p[2])
+    return o0 + d0, o1 + d1, o2 + d2
+
+
+@inlined
+def _turned(w: Any, e: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
+    """A vector in a site's axes, in world axes."""
+    b0, b1, b2 = turn(e.site_rotation, site, g0, g1, g2)
+    return turn(w.rotation, e.site_body[site], b0, b1, b2)
+
+
+@njit
+def _push(m: Any, w: Any, x: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
+    """x.row += sign Jᵀ wrench: a force at the point p of `body` and a torque, (6 numbers), world axes. O(d)."""
+    f0, f1, f2, t0, t1, t2 = wrench
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        a0, a1, a2 = axis_of(w, k)
+        if m.dof_linear[k]:
+            moment = a0 * f0 + a1 * f1 + a2 * f2
+        else:
+            o0, o1, o2 = origin_of(m, w, m.dof_body[k])
+            n0, n1, n2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
+            moment = a0 * (n0 + t0) + a1 * (n1 + t1) + a2 * (n2 + t2)
+        x.row[k] += sign * moment
+        k = m.dof_parent[k]
+
+
+@njit
+def _site(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
+    """A wrench at a site: in its own axes, or in those of a reference site that takes the reaction.
+
+    Dofs that move both sites do not count then; nor does, as in MuJoCo, the turning of the reference's axes.
+    """
+    site = e.actuator_target[a]
+    reference = e.actuator_reference[a]
+    frame = reference if reference >= 0 else site
+    gear = e.actuator_gear[a]
+    f0, f1, f2 = _turned(w, e, frame, gear[0], gear[1], gear[2])
+    t0, t1, t2 = _turned(w, e, frame, gear[3], gear[4], gear[5])
+    wrench = (f0, f1, f2, t0, t1, t2)
+    p0, p1, p2 = _place(m, w, e, site)
+    body = e.site_body[site]
+    _push(m, w, x, body, p0, p1, p2, wrench, 1.0)
+    if reference < 0:
+        return
+    r0, r1, r2 = _place(m, w, e, reference)
+    base = e.site_body[reference]
+    _push(m, w, x, base, r0, r1, r2, wrench, -1.0)
+    k = _common_dof(m, body, base)
+    while k >= 0:
+        x.row[k] = 0.0
+        k = m.dof_parent[k]
+    length = f0 * (p0 - r0) + f1 * (p1 - r1) + f2 * (p2 - r2)
+    if gear[3] != 0.0 or gear[4] != 0.0 or gear[5] != 0.0:
+        v0, v1, v2 = _difference(w, e, site, reference)
+        length += v0 * t0 + v1 * t1 + v2 * t2
+    x.actuator_length[a] = length
+
+
+@njit
+def _common_dof(m: Any, body: Any, base: Any) -> Any:
+    """The last dof that moves both bodies, -1: none."""
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    j = m.body_dof[base + 1] - 1 if base > 0 else -1
+    while k != j:
+        if k > j:
+            k = m.dof_parent[k]
+        else:
+            j = m.dof_parent[j]
+    return k
+
+
+@njit
+def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
+    """The rotation vector from a reference site's axes to a site's, in world axes (it is the same in both)."""
+    a0, a1, a2 = _turned(w, e, site, 1.0, 0.0, 0.0)
+    b0, b1, b2 = _turned(w, e, site, 0.0, 1.0, 0.0)
+    c0, c1, c2 = _turned(w, e, site, 0.0, 0.0, 1.0)
+    i0, i1, i2 = _turned(w, e, reference, 1.0, 0.0, 0.0)
+    j0, j1, j2 = _turned(w, e, reference, 0.0, 1.0, 0.0)
+    k0, k1, k2 = _turned(w, e, reference, 0.0, 0.0, 1.0)
+    R = (
+        i0 * a0 + i1 * a1 + i2 * a2,
+        i0 * b0 + i1 * b1 + i2 * b2,
+        i0 * c0 + i1 * c1 + i2 * c2,
+        j0 * a0 + j1 * a1 + j2 * a2,
+        j0 * b0 + j1 * b1 + j2 * b2,
+        j0 * c0 + j1 * c1 + j2 * c2,
+        k0 * a0 + k1 * a1 + k2 * a2,
+        k0 * b0 + k1 * b1 + k2 * b2,
+        k0 * c0 + k1 * c1 + k2 * c2,
+    )
+    qw, qx, qy, qz = quaternion_of(R)
+    r0, r1, r2 = _rotation_vector(qw, qx, qy, qz)
+    return i0 * r0 + j0 * r1 + k0 * r2, i1 * r0 + j1 * r1 + k1 * r2, i2 * r0 + j2 * r1 + k2 * r2
+
+
+@njit
+def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
+    """The slider's place on the z axis of its site, joined to the crank's pin by a rod.
+
+    With d from slider to pin: L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
+    """
+    pin = e.actuator_target[a]
+    slider = e.actuator_reference[a]
+    gear = e.actuator_gear[a, 0]
+    rod = e.actuator_crank[a]
+    z0, z1, z2 = _turned(w, e, slider, 0.0, 0.0, 1.0)
+    p0, p1, p2 = _place(m, w, e, pin)
+    s0, s1, s2 = _place(m, w, e, slider)
+    d0 = p0 - s0
+    d1 = p1 - s1
+    d2 = p2 - s2
+    along = d0 * z0 + d1 * z1 + d2 * z2
+    square = along * along + rod * rod - (d0 * d0 + d1 * d1 + d2 * d2)
+    by_z = 1.0  # dL/dd = by_z z + by_d d, dL/dz = by_z d
+    by_d = 0.0
+    length = along
+    if square > 0.0:
+        root = math.sqrt(square)
+        length = along - root
+        by_z = 1.0 - along / root
+        by_d = 1.0 / root
+    x.actuator_length[a] = gear * length
+    f0 = gear * (by_z * z0 + by_d * d0)
+    f1 = gear * (by_z * z1 + by_d * d1)
+    f2 = gear * (by_z * z2 + by_d * d2)
+    n0, n1, n2 = cross(z0, z1, z2, gear * by_z * d0, gear * by_z * d1, gear * by_z * d2)
+    _push(m, w, x, e.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    _push(m, w, x, e.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)

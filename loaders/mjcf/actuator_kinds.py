@@ -1,0 +1,299 @@
+"""The kinds of actuators: what each element sets in the parameters that all of them share (XML reference, "actuator").
+
+A default class may hold one kind and its heir another: they write into the same parameters, one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from artsim.loaders.elements import Element, tag
+from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.sim.description import ActivationDynamics, Bias, Gain
+
+DYNAMICS: dict[str, ActivationDynamics] = {
+    "none": "none",
+    "integrator": "integrator",
+    "filter": "filter",
+    "filterexact": "filterexact",
+    "muscle": "muscle",
+}
+GAINS: dict[str, Gain] = {"fixed": "fixed", "affine": "affine", "muscle": "muscle"}
+BIASES: dict[str, Bias] = {"none": "none", "affine": "affine", "muscle": "muscle"}
+NOT_YET = ("user", "so3", "pid", "dcmotor")  # in <general>: code, or kinds that have an element of their own
+INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
+ZEROS = (0.0,) * 10
+MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
+Parameters = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The parameters, ten each, and what else the kinds set."""
+
+    dynamics: ActivationDynamics = "none"
+    gain: Gain = "fixed"
+    bias: Bias = "none"
+    d: Parameters = (1.0, *ZEROS[1:])
+    g: Parameters = (1.0, *ZEROS[1:])
+    b: Parameters = ZEROS
+    inputs: tuple[str, ...] = ("",)
+    inherit: float = 0.0  # the control's range is the target's, this many times as wide
+    force_range: tuple[float, float] | None = None  # of a DC motor's current
+    limited: bool = False  # a control range must be given
+
+
+def read_kind(reading: MjcfReading, history: tuple[Element, ...]) -> Kind:
+    """The parameters after every element of an actuator's history."""
+    kind = Kind()
+    for element in history:
+        own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+        kind = KINDS[tag(element)](own, kind)
+    return kind
+
+
+def not_yet(element: Element) -> str:
+    """What of an element is not supported; empty where all is."""
+    if tag(element) in ("plugin", "orientation"):
+        return f"<{tag(element)}>"
+    for name in ("dyntype", "gaintype", "biastype"):
+        if element.get(name, "") in NOT_YET:
+            return f"{name} {element.get(name)!r} of <general>"
+    return ""
+
+
+def put(values: Parameters, **at: float) -> Parameters:
+    """The parameters with some of them set: put(p, _0=1.0)."""
+    new = list(values)
+    for name, value in at.items():
+        new[int(name[1:])] = value
+    return tuple(new)
+
+
+def general(item: Item, kind: Kind) -> Kind:
+    """Everything by its own name."""
+    if item.has("dyntype"):
+        kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
+    if item.has("gaintype"):
+        kind = replace(kind, gain=GAINS[item.word("gaintype", tuple(GAINS), "fixed")])
+    if item.has("biastype"):
+        kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
+    return replace(
+        kind,
+        d=item.filled("dynprm", kind.d),
+        g=item.filled("gainprm", kind.g),
+        b=item.filled("biasprm", kind.b),
+        inherit=item.number("inheritrange", kind.inherit),
+    )
+
+
+def motor(item: Item, kind: Kind) -> Kind:
+    """A force."""
+    return replace(kind, dynamics="none", gain="fixed", bias="none", g=put(kind.g, _0=1.0))
+
+
+def damping_of(item: Item, b: Parameters) -> Parameters:
+    """kv, kept as a negative number; or dampratio, kept as a positive one until the inertia is known."""
+    if item.has("kv") and item.has("dampratio"):
+        item.refuse("has kv and dampratio, want one of them")
+    if item.has("kv"):
+        return put(b, _2=-item.number("kv", least=0.0))
+    if item.has("dampratio"):
+        return put(b, _2=item.number("dampratio", least=0.0))
+    return b
+
+
+def position(item: Item, kind: Kind) -> Kind:
+    """A servo: kp (control - length) - kv velocity, the control filtered on request."""
+    kp = item.number("kp", kind.g[0])
+    kind = replace(kind, gain="fixed", bias="affine", g=put(kind.g, _0=kp))
+    kind = replace(kind, b=damping_of(item, put(kind.b, _1=-kp)), inherit=item.number("inheritrange", kind.inherit))
+    if item.has("timeconst"):
+        time = item.number("timeconst", least=0.0)
+        kind = replace(kind, d=put(kind.d, _0=time), dynamics="filterexact" if time else "none")
+    return kind
+
+
+def intvelocity(item: Item, kind: Kind) -> Kind:
+    """A position servo whose setpoint is the integral of the control."""
+    return replace(position(item, kind), dynamics="integrator")
+
+
+def velocity(item: Item, kind: Kind) -> Kind:
+    """kv (control - velocity)."""
+    kv = item.number("kv", kind.g[0])
+    return replace(
+        kind, dynamics="none", gain="fixed", bias="affine", g=put(kind.g, _0=kv), b=put(ZEROS, _2=-kv if kv else 0.0)
+    )
+
+
+def damper(item: Item, kind: Kind) -> Kind:
+    """-kv · control · velocity."""
+    kv = item.number("kv", -kind.g[2] if kind.gain == "affine" else 0.0, least=0.0)
+    return replace(kind, dynamics="none", gain="affine", bias="none", g=put(ZEROS, _2=-kv), limited=True)
+
+
+def cylinder(item: Item, kind: Kind) -> Kind:
+    """area · filtered control + bias."""
+    area = item.number("area", kind.g[0])
+    if item.has("diameter"):
+        area = 0.25 * math.pi * item.number("diameter") ** 2
+    time = item.number("timeconst", kind.d[0])
+    bias = item.filled("bias", kind.b[:3]) + kind.b[3:]
+    return replace(
+        kind, dynamics="filter", gain="fixed", bias="affine", d=put(kind.d, _0=time), g=put(kind.g, _0=area), b=bias
+    )
+
+
+def muscle(item: Item, kind: Kind) -> Kind:
+    """A muscle; what still is as in a fresh actuator becomes a muscle's default."""
+    fresh = (1.0, *ZEROS)
+    g = [new if old == blank else old for old, blank, new in zip(kind.g, fresh, MUSCLE, strict=False)]
+    d = [kind.d[0] if kind.d[0] != 1.0 else 0.01, kind.d[1] or 0.04, item.number("tausmooth", kind.d[2], least=0.0)]
+    times = item.numbers("timeconst", 2, 2, (-1.0, -1.0))
+    d[:2] = [new if new >= 0 else old for old, new in zip(d, times, strict=False)]
+    given = [*item.numbers("range", 2, 2, (-1.0, -1.0))]
+    given += [item.number(name, -1.0) for name in ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")]
+    g = [new if new >= 0 else old for old, new in zip(g, given, strict=True)]
+    both = (*g, kind.g[9])
+    return replace(
+        kind, dynamics="muscle", gain="muscle", bias="muscle", d=(*d, *kind.d[3:]), g=both, b=(*g, kind.b[9])
+    )
+
+
+def adhesion(item: Item, kind: Kind) -> Kind:
+    """A pull at contacts."""
+    gain = item.number("gain", kind.g[0], least=0.0)
+    return replace(kind, gain="fixed", bias="none", g=put(kind.g, _0=gain), limited=True)
+
+
+def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+    """Which controls there are, in their order."""
+    words = item.text("input").split() or list(default)
+    if words == ["none"] and "voltage" in known:
+        return ()
+    for word in words:
+        if word not in known:
+            item.refuse(f"input is {word[:40]!r}, want some of {', '.join(known)}")
+    if words != sorted(set(words), key=known.index):
+        item.refuse(f"inputs must stand in the order {', '.join(known)}")
+    return tuple(INPUTS[word] for word in words)
+
+
+def pid(item: Item, kind: Kind) -> Kind:
+    """kp (position - length) + kv (velocity setpoint - velocity) + feedforward + ki · integral of the error."""
+    kp = item.number("kp", -kind.b[1])
+    was = kind.dynamics == "pid"
+    ki = item.number("ki", kind.g[0] if was else 0.0)
+    slew = item.number("slewmax", kind.d[1] if was else 0.0, least=0.0)
+    limit = item.number("imax", kind.d[0] if was else 0.0, least=0.0)
+    inputs = kind.inputs
+    if item.has("input") or kind.gain != "pid":
+        inputs = read_inputs(item, ("pos", "vel", "ff"), ("pos", "vel"))
+    if (ki or slew) and "position" not in inputs:
+        item.refuse("ki and slewmax need the input pos")
+    return replace(
+        kind,
+        dynamics="pid" if ki or slew else "none",
+        gain="pid",
+        bias="affine",
+        d=put(kind.d, _0=limit, _1=slew),
+        g=put(kind.g, _0=ki),
+        b=damping_of(item, put(kind.b, _1=-kp)),
+        inputs=inputs,
+        inherit=item.number("inheritrange", kind.inherit),
+    )
+
+
+def dcmotor(item: Item, kind: Kind) -> Kind:
+    """A DC motor; its figures may be given in several ways (MuJoCo's technical note, sec. 2.1)."""
+    if kind.gain != "dcmotor":
+        kind = replace(kind, d=ZEROS, g=ZEROS, b=ZEROS, inputs=("voltage",))
+    K, R = circuit(item, kind)
+    kp, ki, kd, slew, limit, most = item.filled("controller", (*kind.g[4:7], kind.d[7], kind.d[8], kind.g[7]))
+    torque, current, rate = item.filled("saturation", (0.0, 0.0, kind.d[1]))
+    inductance, time = item.filled("inductance", (0.0, kind.d[0]))
+    bristle = item.filled("lugre", (*kind.d[5:7], *kind.b[3:6]))
+    heat = thermal(item, kind)
+    inputs = kind.inputs
+    if item.has("input"):
+        inputs = read_inputs(item, tuple(INPUTS), ("voltage",))
+    controlled = set(inputs) - {"voltage"}
+    if not controlled and (kp or ki or kd or slew > 0):
+        item.refuse("a controller needs one of the inputs pos, vel, ff")
+    if ki > 0 and "position" not in inputs:
+        item.refuse("the integral of a controller needs the input pos")
+    most_torque = torque or K * current
+    return replace(
+        kind,
+        dynamics="dcmotor",
+        gain="dcmotor",
+        bias="dcmotor",
+        d=(inductance / R if inductance > 0 else time, rate, *heat[:2], heat[2], *bristle[:2], slew, limit, 0.0),
+        g=(R, K, *heat[3:], kp, ki, kd, most, 0.0, 0.0),
+        b=(*item.filled("cogging", kind.b[:3]), *bristle[2:], *kind.b[6:]),
+        inputs=inputs,
+        force_range=(-most_torque, most_torque) if most_torque > 0 else kind.force_range,
+    )
+
+
+def circuit(item: Item, kind: Kind) -> tuple[float, float]:
+    """Motor constant [N m/A] and resistance [Ohm], from themselves or from a nominal operating point."""
+    torque_constant, speed_constant = item.filled("motorconst", (kind.g[1], 0.0))
+    R = item.number("resistance", kind.g[0])
+    volts, stall, free = item.filled("nominal", (0.0, 0.0, 0.0))
+    if volts > 0 and free > 0 and speed_constant <= 0:
+        speed_constant = unloaded_constant(volts, stall, free, R, item.filled("damping", (0.0, 0.0, 0.0))[0])
+    if torque_constant > 0 and speed_constant > 0:
+        K = math.sqrt(torque_constant * speed_constant)
+    else:
+        K = torque_constant if torque_constant > 0 else speed_constant
+    if R == 0 and volts > 0 and stall > 0:
+        R = K * volts / stall
+    if K <= 0 or R <= 0:
+        item.refuse("motor constant and resistance must be more than 0; give motorconst and resistance, or nominal")
+    return K, R
+
+
+def unloaded_constant(volts: float, stall: float, free: float, R: float, drag: float) -> float:
+    """K at which a motor with a viscous drag runs at `free` rad/s without load: free = V K / (K² + R drag)."""
+    if drag > 0 and R > 0:
+        square = volts * volts - 4.0 * R * drag * free * free
+        if square > 0:
+            return (volts + math.sqrt(square)) / (2.0 * free)
+    elif drag > 0 and stall > 0 and volts / free > volts * drag / stall:
+        return volts / free - volts * drag / stall
+    return volts / free
+
+
+def thermal(item: Item, kind: Kind) -> tuple[float, float, float, float, float]:
+    """Thermal resistance [K/W], capacitance [J/K], ambient [°C], temperature coefficient [1/K], reference [°C]."""
+    R, C, time, slope, reference, ambient = item.filled(
+        "thermal", (kind.d[2], kind.d[3], 0.0, kind.g[2], kind.g[3], kind.d[4])
+    )
+    if not (R > 0 or C > 0 or time > 0):
+        return (0.0, 0.0, 0.0, 0.0, 0.0)
+    if time > 0 and R > 0 and C == 0:
+        C = time / R
+    elif time > 0 and C > 0 and R == 0:
+        R = time / C
+    if R <= 0 or C <= 0:
+        item.refuse("thermal: resistance and capacitance must be more than 0")
+    return R, C, ambient, slope, reference
+
+
+KINDS: dict[str, Callable[[Item, Kind], Kind]] = {
+    "general": general,
+    "motor": motor,
+    "position": position,
+    "intvelocity": intvelocity,
+    "velocity": velocity,
+    "damper": damper,
+    "cylinder": cylinder,
+    "muscle": muscle,
+    "adhesion": adhesion,
+    "pid": pid,
+    "dcmotor": dcmotor,
+}

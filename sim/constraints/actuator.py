@@ -1,0 +1,40 @@
+"""An actuator on a tendon, a site, a crank or a ball as a row: its affine force at the step's end.
+
+J v + (K L - constant) / (h K + D) + λ / (h (h K + D)) = 0, as a drive's row (seed 000, eq. 21 to 23) along the moment
+arms J. Without bounds: what is beyond its range at the step's end acts explicitly instead (equipment/actuators.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.equipment.actuators import affine_force
+from artsim.sim.equipment.record import BY_ROW
+from artsim.sim.jit import njit
+from artsim.sim.run import ACTUATOR_ROW
+
+
+@njit
+def has_actuator_rows(e: Any) -> bool:
+    """True when there are actuators that may act by a row."""
+    for a in range(e.actuator_linear.shape[0]):
+        if e.actuator_linear[a] == BY_ROW:
+            return True
+    return False
+
+
+@njit
+def actuator_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
+    """The rows of this step's implicit actuators that no single dof carries."""
+    h = i.time_step[0]
+    for a in range(e.actuator_linear.shape[0]):
+        if x.actuator_implicit[a] != BY_ROW:
+            continue
+        constant, stiffness, damping = affine_force(e, x, a)
+        total = h * stiffness + damping
+        n = add_row(r, ACTUATOR_ROW, a)
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            add_entry(m, w, r, e.actuator_dof[entry], x.actuator_moment[entry])
+        r.bias[n] = h * drift_of(w, r, n) - (constant - stiffness * x.actuator_length[a]) / total
+        r.cfm[n] = 1.0 / (h * total)

@@ -1,0 +1,105 @@
+"""Muscles: force by length and velocity, and how fast they are activated (MuJoCo's modeling chapter, "Muscles").
+
+Parameters p (9): operating range (2), peak force, scale, l_min, l_max, v_max, f_pmax, f_vmax; lengths in units of the
+optimum length L0. Forces pull, so they are negative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+
+_TINY = 1e-15  # least divisor
+
+
+@inlined
+def _peak_force(p: Any, acceleration: Any) -> Any:
+    """Given, or negative: so much that the muscle can accelerate what hangs on it."""
+    return p[2] if p[2] >= 0.0 else p[3] / max(_TINY, acceleration)
+
+
+@inlined
+def _optimum_length(p: Any, lower: Any, upper: Any) -> Any:
+    """L0, from the lengths [lower, upper] that the operating range stands for."""
+    return (upper - lower) / max(_TINY, p[1] - p[0])
+
+
+@njit
+def length_factor(x: Any, least: Any, most: Any) -> Any:
+    """Active force over length: four parabolas, 0 at least and most, 1 at 1."""
+    if x < least or x > most:
+        return 0.0
+    a = 0.5 * (least + 1.0)
+    b = 0.5 * (1.0 + most)
+    if x <= a:
+        y = (x - least) / max(_TINY, a - least)
+        return 0.5 * y * y
+    if x <= 1.0:
+        y = (1.0 - x) / max(_TINY, 1.0 - a)
+        return 1.0 - 0.5 * y * y
+    if x <= b:
+        y = (x - 1.0) / max(_TINY, b - 1.0)
+        return 1.0 - 0.5 * y * y
+    y = (most - x) / max(_TINY, most - b)
+    return 0.5 * y * y
+
+
+@njit
+def velocity_factor(v: Any, most: Any) -> Any:
+    """Active force over velocity: 0 from -1 (fastest shortening) down, 1 at rest, `most` when lengthening."""
+    y = most - 1.0
+    if v <= -1.0:
+        return 0.0
+    if v <= 0.0:
+        return (v + 1.0) * (v + 1.0)
+    if v <= y:
+        return most - (y - v) * (y - v) / max(_TINY, y)
+    return most
+
+
+@njit
+def muscle_gain(p: Any, length: Any, velocity: Any, lower: Any, upper: Any, acceleration: Any) -> Any:
+    """Active force per activation [N]."""
+    optimum = _optimum_length(p, lower, upper)
+    x = p[0] + (length - lower) / max(_TINY, optimum)
+    v = velocity / max(_TINY, optimum * p[6])
+    return -_peak_force(p, acceleration) * length_factor(x, p[4], p[5]) * velocity_factor(v, p[8])
+
+
+@njit
+def muscle_bias(p: Any, length: Any, lower: Any, upper: Any, acceleration: Any) -> Any:
+    """Passive force [N]: from L0 on half a parabola, then straight."""
+    x = p[0] + (length - lower) / max(_TINY, _optimum_length(p, lower, upper))
+    b = 0.5 * (1.0 + p[5])
+    if x <= 1.0:
+        return 0.0
+    peak = _peak_force(p, acceleration) * p[7]
+    if x <= b:
+        y = (x - 1.0) / max(_TINY, b - 1.0)
+        return -peak * 0.5 * y * y
+    return -peak * (0.5 + (x - b) / max(_TINY, b - 1.0))
+
+
+@njit
+def muscle_rate(p: Any, control: Any, activation: Any) -> Any:
+    """Rate of the activation [1/s]; p: time constants up and down [s], width of the switch between them.
+
+    Millard et al. (2013): both times depend on the activation. With a width the switch is a quintic step.
+    """
+    within = min(max(activation, 0.0), 1.0)
+    rise = p[0] * (0.5 + 1.5 * within)
+    fall = p[1] / (0.5 + 1.5 * within)
+    excess = min(max(control, 0.0), 1.0) - activation
+    if p[2] < _TINY:
+        time = rise if excess > 0.0 else fall
+    else:
+        time = fall + (rise - fall) * _step(excess / p[2] + 0.5)
+    return excess / max(_TINY, time)
+
+
+@inlined
+def _step(x: Any) -> Any:
+    """From 0 to 1 over 0 ≤ x ≤ 1, two derivatives continuous."""
+    y = min(max(x, 0.0), 1.0)
+    return y * y * y * (10.0 + y * (6.0 * y - 15.0))

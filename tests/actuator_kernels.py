@@ -1,0 +1,72 @@
+"""A kernel that evaluates actuators alone, everything explicit (test_actuators.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.configuration import Plan, make_inputs
+from artsim.sim.controls import Controls
+from artsim.sim.equipment.forces import calibrate, equipment_forces
+from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
+from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.model import Model
+from artsim.sim.run import Inputs, Step, make_step
+from artsim.sim.state import State, Workspace, make_state, make_workspace
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def actuators(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+    """Forces at the state s, in x."""
+    calibrate(m, w, e, x, f)
+    kinematics(m, s.qpos, w)
+    world_inertia(m, w)
+    equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 1)
+
+
+ENTRY = Entry("actuators", __name__, (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork))
+
+
+@dataclass
+class Actuators:
+    """A plan's actuators, evaluated wherever one likes."""
+
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        model, equipped = self.plan.robot.model, self.plan.equipped
+        assert equipped is not None
+        self.labels = equipped.labels
+        self.arrays = equipped.arrays
+        self.state = make_state(model, activations=equipped.activations)
+        self.work = make_equipment_work(model, equipped.arrays, equipped.activations)
+        zero = np.zeros(self.plan.robot.nv)
+        control = np.zeros(len(equipped.labels.controls))
+        self.control = control
+        controls = Controls.held(torque=zero, target=zero, target_velocity=zero, control=control)
+        inputs = make_inputs(self.plan, controls)
+        self.row = np.zeros((1, len(control)))
+        inputs = inputs._replace(control=self.row)
+        records = (model, self.state, make_workspace(model), inputs, make_step(model), self.arrays, self.work)
+        self._call = bind(ENTRY, 1, *records)
+
+    def at(self, q: Array, v: Array, activation: Array, control: Array) -> EquipmentWork:
+        """The actuators there."""
+        self.state.qpos[:], self.state.qvel[:], self.state.activation[:] = q, v, activation
+        self.row[0] = control
+        self._call()
+        return self.work
+
+    @property
+    def moment(self) -> Array:
+        """Moment arms (na, nv)."""
+        dense = np.zeros((len(self.labels.actuators), self.plan.robot.nv))
+        for a in range(len(dense)):
+            entries = slice(self.arrays.actuator_entry[a], self.arrays.actuator_entry[a + 1])
+            dense[a, self.arrays.actuator_dof[entries]] = self.work.actuator_moment[entries]
+        return dense
