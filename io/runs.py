@@ -175,6 +175,8 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
         actuator=names.actuators,
         actuator_state=names.activations,
         tendon=names.tendons,
+        sensor=names.sensors,
+        sensor_units=names.sensor_units,
     )
 
 

@@ -27,7 +27,7 @@ class Labels(NamedTuple):
 
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of a velocity), `force_units`: nv · `link`: nlink
     · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings) · `actuator`,
-    `actuator_state`, `tendon`: of a robot that has any.
+    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any.
     """
 
     coord: tuple[str, ...]
@@ -40,6 +40,8 @@ class Labels(NamedTuple):
     actuator: tuple[str, ...] = ()
     actuator_state: tuple[str, ...] = ()
     tendon: tuple[str, ...] = ()
+    sensor: tuple[str, ...] = ()
+    sensor_units: tuple[str, ...] = ()
 
 
 class Variable(NamedTuple):
@@ -86,6 +88,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "actuator": Dimension("actuator"),
     "actuator_state": Dimension("actuator state"),
     "tendon": Dimension("tendon"),
+    "sensor": Dimension("output of a sensor"),
     "xyz": Dimension("axis", FIXED_LABELS["xyz"]),
     "quat": Dimension("quaternion entry", FIXED_LABELS["quat"]),
     "twist": Dimension("twist entry", FIXED_LABELS["twist"]),
@@ -95,13 +98,14 @@ DIMENSIONS: Mapping[str, Dimension] = {
 }
 """Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `sample` and `shard` have no labels."""
 
-EQUIPMENT = ("actuator", "actuator_state", "tendon")
+EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
 """Dimensions that a robot may not have."""
 
 LABELS_OF_ENTRIES = {
     "coord_units": ("coord",),
     "dof_units": ("dof",),
     "force_units": ("dof",),
+    "sensor_units": ("sensor",),
     "twist_units": ("twist",),
     "wrench_units": ("wrench",),
     "independent_dof_units": ("independent_dof",),
@@ -194,6 +198,13 @@ TABLE: Mapping[str, Variable] = {
     "trajectory/tendon_velocity": Variable(
         ("time", "tendon"), "m/s or rad/s", "tendon velocity", on_request=True, comment="before the step"
     ),
+    "trajectory/sensors": Variable(
+        ("time", "sensor"),
+        "{sensor_units}",
+        "sensors",
+        on_request=True,
+        comment="what the file's sensors measure at the state before the step and the acceleration over it",
+    ),
     "trajectory/jacobian": Variable(
         ("time", "link", "twist", "dof"),
         "{twist_units} per dof_units",
@@ -253,6 +264,7 @@ TABLE: Mapping[str, Variable] = {
     "trajectory/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "trajectory/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "trajectory/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
+    "trajectory/sensor_units": Variable(("sensor",), "1", "unit of each output of a sensor", "str"),
     "trajectory/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
     "trajectory/wrench_units": Variable(("wrench",), "1", "unit of each entry of a wrench", "str"),
     "trajectory/n_valid": Variable((), "1", "rows written in full; the rows after them mean nothing", "i8"),
@@ -472,6 +484,7 @@ def entry_units(labels: Labels) -> dict[str, tuple[str, ...]]:
         "coord_units": labels.coord_units,
         "dof_units": labels.dof_units,
         "force_units": labels.force_units,
+        "sensor_units": labels.sensor_units,
         "twist_units": TWIST_UNITS,
         "wrench_units": WRENCH_UNITS,
         "independent_dof_units": tuple(velocity.get(name, "") for name in labels.independent_dof),

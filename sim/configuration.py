@@ -351,6 +351,7 @@ _EQUIPMENT_ROWS = {
     "actuator_velocity": "actuators",
     "tendon_length": "tendons",
     "tendon_velocity": "tendons",
+    "sensors": "sensors",
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z), unit, child to parent
@@ -341,6 +341,55 @@ class Actuator:
         if self.dynamics == "dcmotor":
             return d[7] > 0, g[5] > 0, d[2] > 0, d[5] > 0, d[0] > 0
         return False, False, False, False, False
+
+
+class SensorKind(NamedTuple):
+    """What a kind of sensor measures: on which object, and its outputs' suffixes and unit."""
+
+    object: str  # attribute that names it; "frame": objtype and objname
+    outputs: tuple[str, ...] = ("",)
+    unit: str = "1"
+    clamped: bool = True  # a cutoff bounds it
+
+
+_XYZ = (".x", ".y", ".z")
+_WXYZ = (".qw", ".qx", ".qy", ".qz")
+SENSOR_KINDS = {
+    "accelerometer": SensorKind("site", _XYZ, "m/s^2"),
+    "velocimeter": SensorKind("site", _XYZ, "m/s"),
+    "gyro": SensorKind("site", _XYZ, "rad/s"),
+    "force": SensorKind("site", _XYZ, "N"),
+    "torque": SensorKind("site", _XYZ, "N m"),
+    "magnetometer": SensorKind("site", _XYZ),
+    "jointpos": SensorKind("joint", unit="{position}"),
+    "jointvel": SensorKind("joint", unit="{velocity}"),
+    "jointactuatorfrc": SensorKind("joint", unit="{force}"),
+    "jointlimitpos": SensorKind("joint", unit="{position}"),
+    "jointlimitvel": SensorKind("joint", unit="{velocity}"),
+    "jointlimitfrc": SensorKind("joint", unit="{force}"),
+    "ballquat": SensorKind("joint", _WXYZ, clamped=False),
+    "ballangvel": SensorKind("joint", _XYZ, "rad/s"),
+    "tendonpos": SensorKind("tendon", unit="m or rad"),
+    "tendonvel": SensorKind("tendon", unit="m/s or rad/s"),
+    "tendonactuatorfrc": SensorKind("tendon", unit="N or N m"),
+    "actuatorpos": SensorKind("actuator", unit="m or rad"),
+    "actuatorvel": SensorKind("actuator", unit="m/s or rad/s"),
+    "actuatorfrc": SensorKind("actuator", unit="N or N m"),
+    "framepos": SensorKind("frame", _XYZ, "m"),
+    "framequat": SensorKind("frame", _WXYZ, clamped=False),
+    "framexaxis": SensorKind("frame", _XYZ, clamped=False),
+    "frameyaxis": SensorKind("frame", _XYZ, clamped=False),
+    "framezaxis": SensorKind("frame", _XYZ, clamped=False),
+    "framelinvel": SensorKind("frame", _XYZ, "m/s"),
+    "frameangvel": SensorKind("frame", _XYZ, "rad/s"),
+    "framelinacc": SensorKind("frame", _XYZ, "m/s^2"),
+    "frameangacc": SensorKind("frame", _XYZ, "rad/s^2"),
+    "subtreecom": SensorKind("body", _XYZ, "m"),
+    "subtreelinvel": SensorKind("body", _XYZ, "m/s"),
+    "subtreeangmom": SensorKind("body", _XYZ, "kg m^2/s"),
+    "clock": SensorKind("", unit="s"),
+}
+"""The kinds of MJCF sensors that are evaluated."""
 
 
 @dataclass(frozen=True, slots=True)

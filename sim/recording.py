@@ -6,6 +6,7 @@ from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
+from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
@@ -45,7 +46,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
         _poses(m, w, row, b)
     coupled = m.coupling_follower.shape[0] > 0
-    if b.incoming_wrench.shape[0] > 0 or (coupled and b.tau_coupling.shape[0] > 0):
+    if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0 or (coupled and b.tau_coupling.shape[0] > 0):
         _wrenches(m, s.qvel, w, f)
         if coupled:
             _coupling_remainder(m, w, f)
@@ -54,6 +55,9 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         for k in range(3):
             b.incoming_wrench[row, link, k] = f.link_force[link, k]
             b.incoming_wrench[row, link, 3 + k] = f.link_torque[link, k]
+    if x is not None and b.sensors.shape[0] > 0:
+        sensor_values(m, s, w, i, f, e, x)
+        _copy(x.sensor, row, b.sensors)
     _on_request(m, s, w, r, f, row, b)
 
 

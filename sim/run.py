@@ -145,6 +145,7 @@ class Block(NamedTuple):
     actuator_velocity: Reals2
     tendon_length: Reals2
     tendon_velocity: Reals2
+    sensors: Reals2
     link_position: Reals3
     link_quaternion: Reals3
     incoming_wrench: Reals3
@@ -227,6 +228,7 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "activation": (len(names.activations),),
         **dict.fromkeys(("actuator_force", "actuator_length", "actuator_velocity"), (len(names.actuators),)),
         **dict.fromkeys(("tendon_length", "tendon_velocity"), (len(names.tendons),)),
+        "sensors": (len(names.sensors),),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
         "incoming_wrench": (nl, 6),

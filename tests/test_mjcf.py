@@ -358,7 +358,7 @@ REFUSED = {
     "99 keyframe": (beside('<keyframe><key qpos="1 2"/></keyframe>'), ("qpos", "2 numbers", "want 0 to 1")),
     "100 element": (world("<boddy/>"), ("<boddy>", "did you mean 'body'")),
     "100 class": (world(f'<body childclass="x">{BOX}</body>'), ("default class 'x' does not exist",)),
-    "101 flex": (world('<flexcomp name="f"/>'), ("flexcomp 'f'", "not supported yet")),
+    "101 flex": (world('<flexcomp name="f"><elasticity young="1"/></flexcomp>'), ("flexcomp 'f'", "not supported yet")),
     "101 plugin": (world('<body><plugin plugin="x"/></body>'), ("<plugin>", "not supported yet")),
     "global": ('<mujoco><compiler coordinate="global"/></mujoco>', ("coordinate 'global'",)),
     "two names": (world(f'{BODY}\n<body name="b">{BOX}</body>'), (":2:", "body 'b' is already defined at line 1")),
@@ -392,10 +392,21 @@ def test_refused(name: str) -> None:
 
 
 def test_what_is_not_supported_can_be_left_out() -> None:
-    text = world(f'<flexcomp name="f"/>{BODY}')
+    text = world(f'<flexcomp name="f"><elasticity young="1"/></flexcomp>{BODY}')
     articulation = read(text, ignore_unsupported=True)
     assert [link.name for link in articulation.links] == ["world", "b"]
     assert any("flexcomp 'f'" in str(note) and "left out" in str(note) for note in articulation.notes)
+
+
+def test_a_body_whose_mass_came_from_a_plugin_stands_still() -> None:
+    asset = '<asset><mesh name="t"><plugin instance="i"/></mesh></asset>'
+    text = world(f'<body name="b"><joint/><geom type="sdf" mesh="t"/></body>{BODY}', asset).replace(
+        '"b"><joint n', '"c"><joint n'
+    )
+    assert_refused(text, "<plugin> of mesh 't'", "not supported yet")
+    articulation = read(text, ignore_unsupported=True)
+    assert [joint.kind for joint in articulation.joints] == ["fixed", "revolute"]
+    assert any("body 'b' stands still" in str(note) for note in articulation.notes)
 
 
 def test_102_sizes_are_of_no_concern() -> None:

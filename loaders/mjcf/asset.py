@@ -30,9 +30,14 @@ class MeshAsset:
     pose: Pose  # refpos and refquat
 
     @property
+    def by_plugin(self) -> bool:
+        """Whether its vertices were to come from a plugin, which was left out."""
+        return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex") or self.item.has("builtin"))
+
+    @property
     def at_hand(self) -> bool:
         """Whether its vertices, or what an output kept of them, can be had."""
-        return self.path is not None or not self.uri or self.item.has("centred")
+        return self.path is not None or self.item.has("vertex") or self.item.has("centred")
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
 
 WORLD = "world"
-NOT_YET = frozenset(("composite", "flexcomp", "plugin"))
+NOT_YET = frozenset(("composite", "plugin"))
 
 
 @dataclass(slots=True)
@@ -32,6 +32,7 @@ class Content:
     sites: list[tuple[Item, Pose]] = field(default_factory=list)
     inertials: list[tuple[Item, Pose]] = field(default_factory=list)
     bodies: list[tuple[Element, Pose, str | None]] = field(default_factory=list)
+    geom_left_out: bool = False  # on request, with its plugin
 
 
 def aligned(content: Content, pose: Pose, inertial: Inertial) -> tuple[Pose, Inertial]:
@@ -146,6 +147,9 @@ class Bodies:
                 source=self.reading.at(element),
             )
         )
+        if inertial is None and content.geom_left_out and content.joints:
+            self.reading.note(element, f"{describe(element)} stands still: its mass came from a plugin, left out")
+            content.joints = []
         self.add_joints(item, content, Spot(parent, name, pose))
         self.add_named(name, content)
         if item.flag("mocap"):
@@ -171,9 +175,12 @@ class Bodies:
                 content.joints.append((self.defaults.item(item, name), frame))
             elif kind == "geom" and len(item):
                 self.reading.later(item[0], "a plugin")
+                content.geom_left_out = True
             elif kind == "geom":
                 shape = read_shape(self.defaults.item(item, name), self.compiler_at(item), self.meshes, frame)
-                content.shapes.append(shape)
+                if shape.mesh is None or not shape.mesh.by_plugin:
+                    content.shapes.append(shape)
+                content.geom_left_out |= shape.mesh is not None and shape.mesh.by_plugin
             elif kind == "site":
                 content.sites.append((self.defaults.item(item, name), frame))
             elif kind == "inertial":

@@ -13,6 +13,7 @@ from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.attach import Child, expand_attachments
 from artsim.loaders.mjcf.compiler import read_compiler
 from artsim.loaders.mjcf.defaults import Defaults
+from artsim.loaders.mjcf.flexcomp import expand_flexcomps
 from artsim.loaders.mjcf.include import expand_includes, find, shown
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.replicate import expand_replicates
@@ -50,6 +51,7 @@ def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
     number_meshes(reading, root, stored)
     embed(stored, models.values())
     compiler = read_compiler(reading, root)
+    expand_flexcomps(reading, root, compiler.angles)
     expand_attachments(reading, root, models)
     expand_replicates(reading, root, compiler.angles)
     scope = Scope(reading, compiler, Defaults(reading, root))

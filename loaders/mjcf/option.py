@@ -48,6 +48,7 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
         timestep=step if item.has("timestep") else known.timestep,
         gravity=item.vector("gravity") if item.has("gravity") else known.gravity,
         integrator=item.word("integrator", INTEGRATORS, "Euler") if item.has("integrator") else known.integrator,
+        magnetic=item.vector("magnetic") if item.has("magnetic") else known.magnetic,
     )
 
 

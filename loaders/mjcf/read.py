@@ -17,10 +17,9 @@ from artsim.loaders.mjcf.models import Family, expand, stored_text
 from artsim.loaders.mjcf.option import read_options
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
+from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons
 from artsim.sim.description import Articulation
-
-SENSORS = "sensors are not evaluated yet"
 
 
 def read_mjcf(
@@ -57,6 +56,7 @@ def read_mjcf(
         "camera": {camera.get("name", "") for camera in root.iter("camera")},
     }
     check_references(reading, root, known)
+    sensors = read_sensors(bodies, root)
     reading.note_missing_meshes()
     return Articulation(
         name=root.get("model", "MuJoCo Model"),
@@ -70,6 +70,7 @@ def read_mjcf(
         sites=tuple(bodies.sites.values()),
         contact_pairs=tuple(pairs),
         no_contact=tuple(excluded),
+        sensors=tuple(sensors),
         keyframes=tuple(read_keyframes(bodies, root, sum(len(actuator.inputs) for actuator in actuators))),
         options=options.file,
         notes=tuple(reading.notes),
@@ -80,9 +81,7 @@ def read_mjcf(
 
 
 def note_measures(reading: MjcfReading, root: Element) -> None:
-    """Sections that only measure the robot, or stand where MuJoCo does not look."""
+    """Sections that stand where MuJoCo does not look."""
     for section in root:
-        if tag(section) == "sensor" and len(section):
-            reading.note(section, SENSORS, once="sensor")
-        elif tag(section) == "body":
+        if tag(section) == "body":
             reading.note(section, f"{describe(section)} stands outside of <worldbody> and is ignored", once="body")

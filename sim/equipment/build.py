@@ -10,6 +10,7 @@ import numpy as np
 from artsim.sim.description import Articulation, Pose
 from artsim.sim.equipment.build_actuators import acting, actuator_arrays
 from artsim.sim.equipment.build_loops import loop_arrays
+from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
 from artsim.sim.equipment.build_tendons import tendon_arrays
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, Equipped
 from artsim.sim.model import Compiled
@@ -26,6 +27,7 @@ class Places:
     sites: Mapping[str, int]
     tendons: Mapping[str, int]
     wraps: Mapping[str, int]
+    actuators: Mapping[str, int]
 
     def frame(self, link: str, pose: Pose) -> tuple[int, Real, Real]:
         """Body, and a link's frame in its internal frame: rotation (3, 3), position (3,). "world" need be no link."""
@@ -58,6 +60,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         {site.name: n for n, site in enumerate(articulation.sites)},
         {tendon.name: n for n, tendon in enumerate(articulation.tendons)},
         {geom.name: n for n, geom in enumerate(articulation.wrap_geoms)},
+        {actuator.name: n for n, actuator in enumerate(articulation.actuators)},
     )
     if not _is_equipped(articulation):
         return None
@@ -69,6 +72,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         **tendons,
         **loop_arrays(articulation, places),
         **actuator_arrays(articulation, places, sites["site_body"], tendons),
+        **sensor_arrays(articulation, places),
     }
     frozen = {name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Equipment).items()}
     return Equipped(Equipment(**frozen), labels_of(articulation))
@@ -107,6 +111,7 @@ def _site_arrays(articulation: Articulation, places: Places) -> dict[str, Array]
 
 def labels_of(articulation: Articulation) -> EquipmentLabels:
     """The names of an articulation's equipment."""
+    sensors, units = sensor_labels(articulation)
     actuators = acting(articulation)
     controls = tuple(
         actuator.name if len(actuator.inputs) == 1 else f"{actuator.name}.{name}"
@@ -125,6 +130,8 @@ def labels_of(articulation: Articulation) -> EquipmentLabels:
         activations=activations,
         loops=tuple(loop.name for loop in articulation.loops if loop.active),
         sites=tuple(site.name for site in articulation.sites),
+        sensors=sensors,
+        sensor_units=units,
     )
 
 

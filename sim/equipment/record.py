@@ -38,6 +38,78 @@ SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
 CONNECT, WELD = range(2)
 
+# sensors: felt at a site, of frames, of subtrees, the clock, of joints, tendons and actuators
+(
+    ACCELEROMETER,
+    VELOCIMETER,
+    GYRO,
+    FORCE,
+    TORQUE,
+    MAGNETOMETER,
+    FRAME_POSITION,
+    FRAME_QUATERNION,
+    FRAME_X_AXIS,
+    FRAME_Y_AXIS,
+    FRAME_Z_AXIS,
+    FRAME_LINEAR_VELOCITY,
+    FRAME_ANGULAR_VELOCITY,
+    FRAME_LINEAR_ACCELERATION,
+    FRAME_ANGULAR_ACCELERATION,
+    SUBTREE_COM,
+    SUBTREE_VELOCITY,
+    SUBTREE_ANGULAR_MOMENTUM,
+    CLOCK,
+    JOINT_POSITION,
+    JOINT_VELOCITY,
+    JOINT_ACTUATOR_FORCE,
+    JOINT_LIMIT_POSITION,
+    JOINT_LIMIT_VELOCITY,
+    JOINT_LIMIT_FORCE,
+    BALL_QUATERNION,
+    BALL_ANGULAR_VELOCITY,
+    TENDON_POSITION,
+    TENDON_VELOCITY,
+    TENDON_ACTUATOR_FORCE,
+    ACTUATOR_POSITION,
+    ACTUATOR_VELOCITY,
+    ACTUATOR_FORCE,
+) = range(33)
+SENSORS = {
+    "accelerometer": ACCELEROMETER,
+    "velocimeter": VELOCIMETER,
+    "gyro": GYRO,
+    "force": FORCE,
+    "torque": TORQUE,
+    "magnetometer": MAGNETOMETER,
+    "framepos": FRAME_POSITION,
+    "framequat": FRAME_QUATERNION,
+    "framexaxis": FRAME_X_AXIS,
+    "frameyaxis": FRAME_Y_AXIS,
+    "framezaxis": FRAME_Z_AXIS,
+    "framelinvel": FRAME_LINEAR_VELOCITY,
+    "frameangvel": FRAME_ANGULAR_VELOCITY,
+    "framelinacc": FRAME_LINEAR_ACCELERATION,
+    "frameangacc": FRAME_ANGULAR_ACCELERATION,
+    "subtreecom": SUBTREE_COM,
+    "subtreelinvel": SUBTREE_VELOCITY,
+    "subtreeangmom": SUBTREE_ANGULAR_MOMENTUM,
+    "clock": CLOCK,
+    "jointpos": JOINT_POSITION,
+    "jointvel": JOINT_VELOCITY,
+    "jointactuatorfrc": JOINT_ACTUATOR_FORCE,
+    "jointlimitpos": JOINT_LIMIT_POSITION,
+    "jointlimitvel": JOINT_LIMIT_VELOCITY,
+    "jointlimitfrc": JOINT_LIMIT_FORCE,
+    "ballquat": BALL_QUATERNION,
+    "ballangvel": BALL_ANGULAR_VELOCITY,
+    "tendonpos": TENDON_POSITION,
+    "tendonvel": TENDON_VELOCITY,
+    "tendonactuatorfrc": TENDON_ACTUATOR_FORCE,
+    "actuatorpos": ACTUATOR_POSITION,
+    "actuatorvel": ACTUATOR_VELOCITY,
+    "actuatorfrc": ACTUATOR_FORCE,
+}
+
 
 class Equipment(NamedTuple):
     """Constant arrays. ns sites, nt tendons, na actuators, nloop loops. Frames are in a body's internal frame."""
@@ -111,6 +183,16 @@ class Equipment(NamedTuple):
     actuator_length_range: ConstReals2  # (na, 2)
     dof_force_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
     dof_force_upper: ConstReals1
+    # sensors
+    sensor_kind: ConstInts1  # (nsensor,)
+    sensor_first: ConstInts1  # (nsensor + 1,) first output of each
+    sensor_index: ConstInts1  # (nsensor,) first dof, tendon, actuator, or link of its object
+    sensor_body: ConstInts2  # (2, nsensor) bodies of object and reference
+    sensor_referred: ConstInts1  # (nsensor,) 1: it has a reference
+    sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
+    sensor_position: ConstReals2  # (2 nsensor, 3)
+    sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs, inf: none
+    magnetic: ConstReals1  # (3,)
 
 
 class EquipmentWork(NamedTuple):
@@ -139,6 +221,7 @@ class EquipmentWork(NamedTuple):
     sum_activation: Reals1  # (nact,) RK4
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
+    sensor: Reals1  # (outputs,)
     body_force: Reals2  # (nb, 3) wrenches that act on bodies, about their origins, world axes [N]
     body_torque: Reals2  # (nb, 3) [N m]
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
@@ -172,6 +255,8 @@ class EquipmentLabels:
     activations: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
+    sensors: tuple[str, ...] = ()  # every output
+    sensor_units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,6 +293,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **actuators,
             **dofs,
             "calibrated": (1,),
+            "sensor": (int(equipment.sensor_first[-1]),),
             "control": (len(equipment.control_lower),),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),

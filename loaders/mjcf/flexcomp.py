@@ -1,0 +1,234 @@
+"""<flexcomp>: points with mass that slide, tied to each other along edges; made into bodies, sites and tendons.
+
+MuJoCo's edges are springs and dampers along the line between two points, and equalities of its length: so are spatial
+tendons. What bends or stretches by finite elements (elasticity, strain) or moves by interpolation is not supported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations, product
+
+from lxml import etree
+
+from artsim.loaders.elements import Element, child, children, tag
+from artsim.loaders.mjcf.orientation import Angles, compose, read_frame
+from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading
+from artsim.loaders.mjcf.replicate import dict_of
+from artsim.sim.description import Pose, Vector3
+
+GRIDS = ("grid", "circle", "square", "disc")
+TYPES = (*GRIDS, "box", "cylinder", "ellipsoid", "mesh", "gmsh", "direct")
+DOFS: dict[str, tuple[int, ...]] = {"full": (0, 1, 2), "2d": (0, 1)}
+LATER = ("radial", "trilinear", "quadratic")
+TETRAHEDRA = ((0, 3, 1, 7), (0, 1, 4, 7), (1, 3, 2, 7), (1, 2, 6, 7), (1, 5, 4, 7), (1, 6, 5, 7))  # of a cube's corners
+Points = list[Vector3]
+Edge = tuple[int, int]
+
+
+def expand_flexcomps(reading: MjcfReading, root: Element, angles: Angles) -> None:
+    """Put bodies in place of every <flexcomp>."""
+    for world in children(root, "worldbody"):
+        for element in list(world.iter("flexcomp")):
+            expand_flexcomp(Item(reading, element, dict_of(element)), root, angles)
+            parent = element.getparent()
+            assert parent is not None
+            parent.remove(element)
+
+
+def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
+    """One <flexcomp>: nothing of one that is rigid, which only collides."""
+    if not item.text("name"):
+        item.refuse("has no 'name' attribute")
+    if item.flag("rigid") or refused(item):
+        return
+    points, elements = shape(item)
+    pinned = read_pins(item, points)
+    edges = sorted({pair for corners in elements for pair in combinations(sorted(corners), 2)})
+    item.reading.claim(item.element, 6 * len(points) + 3 * len(edges))
+    body = item.element.getparent()
+    while body is not None and tag(body) == "frame":  # which MuJoCo does not apply here
+        body = body.getparent()
+    assert body is not None
+    if not pinned and any(tag(below) in ("joint", "freejoint") for below in body):
+        item.refuse("its body moves, and none of its points is pinned to it")
+    add_points(item, body, points, pinned, read_frame(item, angles))
+    add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
+
+
+def refused(item: Item) -> bool:
+    """Whether it needs what is not supported, and is to be left out. Raises ModelError where it is not."""
+    edge = child(item.reading, item.element, "edge")
+    what = ""
+    if child(item.reading, item.element, "elasticity") is not None:
+        what = "elasticity"
+    elif child(item.reading, item.element, "plugin") is not None:
+        what = "a plugin"
+    elif item.word("dof", (*DOFS, *LATER), "full") in LATER:
+        what = f"dof {item.text('dof')!r}"
+    elif item.word("type", TYPES, "grid") not in (*GRIDS, "direct"):
+        what = f"type {item.text('type')!r}"
+    elif edge is not None and edge.get("equality", "false") not in ("true", "false"):
+        what = f"edge equality {edge.get('equality', '')[:20]!r}"
+    if what:
+        item.reading.later(item.element, what)
+    return bool(what)
+
+
+def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
+    """Points [m] and the corners of its elements: edges, triangles or tetrahedra."""
+    kind = item.text("type", "grid")
+    dim = 2 if kind in ("square", "disc") else item.whole("dim", 2)
+    if not 1 <= dim <= 3:
+        item.refuse(f"dim is {dim}, want 1, 2 or 3")
+    if kind == "direct":
+        return direct(item, dim)
+    counts = [int(x) for x in item.filled("count", (10.0, 10.0, 10.0))]
+    spacing = item.vector("spacing", (0.02, 0.02, 0.02))
+    if min(counts) < 1 or min(spacing) <= 0:
+        item.refuse("count and spacing must be positive")
+    if math.prod(counts) > MOST:
+        item.refuse(f"count is beyond the limit of {MOST} points")
+    if kind == "circle":
+        return circle(item, counts[0], spacing[0])
+    points, elements = grid(dim, counts[:dim], spacing, disc=kind == "disc")
+    if not elements:
+        item.refuse("count is too small: it makes no elements")
+    return points, elements
+
+
+def direct(item: Item, dim: int) -> tuple[Points, list[Sequence[int]]]:
+    """Points and elements as they are listed; points that no element has are none."""
+    numbers, corners = item.numbers("point", 3, 3 * MOST), item.numbers("element", dim + 1, 4 * MOST)
+    if len(numbers) % 3 or len(corners) % (dim + 1):
+        item.refuse(f"point and element hold {len(numbers)} and {len(corners)} numbers, want threes and {dim + 1}s")
+    a, b, c = item.vector("scale", (1.0, 1.0, 1.0))
+    points = [(a * x, b * y, c * z) for x, y, z in zip(*[iter(numbers)] * 3, strict=True)]
+    if not all(0 <= corner < len(points) for corner in corners):
+        item.refuse(f"an element has a point that does not exist; there are {len(points)}")
+    used = {int(corner): number for number, corner in enumerate(sorted(set(corners)))}
+    elements: list[Sequence[int]] = [
+        [used[int(corner)] for corner in some] for some in zip(*[iter(corners)] * (dim + 1), strict=True)
+    ]
+    return [points[corner] for corner in used], elements
+
+
+def circle(item: Item, count: int, spacing: float) -> tuple[Points, list[Sequence[int]]]:
+    """A closed polygon with sides of length `spacing`."""
+    around = count - 1
+    if around < 2:
+        item.refuse(f"count is {count}, want at least 3 for a circle")
+    step = 2 * math.pi / around
+    radius = spacing / math.sin(step / 2) / 2
+    points = [(radius * math.cos(step * i), radius * math.sin(step * i), 0.0) for i in range(around)]
+    return points, [(i, (i + 1) % around) for i in range(around)]
+
+
+def grid(dim: int, counts: Sequence[int], spacing: Vector3, *, disc: bool) -> tuple[Points, list[Sequence[int]]]:
+    """Points about the origin, the last coordinate fastest, and cells cut into edges, triangles or tetrahedra."""
+    strides = [math.prod(counts[k + 1 :]) for k in range(dim)]
+    points: Points = []
+    elements: list[Sequence[int]] = []
+    for place in product(*map(range, counts)):
+        x, y, z = [spacing[k] * (place[k] - 0.5 * (counts[k] - 1)) for k in range(dim)] + [0.0] * (3 - dim)
+        points.append((x, y, z))
+        if any(place[k] == counts[k] - 1 for k in range(dim)):
+            continue
+        first = sum(i * stride for i, stride in zip(place, strides, strict=True))
+        elements += cell(dim, first, strides, flipped=disc and ((x < -1e-14) != (y < -1e-14)))
+    return ([on_disc(point, counts, spacing) for point in points] if disc else points), elements
+
+
+def cell(dim: int, first: int, strides: Sequence[int], *, flipped: bool) -> list[Sequence[int]]:
+    """The elements of the cell whose first corner has that number."""
+    if dim == 1:
+        return [(first, first + 1)]
+    a, b = strides[0], strides[1]
+    square = (first, first + a, first + a + b, first + b)
+    if dim == 2:
+        triangles = ((0, 1, 3), (1, 2, 3)) if flipped else ((0, 1, 2), (0, 2, 3))
+        return [[square[i] for i in corners] for corners in triangles]
+    cube = (*square, *(corner + 1 for corner in square))
+    return [[cube[i] for i in corners] for corners in TETRAHEDRA]
+
+
+def on_disc(point: Vector3, counts: Sequence[int], spacing: Vector3) -> Vector3:
+    """A square's point moved along its ray onto a disc."""
+    x, y, z = point
+    length, side = math.hypot(x, y), max(abs(x), abs(y))
+    if length < 1e-14:
+        return point
+    width, height = (0.5 * spacing[k] * (counts[k] - 1) for k in range(2))
+    return (x / length * width * side, y / length * height * side, z)
+
+
+def read_pins(item: Item, points: Points) -> set[int]:
+    """The points that stay where they are in the parent."""
+    pinned: set[int] = set()
+    for element in children(item.element, "pin"):
+        pin = Item(item.reading, element, dict_of(element))
+        if pin.has("grid") or pin.has("gridrange"):
+            pin.reading.later(element, "a pin by grid")
+        single, ranges = (pin.numbers(name, 0, MOST, ()) for name in ("id", "range"))
+        chosen = {int(i) for i in single}
+        for start, end in zip(ranges[::2], ranges[1::2], strict=False):
+            chosen.update(range(int(start), int(end) + 1))
+        if not all(0 <= i < len(points) for i in chosen):
+            pin.refuse(f"a point that does not exist; there are {len(points)}")
+        pinned |= chosen
+    return pinned
+
+
+def add_points(item: Item, body: Element, points: Points, pinned: set[int], frame: Pose) -> None:
+    """A body with three slides, or two, and a site for each point; of a pinned one only the site, in the parent."""
+    mass, half = item.number("mass", 1.0), item.number("inertiabox", 0.005)
+    if mass <= 0 or half <= 0:
+        item.refuse("mass and inertiabox must be positive")
+    each = mass / len(points)
+    moment = each * (2.0 * half * half) / 3.0
+    for index, point in enumerate(points):
+        name, position = f"{item.text('name')}_{index}", numbers(compose(frame, Pose(point)).position)
+        if index in pinned:
+            add(item, body, "site", name=name, pos=position)
+            continue
+        made = add(item, body, "body", name=name, pos=position)
+        add(item, made, "inertial", pos="0 0 0", mass=repr(each), diaginertia=numbers((moment,) * 3))
+        for k in DOFS[item.text("dof", "full")]:
+            add(item, made, "joint", type="slide", axis=numbers([float(k == axis) for axis in range(3)]))
+        add(item, made, "site", name=name)
+
+
+def add_edges(item: Item, root: Element, edges: Sequence[Edge]) -> None:
+    """A tendon for each edge, and its length held where the file says so."""
+    edge = child(item.reading, item.element, "edge")
+    if edge is None:
+        return
+    forces = {name: edge.get(name, "0") for name in ("stiffness", "damping")}
+    holds = edge.get("equality", "false") == "true"
+    if not holds and all(Item(item.reading, edge, forces).number(name) == 0 for name in forces):
+        return
+    tendons = add(item, root, "tendon")
+    equalities = add(item, root, "equality")
+    softness = {name: str(edge.get(name)) for name in ("solref", "solimp") if edge.get(name)}
+    for a, b in edges:
+        name = f"{item.text('name')}_{a}_{b}"
+        tendon = add(item, tendons, "spatial", name=name, limited="false", frictionloss="0", armature="0", **forces)
+        for end in (a, b):
+            add(item, tendon, "site", site=f"{item.text('name')}_{end}")
+        if holds:
+            add(item, equalities, "tendon", tendon1=name, **softness)
+
+
+def add(item: Item, parent: Element, kind: str, /, **attributes: str) -> Element:
+    """A new element, which stands where the flexcomp stood."""
+    made = etree.SubElement(parent, kind, attributes)
+    made.sourceline = item.element.sourceline
+    if item.reading.included:
+        item.reading.included[made] = item.reading.at(item.element).file
+    return made
+
+
+def numbers(values: Sequence[float]) -> str:
+    """As an attribute has them, every digit."""
+    return " ".join(map(repr, values))

@@ -1,0 +1,109 @@
+"""Sensors as arrays (record.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artsim.sim.description import SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
+from artsim.sim.equipment.record import SENSORS
+from artsim.sim.records import Array
+from artsim.sim.spatial import Real, rotation_matrix
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.build import Places
+
+Frame = tuple[int, Real, Real]
+
+
+def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
+    """The arrays of what the sensors measure: frames of objects and references, indices of the rest."""
+    sensors = articulation.sensors
+    frames = _Frames(articulation, places)
+    objects = [frames.of(sensor.object_kind, sensor.object) for sensor in sensors]
+    references = [frames.of(sensor.reference_kind, sensor.reference) for sensor in sensors]
+    outputs = [len(SENSOR_KINDS[sensor.kind].outputs) for sensor in sensors]
+    bounded = [sensor.cutoff if SENSOR_KINDS[sensor.kind].clamped else 0.0 for sensor in sensors]
+    return {
+        "sensor_kind": np.array([SENSORS[sensor.kind] for sensor in sensors], np.int64),
+        "sensor_first": np.cumsum([0, *outputs]),
+        "sensor_index": np.array([_index(sensor, frames, places) for sensor in sensors], np.int64),
+        "sensor_body": np.array([frame[0] for frame in (*objects, *references)], np.int64).reshape(2, -1),
+        "sensor_referred": np.array([int(bool(sensor.reference)) for sensor in sensors], np.int64),
+        "sensor_rotation": np.array([frame[1] for frame in (*objects, *references)]).reshape(-1, 3, 3),
+        "sensor_position": np.array([frame[2] for frame in (*objects, *references)]).reshape(-1, 3),
+        "sensor_cutoff": np.array([cutoff or np.inf for cutoff in bounded]),
+        "magnetic": np.array(articulation.options.magnetic),
+    }
+
+
+def sensor_labels(articulation: Articulation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name and unit of every output of every sensor."""
+    names: list[str] = []
+    units: list[str] = []
+    linear = {joint.name for joint in articulation.joints if joint.kind == "prismatic"}
+    for sensor in articulation.sensors:
+        kind = SENSOR_KINDS[sensor.kind]
+        slides = sensor.object in linear
+        by_joint = {
+            "{position}": "m" if slides else "rad",
+            "{velocity}": "m/s" if slides else "rad/s",
+            "{force}": "N" if slides else "N m",
+        }
+        names += [sensor.name + suffix for suffix in kind.outputs]
+        units += [by_joint.get(kind.unit, kind.unit)] * len(kind.outputs)
+    return tuple(names), tuple(units)
+
+
+class _Frames:
+    """Frames of sites, geoms and links by name, and the links that they are on."""
+
+    def __init__(self, articulation: Articulation, places: Places) -> None:
+        self.places = places
+        self.found: dict[tuple[str, str], tuple[str, Pose]] = {("", ""): ("", Pose())}
+        for site in articulation.sites:
+            self.found["site", site.name] = site.link, site.pose
+        for link in articulation.links:
+            self.found["xbody", link.name] = link.name, Pose()
+            self.found["body", link.name] = link.name, _inertial_frame(link.inertial)
+            for geom in link.geoms:
+                self.found["geom", geom.name] = link.name, geom.pose
+
+    def of(self, kind: str, name: str) -> Frame:
+        """The frame on its body; the world's for what has none."""
+        link, pose = self.found.get((kind, name), ("", Pose()))
+        return self.places.frame(link, pose)
+
+    def link(self, kind: str, name: str) -> int:
+        """The link that it is on."""
+        return self.places.links.get(self.found[kind, name][0], 0)
+
+
+def _inertial_frame(inertial: Inertial | None) -> Pose:
+    """MuJoCo's frame of a body: at the centre of mass, along the principal axes, the largest moment first."""
+    if inertial is None:
+        return Pose()
+    xx, xy, xz, yy, yz, zz = inertial.inertia
+    if not (xy or xz or yz):
+        return inertial.pose
+    from artsim.sim.spatial import quaternion
+
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    _, axes = np.linalg.eigh(tensor)
+    axes = axes[:, ::-1]
+    axes[:, 2] *= np.linalg.det(axes)
+    turned = rotation_matrix(inertial.pose.rotation) @ axes
+    w, x, y, z = (float(number) for number in quaternion(turned))
+    return Pose(inertial.pose.position, (w, x, y, z))
+
+
+def _index(sensor: Sensor, frames: _Frames, places: Places) -> int:
+    """First dof, tendon, actuator or link."""
+    if sensor.object_kind == "joint":
+        return places.first_dof(sensor.object)
+    if sensor.object_kind == "tendon":
+        return places.tendons[sensor.object]
+    if sensor.object_kind == "actuator":
+        return places.actuators[sensor.object]
+    return frames.link(sensor.object_kind, sensor.object) if sensor.object_kind else 0

@@ -1,0 +1,314 @@
+"""Sensors: what MJCF's measure, at the state before the step and the acceleration over it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.equipment.record import (
+    ACCELEROMETER,
+    ACTUATOR_FORCE,
+    ACTUATOR_POSITION,
+    ACTUATOR_VELOCITY,
+    BALL_ANGULAR_VELOCITY,
+    BALL_QUATERNION,
+    CLOCK,
+    FRAME_ANGULAR_ACCELERATION,
+    FRAME_ANGULAR_VELOCITY,
+    FRAME_LINEAR_ACCELERATION,
+    FRAME_LINEAR_VELOCITY,
+    FRAME_POSITION,
+    FRAME_QUATERNION,
+    FRAME_X_AXIS,
+    FRAME_Z_AXIS,
+    GYRO,
+    JOINT_ACTUATOR_FORCE,
+    JOINT_LIMIT_FORCE,
+    JOINT_LIMIT_POSITION,
+    JOINT_LIMIT_VELOCITY,
+    JOINT_POSITION,
+    JOINT_VELOCITY,
+    MAGNETOMETER,
+    SUBTREE_ANGULAR_MOMENTUM,
+    SUBTREE_COM,
+    SUBTREE_VELOCITY,
+    TENDON,
+    TENDON_ACTUATOR_FORCE,
+    TENDON_POSITION,
+    TENDON_VELOCITY,
+    TORQUE,
+    VELOCIMETER,
+)
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import accelerations, cross, link_frame, origin_of, symmetric_times, turn, velocities
+from artsim.sim.quaternions import quaternion_of
+
+
+@njit
+def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+    """x.sensor (outputs,); f.link_force and f.link_torque hold the wrenches through the links' joints."""
+    accelerations(m, s.qvel, f.qacc, w)
+    velocities(m, s.qvel, w)
+    for n in range(e.sensor_kind.shape[0]):
+        kind = e.sensor_kind[n]
+        first = e.sensor_first[n]
+        if kind <= MAGNETOMETER:
+            _on_site(m, w, f, e, x, n, kind, first)
+        elif kind <= FRAME_ANGULAR_ACCELERATION:
+            _of_frame(m, w, e, x, n, kind, first)
+        elif kind <= SUBTREE_ANGULAR_MOMENTUM:
+            _of_subtree(m, w, e, x, n, kind, first)
+        elif kind == CLOCK:
+            x.sensor[first] = f.counters[0] * i.time_step[0]
+        else:
+            _of_joint(m, s, f, e, x, n, kind, first)
+        bound = e.sensor_cutoff[n]
+        for k in range(first, e.sensor_first[n + 1]):
+            x.sensor[k] = min(max(x.sensor[k], -bound), bound)
+
+
+@inlined
+def _put(x: Any, first: Any, a: Any, b: Any, c: Any) -> None:
+    x.sensor[first] = a
+    x.sensor[first + 1] = b
+    x.sensor[first + 2] = c
+
+
+@inlined
+def _frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
+    """Of an object (end 0) or its reference (1): body, rotation (9 numbers, by rows), place from the body's origin."""
+    body = e.sensor_body[end, n]
+    k = end * e.sensor_kind.shape[0] + n
+    L = e.sensor_rotation[k]
+    p = e.sensor_position[k]
+    R = w.rotation
+    d = turn(R, body, p[0], p[1], p[2])
+    a0, a1, a2 = turn(R, body, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(R, body, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(R, body, L[0, 2], L[1, 2], L[2, 2])
+    return body, (a0, b0, c0, a1, b1, c1, a2, b2, c2), d
+
+
+@inlined
+def _back(R: Any, x: Any, y: Any, z: Any) -> Any:
+    """Rᵀ (x, y, z)."""
+    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+
+
+@inlined
+def _rate(w: Any, body: Any, d: Any) -> Any:
+    """Velocity of a point of a body, d from its origin [m/s]."""
+    o = w.angular_velocity
+    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
+    return w.velocity[body, 0] + c0, w.velocity[body, 1] + c1, w.velocity[body, 2] + c2
+
+
+@inlined
+def _acceleration(w: Any, body: Any, d: Any) -> Any:
+    """Acceleration, less gravity, of a point of a body [m/s²]."""
+    o = w.angular_velocity
+    al = w.angular_acceleration
+    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
+    c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], c0, c1, c2)
+    b0, b1, b2 = cross(al[body, 0], al[body, 1], al[body, 2], d[0], d[1], d[2])
+    a = w.acceleration
+    return a[body, 0] + b0 + c0, a[body, 1] + b1 + c1, a[body, 2] + b2 + c2
+
+
+@njit
+def _on_site(m: Any, w: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+    """What is felt at a site, in its axes."""
+    body, R, d = _frame(m, w, e, n, 0)
+    a = (0.0, 0.0, 0.0)
+    if kind == ACCELEROMETER:
+        a = _acceleration(w, body, d)
+    elif kind == VELOCIMETER:
+        a = _rate(w, body, d)
+    elif kind == GYRO:
+        a = (w.angular_velocity[body, 0], w.angular_velocity[body, 1], w.angular_velocity[body, 2])
+    elif kind == MAGNETOMETER:
+        a = (e.magnetic[0], e.magnetic[1], e.magnetic[2])
+    else:
+        link = e.sensor_index[n]
+        F = f.link_force[link]
+        N = f.link_torque[link]
+        a = (F[0], F[1], F[2])
+        if kind == TORQUE:
+            _, p = link_frame(m, w, link)
+            c0, c1, c2 = cross(p[0] - d[0], p[1] - d[1], p[2] - d[2], F[0], F[1], F[2])
+            a = (N[0] + c0, N[1] + c1, N[2] + c2)
+    v = _back(R, a[0], a[1], a[2])
+    _put(x, first, v[0], v[1], v[2])
+
+
+@njit
+def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+    """Pose, velocity and acceleration of a frame, in the axes and as seen from its reference if it has one."""
+    body, R, d = _frame(m, w, e, n, 0)
+    other, Q, g = _frame(m, w, e, n, 1)
+    p = origin_of(m, w, body)
+    o = origin_of(m, w, other)
+    r0 = p[0] + d[0] - o[0] - g[0]
+    r1 = p[1] + d[1] - o[1] - g[1]
+    r2 = p[2] + d[2] - o[2] - g[2]
+    if kind == FRAME_QUATERNION:
+        a = _back(Q, R[0], R[3], R[6])
+        b = _back(Q, R[1], R[4], R[7])
+        c = _back(Q, R[2], R[5], R[8])
+        q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
+        for k in range(4):
+            x.sensor[first + k] = q[k]
+        return
+    v = (0.0, 0.0, 0.0)
+    u = w.angular_velocity
+    if kind == FRAME_POSITION:
+        v = (r0, r1, r2)
+    elif kind >= FRAME_X_AXIS and kind <= FRAME_Z_AXIS:
+        axis = kind - FRAME_X_AXIS
+        v = (R[axis], R[3 + axis], R[6 + axis])
+    elif kind == FRAME_LINEAR_VELOCITY:
+        a = _rate(w, body, d)
+        b = _rate(w, other, g)
+        c = cross(u[other, 0], u[other, 1], u[other, 2], r0, r1, r2)
+        v = (a[0] - b[0] - c[0], a[1] - b[1] - c[1], a[2] - b[2] - c[2])
+    elif kind == FRAME_ANGULAR_VELOCITY:
+        v = (u[body, 0] - u[other, 0], u[body, 1] - u[other, 1], u[body, 2] - u[other, 2])
+    elif kind == FRAME_LINEAR_ACCELERATION:
+        v = _acceleration(w, body, d)
+    else:
+        a = w.angular_acceleration[body]
+        v = (a[0], a[1], a[2])
+    if e.sensor_referred[n] == 1:
+        v = _back(Q, v[0], v[1], v[2])
+    _put(x, first, v[0], v[1], v[2])
+
+
+@njit
+def _of_subtree(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+    """Centre of mass, its velocity, and the angular momentum about it, of a link and all that hangs on it."""
+    root = e.sensor_index[n]
+    mass = 0.0
+    c0 = c1 = c2 = 0.0
+    u0 = u1 = u2 = 0.0
+    for link in range(root, m.link_body.shape[0]):
+        if _hangs_on(m, link, root):
+            p, v, _ = _link_motion(m, w, link)
+            share = m.link_mass[link]
+            mass += share
+            c0 += share * p[0]
+            c1 += share * p[1]
+            c2 += share * p[2]
+            u0 += share * v[0]
+            u1 += share * v[1]
+            u2 += share * v[2]
+    if mass > 0.0:
+        c0 /= mass
+        c1 /= mass
+        c2 /= mass
+        u0 /= mass
+        u1 /= mass
+        u2 /= mass
+    else:
+        p, _, _ = _link_motion(m, w, root)
+        c0, c1, c2 = p
+    if kind == SUBTREE_COM:
+        _put(x, first, c0, c1, c2)
+        return
+    if kind == SUBTREE_VELOCITY:
+        _put(x, first, u0, u1, u2)
+        return
+    l0 = l1 = l2 = 0.0
+    for link in range(root, m.link_body.shape[0]):
+        if _hangs_on(m, link, root):
+            p, v, L = _link_motion(m, w, link)
+            share = m.link_mass[link]
+            a0, a1, a2 = cross(p[0] - c0, p[1] - c1, p[2] - c2, v[0] - u0, v[1] - u1, v[2] - u2)
+            l0 += L[0] + share * a0
+            l1 += L[1] + share * a1
+            l2 += L[2] + share * a2
+    _put(x, first, l0, l1, l2)
+
+
+@inlined
+def _hangs_on(m: Any, link: Any, root: Any) -> Any:
+    """True for the link itself and all below it; links come parents first."""
+    k = link
+    while k > root:
+        k = m.link_parent[k]
+    return k == root
+
+
+@inlined
+def _link_motion(m: Any, w: Any, link: Any) -> Any:
+    """Centre of mass, its velocity, and the angular momentum about it, of a link alone."""
+    body = m.link_body[link]
+    R, d = link_frame(m, w, link)
+    c = m.link_com[link]
+    p0 = d[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+    p1 = d[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+    p2 = d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+    v = _rate(w, body, (p0, p1, p2))
+    o = w.angular_velocity
+    a0, a1, a2 = _back(R, o[body, 0], o[body, 1], o[body, 2])
+    h0, h1, h2 = symmetric_times(m.link_inertia, link, a0, a1, a2)
+    L = (R[0] * h0 + R[1] * h1 + R[2] * h2, R[3] * h0 + R[4] * h1 + R[5] * h2, R[6] * h0 + R[7] * h1 + R[8] * h2)
+    q = origin_of(m, w, body)
+    return (q[0] + p0, q[1] + p1, q[2] + p2), v, L
+
+
+@njit
+def _of_joint(m: Any, s: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+    """Joints, tendons and actuators."""
+    k = e.sensor_index[n]
+    out = x.sensor
+    if kind == JOINT_POSITION:
+        out[first] = s.qpos[m.dof_coord[k]]
+    elif kind == JOINT_VELOCITY:
+        out[first] = s.qvel[k]
+    elif kind == BALL_QUATERNION:
+        for c in range(4):
+            out[first + c] = s.qpos[m.body_coord[m.dof_body[k]] + c]
+    elif kind == BALL_ANGULAR_VELOCITY:
+        for c in range(3):
+            out[first + c] = s.qvel[k + c]
+    elif kind == JOINT_ACTUATOR_FORCE:
+        total = 0.0
+        for a in range(e.actuator_target.shape[0]):
+            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+                if e.actuator_dof[entry] == k:
+                    total += x.actuator_moment[entry] * x.actuator_force[a]
+        out[first] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
+    elif kind == TENDON_POSITION:
+        out[first] = x.tendon_length[k]
+    elif kind == TENDON_VELOCITY:
+        out[first] = x.tendon_velocity[k]
+    elif kind == TENDON_ACTUATOR_FORCE:
+        total = 0.0
+        for a in range(e.actuator_target.shape[0]):
+            if e.actuator_transmission[a] == TENDON and e.actuator_target[a] == k:
+                total += x.actuator_force[a]
+        out[first] = total
+    elif kind == ACTUATOR_POSITION:
+        out[first] = x.actuator_length[k]
+    elif kind == ACTUATOR_VELOCITY:
+        out[first] = x.actuator_velocity[k]
+    elif kind == ACTUATOR_FORCE:
+        out[first] = x.actuator_force[k]
+    else:
+        _of_limit(m, s, f, out, k, kind, first)
+
+
+@njit
+def _of_limit(m: Any, s: Any, f: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
+    """Distance, velocity towards the inside, or force of a limit that holds or was passed; else 0."""
+    q = s.qpos[m.dof_coord[k]]
+    sign = 1.0 if q - m.lower[k] < m.upper[k] - q else -1.0
+    distance = q - m.lower[k] if sign > 0.0 else m.upper[k] - q
+    force = sign * f.limit[k]
+    holds = distance < 0.0 or force > 0.0
+    out[first] = 0.0
+    if holds and kind == JOINT_LIMIT_POSITION:
+        out[first] = distance
+    elif holds and kind == JOINT_LIMIT_VELOCITY:
+        out[first] = sign * s.qvel[k]
+    elif holds and kind == JOINT_LIMIT_FORCE:
+        out[first] = force
