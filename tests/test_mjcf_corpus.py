@@ -1,0 +1,79 @@
+"""Every public MJCF file loads or is refused for a reason: a table by source with `pytest -q -s`.
+
+Robots and objects that MuJoCo loads are read, so are most examples and nearly all of the engine's own tests; each other
+one is refused by the name of what is not supported. What MuJoCo refuses is refused, unless that is a limit of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from artsim.loaders.load import load_articulation
+from artsim.sim.errors import ModelError
+from tests.conftest import corpus_entries
+
+pytestmark = pytest.mark.corpus
+
+ENTRIES = corpus_entries("mjcf")
+CHUNKS = 10
+LEAST_READ = {"robot": 1.0, "object": 1.0, "example": 0.57, "test": 0.9}  # of what MuJoCo loads; only ever more
+# MuJoCo refuses these, artsim reads them
+ACCEPTED = {"mjcf.pinocchio.models_simple_humanoid": "its meshes are STL in text, which MuJoCo does not read"}
+
+outcomes: dict[str, tuple[dict[str, Any], str]] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def report() -> Iterator[None]:
+    """The table, after all models."""
+    yield
+    rows: dict[tuple[str, str], Counter[str]] = {}
+    for entry, refusal in outcomes.values():
+        row = rows.setdefault((entry["source"], entry["tier"]), Counter())
+        row[f"{entry['expect']} {'refused' if refusal else 'read'}"] += 1
+    print(f"\n{'source':46}{'tier':9}{'good: read':>12}{'refused':>9}{'bad: refused':>14}{'read':>6}")
+    for (source, tier), row in sorted(rows.items()):
+        columns = [row[name] for name in ("load read", "load refused", "reject refused", "reject read")]
+        print(f"{source:46}{tier:9}{columns[0]:12}{columns[1]:9}{columns[2]:14}{columns[3]:6}")
+    why = Counter(refusal.rsplit(": ", 1)[-1] for entry, refusal in outcomes.values() if entry["expect"] == "load")
+    for reason, count in why.most_common():
+        if reason:
+            print(f"{count:4} {reason}")
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_models_are_read_or_refused_for_a_reason(chunk: int) -> None:
+    if not ENTRIES:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    wrong = []
+    for entry in ENTRIES[chunk::CHUNKS]:
+        refusal = outcome(entry["path"])
+        outcomes[entry["id"]] = (entry, refusal)
+        if entry["expect"] == "reject":
+            good = bool(refusal) != (entry["id"] in ACCEPTED)
+        else:
+            good = not refusal or "not supported yet" in refusal
+        if not good or "\n" in refusal:
+            wrong.append((entry["id"], refusal))
+    assert wrong == []
+
+
+def outcome(path: str) -> str:
+    """Why a model is refused; '' where it is read."""
+    try:
+        load_articulation(path)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("tier", LEAST_READ)
+def test_as_many_are_read_as_before(tier: str) -> None:
+    if not ENTRIES or len(outcomes) < len(ENTRIES):
+        pytest.skip("not all models were tried")
+    found = [refusal for entry, refusal in outcomes.values() if (entry["tier"], entry["expect"]) == (tier, "load")]
+    assert found.count("") >= LEAST_READ[tier] * len(found)
