@@ -43,7 +43,8 @@ def check(model: str, as_json: bool, read_meshes: bool, load_options: LoadOption
     for line in describe_totals(articulation):
         click.echo(line)
     if contents is not None:
-        click.echo(f"{len(contents)} mesh files read: {sum(mesh.triangles for mesh in contents)} triangles")
+        files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
+        click.echo(f"{files} read: {sum(mesh.triangles for mesh in contents)} triangles")
     for note in notes[:MAX_WARNINGS]:
         click.echo(f"warning: {printable(str(note))}", err=True)
     if len(notes) > MAX_WARNINGS:

@@ -165,7 +165,7 @@ def test_72_materials_of_an_obj_are_not_looked_at(tmp_path: Path) -> None:
     (path.parent / "a.obj").write_text(f"mtllib ../../../etc/passwd\n{points}usemtl x\n{faces}")
     result = artsim("check", path, "--meshes")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "1 mesh files read: 4 triangles" in result.stdout
+    assert "1 mesh file read: 4 triangles" in result.stdout
 
 
 @pytest.mark.parametrize("text", [mjcf('file="a.stl" scale="1 0 1"'), urdf("a.stl", "1 0 1")], ids=["mjcf", "urdf"])
