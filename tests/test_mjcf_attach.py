@@ -117,6 +117,24 @@ def test_options_in_conflict(policy: str, step: float | None, tmp_path: Path) ->
     assert np.array_equal(options.gravity or (0, 0, -9.81), model.opt.gravity)
 
 
+@pytest.mark.parametrize("name", ["body", "body with all below", "frame", "world", "twice"])
+def test_keyframes_come_along(name: str, tmp_path: Path) -> None:
+    keys = """<keyframe><key name="k" qpos=".5 .25" qvel="1 2" ctrl="3 4 5"/><key name="l" qpos=".1 .2"/></keyframe>"""
+    own = "" if name == "twice" else '<keyframe><key name="own" qvel="7"/></keyframe>'
+    path = files(tmp_path, parent(ATTACHED[name], more=own), CHILD.replace("</mujoco>", keys + "</mujoco>"))
+    articulation = load_articulation(path)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    found = {key.name: key for key in articulation.keyframes}
+    names = [model.key(i).name for i in range(model.nkey)]
+    assert names == list(found)[: len(names)]
+    for number, key_name in enumerate(names):
+        key = found[key_name]
+        assert np.allclose(key.qpos or model.qpos0, model.key_qpos[number])
+        assert np.allclose(key.qvel or 0, model.key_qvel[number])
+        assert np.allclose(key.control or 0, model.key_ctrl[number])
+    assert load_text(articulation.text, name="stored").keyframes == articulation.keyframes
+
+
 REFUSED = {
     '<attach model="d" prefix="p_"/>': "model 'd' does not exist; known: c",
     '<attach model="c" body="v" prefix="p_"/>': "body 'v' does not exist",

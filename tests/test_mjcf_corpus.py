@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import mujoco
+import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation
+from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
 from tests.conftest import corpus_entries
 
 pytestmark = pytest.mark.corpus
+mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run
 
 ENTRIES = corpus_entries("mjcf")
 CHUNKS = 10
@@ -77,3 +81,67 @@ def test_as_many_are_read_as_before(tier: str) -> None:
         pytest.skip("not all models were tried")
     found = [refusal for entry, refusal in outcomes.values() if (entry["tier"], entry["expect"]) == (tier, "load")]
     assert found.count("") >= LEAST_READ[tier] * len(found)
+
+
+SURFACE = {
+    "geom_contype": "type_bits",
+    "geom_conaffinity": "affinity_bits",
+    "geom_condim": "dimension",
+    "geom_priority": "priority",
+    "geom_solmix": "mix",
+    "geom_margin": "margin",
+    "geom_gap": "gap",
+    "geom_adhesion": "adhesion",
+}
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_keyframes_and_geoms_are_mujoco_s(chunk: int) -> None:
+    if not ENTRIES:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    wrong = []
+    for entry in [entry for entry in ENTRIES if entry["expect"] == "load"][chunk::CHUNKS]:
+        try:
+            articulation = load_articulation(entry["path"])
+        except ModelError:
+            continue
+        model = mujoco.MjModel.from_xml_path(entry["path"])
+        wrong += [
+            f"{entry['id']}: {what}"
+            for what in (*differing_keys(articulation, model), *differing_geoms(articulation, model))
+        ]
+    assert wrong == []
+
+
+def differing_keys(articulation: Articulation, model: mujoco.MjModel) -> Iterator[str]:
+    """Keyframes that are not MuJoCo's; <size nkey> gives it empty ones besides."""
+    for number, key in enumerate(articulation.keyframes):
+        qpos = np.array(key.qpos or model.qpos0)
+        mujoco.mj_normalizeQuat(model, qpos)
+        pairs = ((qpos, model.key_qpos), (key.qvel or 0, model.key_qvel), (key.control or 0, model.key_ctrl))
+        if model.key(number).name not in ("", key.name) or not all(np.allclose(a, b[number]) for a, b in pairs):
+            yield f"key {key.name!r}"
+
+
+def differing_geoms(articulation: Articulation, model: mujoco.MjModel) -> Iterator[str]:
+    """Contact attributes and sizes, pairs and exclusions."""
+    geoms = [geom for link in articulation.links for geom in link.geoms]
+    if len(geoms) != model.ngeom:
+        yield f"{len(geoms)} geoms, not {model.ngeom}"
+        return
+    for name, ours in SURFACE.items():
+        if not np.allclose([getattr(geom.surface, ours) for geom in geoms], getattr(model, name)):
+            yield name
+    for number, geom in enumerate(geoms):
+        softness = geom.surface.softness
+        same = (
+            np.allclose(geom.friction or (), model.geom_friction[number])
+            and np.allclose(softness.reference or (0.02, 1.0), model.geom_solref[number])
+            and np.allclose(softness.impedance or (0.9, 0.95, 0.001, 0.5, 2.0), model.geom_solimp[number])
+            and (geom.kind == "mesh" or np.allclose(geom.size, model.geom_size[number][: len(geom.size)], atol=1e-7))
+            and (geom.kind == "mesh" or np.allclose(geom.pose.position, model.geom_pos[number], atol=1e-7))
+        )
+        if not same:
+            yield f"geom {number} {geom.name!r}"
+    if (len(articulation.contact_pairs), len(articulation.no_contact)) != (model.npair, model.nexclude):
+        yield "pairs, exclusions"

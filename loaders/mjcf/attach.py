@@ -10,7 +10,7 @@ from lxml import etree
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import asset_name
 from artsim.loaders.mjcf.conflict import settle_options
-from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.references import kind_of
 from artsim.loaders.mjcf.replicate import NAMED, Names, dict_of, names_in
 from artsim.loaders.mjcf.scope import Scope
@@ -60,9 +60,6 @@ def attach(item: Item, root: Element, models: Mapping[str, Child]) -> None:
     parent.replace(item.element, graft)
     if child is not None:
         settle_options(item.reading, root, child.root, item.element)
-        if any(len(section) for section in children(child.root, "keyframe")):
-            what = f"{describe(item.element)}: keyframes of the attached model are left out"
-            item.reading.note(item.element, what, once="attached keyframes")
         for top in (graft, *sections):
             settle(item.reading, top, child, prefix)
 
@@ -74,6 +71,8 @@ def settle(reading: MjcfReading, top: Element, child: Child, prefix: str) -> Non
     for element in top.iter():
         if element in reading.scopes:
             reading.scopes[element] = reading.scopes[element].prefixed(prefix, ASSETS)
+        if element in reading.states:
+            reading.states[element] = {prefix + key: state for key, state in reading.states[element].items()}
 
 
 def chosen(item: Item, source: Element) -> Element:

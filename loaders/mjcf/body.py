@@ -14,7 +14,7 @@ from artsim.loaders.mjcf.joint import Spot, is_aligned, kind_of, read_joint, rea
 from artsim.loaders.mjcf.mass import along_axes, corrected, inertial_of_geoms, read_inertial, refuse_massless, scaled_to
 from artsim.loaders.mjcf.option import Options, switched
 from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
-from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
+from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
@@ -57,6 +57,7 @@ class Bodies:
     shapes: dict[str, Shape] = field(default_factory=dict)
     poses: dict[str, Pose] = field(default_factory=dict)
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
+    states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
     taken: dict[str, int] = field(default_factory=dict)  # names of bodies and joints given in the file, by line
 
@@ -231,6 +232,8 @@ class Bodies:
             name = joint.text("name") or self.free_name("joint", unnamed)
             place = Spot(spot.parent, spot.child, Pose() if count else spot.pose, frame)
             self.joints.append(read_joint(joint, self.compiler_at(joint.element), name, place))
+            if joint.element in self.reading.states:
+                self.states[name] = self.reading.states[joint.element]
             wanted = read_spring_damper(joint)
             if wanted is not None:
                 self.spring_dampers[name] = wanted

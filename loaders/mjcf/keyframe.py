@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.reading import Item, describe
+from artsim.loaders.mjcf.reading import Item, States, describe
 from artsim.sim.description import Joint, Keyframe
 
 DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
@@ -21,7 +21,26 @@ def read_keyframes(bodies: Bodies, root: Element, actuators: int) -> list[Keyfra
             name = item.text("name") or f"key_{len(keys)}"
             qpos, qvel = filled(item, "qpos", start), filled(item, "qvel", rest)
             keys.append(Keyframe(name, qpos, qvel, filled(item, "ctrl", (0.0,) * actuators)))
+    return [*keys, *attached_keyframes(bodies, root)]
+
+
+def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
+    """Those of attached models: what is not theirs is as in the file."""
+    sections = children(root, "actuator")
+    controls = [bodies.reading.states.get(element, {}) for section in sections for element in section]
+    joints = [(joint, bodies.states.get(joint.name, {})) for joint in bodies.joints]
+    keys: list[Keyframe] = []
+    for name in dict.fromkeys(key for states in (*(states for _, states in joints), *controls) for key in states):
+        qpos = [x for joint, states in joints for x in part(states, name, "qpos") or reference(joint)]
+        qvel = [x for joint, states in joints for x in part(states, name, "qvel") or (0.0,) * DOFS[joint.kind]]
+        ctrl = [x for states in controls for x in part(states, name, "ctrl") or (0.0,)]
+        keys.append(Keyframe(name, tuple(qpos), tuple(qvel), tuple(ctrl)))
     return keys
+
+
+def part(states: States, key: str, attribute: str) -> tuple[float, ...]:
+    """What a joint or an actuator has of a keyframe; () where that is nothing."""
+    return states.get(key, {}).get(attribute, ())
 
 
 def reference(joint: Joint) -> tuple[float, ...]:

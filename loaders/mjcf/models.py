@@ -11,6 +11,7 @@ from lxml import etree
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.attach import Child, expand_attachments
+from artsim.loaders.mjcf.attached_keys import carry_keyframes
 from artsim.loaders.mjcf.compiler import read_compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.flexcomp import expand_flexcomps
@@ -93,7 +94,9 @@ def read_models(reading: MjcfReading, root: Element, family: Family) -> dict[str
 def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
     """The tree of one <model>: of the root that it holds (in an output), else of a file, which is read once."""
     for root in children(element, "mujoco"):
-        return expand(reading, deepcopy(root), family)
+        tree = expand(reading, deepcopy(root), family)
+        carry_keyframes(tree.scope, tree.root)
+        return tree
     path = find(reading, element, {})
     if path in family.ancestors:
         chain = " -> ".join(map(repr, (*(above.name for above in family.ancestors), path.name)))
@@ -105,7 +108,8 @@ def read_model(reading: MjcfReading, element: Element, family: Family) -> Tree:
             reading.refuse(element, f"{describe(element)}: root of {path.name!r} is not <mujoco>")
         reading.notes.extend(document.notes)
         family.ancestors.append(path)
-        family.known[path] = expand(in_file(reading, name, path.parent), document.root, family)
+        family.known[path] = tree = expand(in_file(reading, name, path.parent), document.root, family)
+        carry_keyframes(tree.scope, tree.root)
         family.ancestors.pop()
     return family.known[path]
 

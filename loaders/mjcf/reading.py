@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST = 500_000  # elements that copies may add: nested replicates and models multiply
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 Result = TypeVar("Result")
+States = dict[str, dict[str, tuple[float, ...]]]  # by keyframe, then by attribute (qpos, qvel, ctrl)
 
 
 @dataclass(slots=True)
@@ -29,6 +30,7 @@ class MjcfReading(Reading):
     folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
     scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
+    states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
     def scope_of(self, element: Element) -> Scope | None:
@@ -47,8 +49,8 @@ class MjcfReading(Reading):
     def copy(self, element: Element) -> Element:
         """A copy that comes from where the element came from."""
         made = deepcopy(element)
-        if self.included or self.scopes or self.meshes:
-            tables: tuple[dict[Element, Any], ...] = (self.included, self.scopes, self.meshes)
+        if self.included or self.scopes or self.meshes or self.states:
+            tables: tuple[dict[Element, Any], ...] = (self.included, self.scopes, self.meshes, self.states)
             for old, new in zip(element.iter(), made.iter(), strict=True):
                 for known in tables:
                     if old in known:

@@ -46,6 +46,8 @@ def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -
         frame = framed(reading, element, place)
         for below in frame.iter(*NAMED):
             rename(below, "name", suffix)
+            if offset:  # keyframes place the first copy only
+                reading.states.pop(below, None)
         parent.insert(position + offset, frame)
         if reading.included:
             reading.included[frame] = reading.at(element).file
