@@ -17,7 +17,7 @@ import numpy as np
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Coupling, Keyframe
 from artsim.sim.equipment.build import equip
-from artsim.sim.equipment.record import EquipmentLabels, Equipped
+from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry
 from artsim.sim.model import BALL, FREE, Compiled, Labels, Model, compile_model
@@ -259,7 +259,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
-    _refuse_unservable(robot, config)
+    _refuse_unservable(robot, config, equipped)
     zero = np.zeros(robot.nv)
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     target = _dof_values(config.target, labels, "target", hold)
@@ -565,19 +565,39 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     }
 
 
-def _refuse_unservable(robot: Robot, config: RunConfig) -> None:
+def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | None) -> None:
     """RK4 and `direct` have no rows that push one way: say so before the run where it is already sure."""
     model = robot.model
     reason = ""
     if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):
         k = int(np.argmax((model.friction > 0) | (model.friction_coefficient > 0)))
         reason = f"joint friction ({robot.dofs[k]})"
+    elif equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
+        t = int(np.argmax(equipped.arrays.tendon_friction > 0))
+        reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
     elif config.velocity_limits:
         reason = "--velocity-limits"
     if reason and config.integrator == "rk4":
         raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
+    wrapped = None if equipped is None else _wrapped_equality(equipped)
+    if wrapped and config.integrator == "rk4":
+        raise UsageError(
+            f"integrator 'rk4' cannot hold the equality of tendon {wrapped!r}, which wraps around a geom; "
+            "use semi-implicit-euler"
+        )
     if reason and config.solver == "direct":
         raise UsageError(f"solver 'direct' serves equalities only, {reason} needs 'auto' or 'pgs'")
+
+
+def _wrapped_equality(equipped: Equipped) -> str | None:
+    """A tendon that wraps around a geom and is held by a hard equality."""
+    e = equipped.arrays
+    held = np.concatenate([e.tendon_row_follower, e.tendon_row_leader])[np.tile(e.tendon_row_soft[:, 0] <= 0, 2)]
+    for t in held[held >= 0]:
+        if np.isin(e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]], (PATH_SPHERE, PATH_CYLINDER)).any():
+            name: str = equipped.labels.tendons[t]
+            return name
+    return None
 
 
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:

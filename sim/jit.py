@@ -33,7 +33,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")
-_C_LIBRARY = ("memset", "memcpy", "memmove")  # what LLVM makes of loops
+# what LLVM makes of loops, and the functions of `math` that kernels may call
+_C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
 
 # without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
 # between the widths, and all of what fast-math may do here

@@ -213,6 +213,29 @@ def origin_of(m: Any, w: Any, i: Any) -> Any:
     return p[root, 0] + w.arm[i, 0], p[root, 1] + w.arm[i, 1], p[root, 2] + w.arm[i, 2]
 
 
+@inlined
+def point_of(m: Any, w: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
+    """Where the point (x, y, z) of a body's internal frame is in the world [m]."""
+    r0, r1, r2 = turn(w.rotation, body, x, y, z)
+    o0, o1, o2 = origin_of(m, w, body)
+    return o0 + r0, o1 + r1, o2 + r2
+
+
+@njit
+def add_point_force(m: Any, w: Any, body: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, out: Any) -> None:
+    """Add Jᵀ f to out (nv,): the joint forces of a force f at the world's point p on a body. O(d). Needs kinematics."""
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        a0, a1, a2 = axis_of(w, k)
+        if m.dof_linear[k]:
+            out[k] += a0 * f0 + a1 * f1 + a2 * f2
+        else:
+            o0, o1, o2 = origin_of(m, w, m.dof_body[k])
+            t0, t1, t2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
+            out[k] += a0 * t0 + a1 * t1 + a2 * t2
+        k = m.dof_parent[k]
+
+
 @njit
 def motion_columns(m: Any, w: Any) -> None:
     """w.motion: what a unit of each dof's velocity does to its tree's reference point. Needs kinematics."""

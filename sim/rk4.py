@@ -13,11 +13,12 @@ from artsim.sim.constraints.coupling import coupling_slope, spring_of
 from artsim.sim.constraints.loop import hold_loops
 from artsim.sim.constraints.row import add_entry, single_row
 from artsim.sim.constraints.rows import joint_forces, responses
-from artsim.sim.constraints.tendon import hold_tendons
+from artsim.sim.constraints.tendon import broken_side, hold_tendons, spring_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import factorise, solve
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
+from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
@@ -72,7 +73,9 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for k in range(f.stiffness.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    bare_system(m, q, v, w, i, f)
+    bare_system(m, q, v, w, i, f, e, x)
+    if e is not None:
+        spring_tendons(e, x)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
@@ -213,7 +216,7 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> N
     settle(m, s, w, f)
     for a in range(f.next.shape[0]):
         f.next[a] = s.qvel[m.independent_dof[a]]
-    if not is_finite(m, f) or not _inside(m, s, f):
+    if not is_finite(m, f) or not _inside(m, s, w, f, e, x):
         for n in range(f.start_qpos.shape[0]):
             s.qpos[n] = f.start_qpos[n]
         for k in range(nv):
@@ -224,12 +227,31 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> N
 
 
 @njit
-def _inside(m: Any, s: Any, f: Any) -> bool:
-    """False when a coordinate is beyond its limit; then the reason and the dof are in f.counters."""
+def _inside(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> bool:
+    """False when a coordinate or a tendon is beyond its limit; then f.counters say why and which (tendons: + nv)."""
     for k in range(s.qvel.shape[0]):
         c = m.dof_coord[k]
         if c >= 0 and (s.qpos[c] < m.lower[k] - 1e-9 or s.qpos[c] > m.upper[k] + 1e-9):
             f.counters[2] = INEQUALITY
             f.counters[3] = k
+            return False
+    if e is not None:
+        return _tendons_inside(m, s, w, f, e, x)
+    return True
+
+
+@njit
+def _tendons_inside(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> bool:
+    limited = False
+    for t in range(e.tendon_lower.shape[0]):
+        limited = limited or e.tendon_upper[t] < 1e308 or e.tendon_lower[t] > -1e308
+    if not limited:
+        return True
+    kinematics(m, s.qpos, w)
+    tendon_paths(m, s.qpos, s.qvel, w, e, x)
+    for t in range(e.tendon_lower.shape[0]):
+        if broken_side(e, t, x.tendon_length[t], 1e-9) != 0:
+            f.counters[2] = INEQUALITY
+            f.counters[3] = s.qvel.shape[0] + t
             return False
     return True

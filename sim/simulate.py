@@ -139,15 +139,20 @@ class Simulation:
     def check(self) -> None:
         """Raise StoppedError when the run stopped early, naming joint and time."""
         if self.stop_reason:
-            name = self.plan.robot.dofs[int(self._step.counters[3])]
-            raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why(name)}")
+            raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why()}")
 
-    def _why(self, name: str) -> str:
+    def _why(self) -> str:
+        k, nv = int(self._step.counters[3]), self.plan.robot.nv
+        what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:
-            return f"the velocity of joint {name!r} is not finite; a smaller --dt or softer gains may help"
+            return f"the velocity of {what} is not finite; a smaller --dt or softer gains may help"
         if self.plan.config.integrator == "rk4":
-            return f"joint {name!r} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
-        return f"joint {name!r} reached a limit, and solver 'direct' serves equalities only; use auto or pgs"
+            return f"{what} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
+        return f"{what} reached a limit, and solver 'direct' serves equalities only; use auto or pgs"
+
+    def _tendon(self, t: int) -> str:
+        assert self.plan.equipped is not None
+        return self.plan.equipped.labels.tendons[t]
 
     def _advance(self) -> BlockOfRows:
         config = self.plan.config

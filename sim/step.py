@@ -23,7 +23,7 @@ from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
-from artsim.sim.constraints.tendon import mark_tendon_violations, needs_rows
+from artsim.sim.constraints.tendon import has_soft_tendons, mark_tendon_violations, needs_rows, tendon_mobilities
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     articulated_dynamics,
@@ -150,9 +150,9 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
         if not broken and not clamped:
             _collect_forces(m, s, w, i, r, f, x)
             return
-        if broken and _refused(i, r, f):
+        if broken and _refused(i, r, f, x):
             return
-    bare_system(m, s.qpos, s.qvel, w, i, f)
+    bare_system(m, s.qpos, s.qvel, w, i, f, e, x)
     most = 5 * f.velocity.shape[0] + 1
     if e is not None:
         most += f.velocity.shape[0] + 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
@@ -162,7 +162,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
         clamped = _clamped(m, s, i, f, e, x)
         if not broken and not clamped:
             break
-        if broken and _refused(i, r, f):
+        if broken and _refused(i, r, f, x):
             return
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f, x)
@@ -214,8 +214,8 @@ def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
 
 
 @njit
-def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
-    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), coupling rows' r."""
+def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r."""
     coupled_bias(m, v, w)
     composites(m, w)
     mass_matrix(m, w)
@@ -224,10 +224,14 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
         f.diagonal[k] = 0.0
         if i.drive_acceleration[k] == 1:
             needed = True
+    if e is not None:
+        needed = needed or has_soft_tendons(e)
     if not needed:
         return
     reduce_matrix(m, w, f.diagonal)
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    if e is not None:
+        tendon_mobilities(m, w, e, x)
     for c in range(m.row_follower.shape[0]):
         leader = m.row_leader[c]
         _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
@@ -304,12 +308,16 @@ def _release_drives(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
 
 
 @njit
-def _refused(i: Any, r: Any, f: Any) -> bool:
-    """True when the rows marked are not for this solver; reason and first dof are then in f.counters."""
+def _refused(i: Any, r: Any, f: Any, x: Any) -> bool:
+    """True when the rows marked are not for this solver; f.counters then say why and which dof (tendons: + nv)."""
     if i.solver[0] != DIRECT:
         return False
     f.counters[2] = INEQUALITY
     f.counters[3] = 0
+    if x is not None:
+        for t in range(x.row_of_tendon.shape[0]):
+            if x.row_of_tendon[t] != 0:
+                f.counters[3] = f.velocity.shape[0] + t
     for k in range(f.velocity.shape[0] - 1, -1, -1):
         released = f.stiffness[k] + f.damping[k] > 0.0 and r.implicit[k] == 0
         if r.row_of_position[k] != 0 or r.row_of_velocity[k] != 0 or released:

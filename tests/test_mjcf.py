@@ -371,8 +371,8 @@ REFUSED = {
     "fromto": (world('<geom type="capsule" size="1" fromto="0 0 0 0 0 0"/>'), ("coincide",)),
     "world joint": (world("<joint/>"), ("joint",)),
     "tendon inertia": (
-        beside('<tendon><fixed armature="1"><joint joint="j" coef="1"/></fixed></tendon>'),
-        ("armature of a tendon is not supported yet",),
+        beside('<tendon><fixed armature="-1"><joint joint="j" coef="1"/></fixed></tendon>'),
+        ("armature is -1, want at least 0",),
     ),
     "actuator": (
         beside('<actuator><motor joint="k"/></actuator>'),

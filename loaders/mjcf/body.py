@@ -55,6 +55,7 @@ class Bodies:
     joints: list[Joint] = field(default_factory=list)
     sites: dict[str, Site] = field(default_factory=dict)
     shapes: dict[str, Shape] = field(default_factory=dict)
+    carriers: dict[str, str] = field(default_factory=dict)  # the link of each of the shapes
     poses: dict[str, Pose] = field(default_factory=dict)
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
@@ -253,4 +254,6 @@ class Bodies:
                 pose = fromto(item, item.text("type", "sphere"))[1]
             name = item.text("name") or f"site_{len(self.sites)}"
             self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element))
-        self.shapes.update({shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")})
+        named = {shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")}
+        self.shapes.update(named)
+        self.carriers.update(dict.fromkeys(named, link))

@@ -1,4 +1,4 @@
-"""<equality>: joints that follow polynomials, points and frames that coincide."""
+"""<equality>: joints and tendons that follow polynomials, points and frames that coincide."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from artsim.loaders.mjcf.body import WORLD, Bodies
 from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Coupling, Joint, Loop, Pose
+from artsim.sim.description import Coupling, Joint, Loop, Pose, Softness, Tendon, TendonCoupling
 from artsim.sim.errors import nearest
 
 
-def read_equalities(bodies: Bodies, root: Element) -> tuple[list[Coupling], list[Loop]]:
-    """Every <equality>: couplings of joints, and loops."""
+def read_equalities(
+    bodies: Bodies, tendons: Sequence[Tendon], root: Element
+) -> tuple[list[Coupling], list[Loop], list[TendonCoupling]]:
+    """Every <equality>: couplings of joints, loops, couplings of tendons."""
     couplings: list[Coupling] = []
     loops: list[Loop] = []
+    tendon_couplings: list[TendonCoupling] = []
     for section in children(root, "equality"):
         for element in section:
             item = bodies.defaults.item(element)
@@ -29,12 +32,14 @@ def read_equalities(bodies: Bodies, root: Element) -> tuple[list[Coupling], list
                 loops.append(read_loop(bodies, item, len(loops), active))
                 if active:
                     bodies.reading.idle(element, f"an equality of kind {kind!r}", f"equality {kind}")
+            elif kind == "tendon" and active:
+                tendon_couplings.append(read_tendon_equality(item, tendons, len(tendon_couplings)))
             elif active:
                 bodies.reading.later(element, f"an equality of kind {kind!r}")
             else:
                 bodies.reading.note(element, "an equality that is not active is left out", once="inactive equality")
     refuse_twice(bodies, couplings)
-    return couplings, loops
+    return couplings, loops, tendon_couplings
 
 
 def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
@@ -51,6 +56,41 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
         coefficients = (moved[0] + follower.reference, *moved[1:])
     return Coupling(
         follower.name, None if leader is None else leader.name, coefficients, source=bodies.reading.at(item.element)
+    )
+
+
+def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> TendonCoupling:
+    """<tendon tendon1 tendon2 polycoef>: tendon1 follows a polynomial of tendon2, or keeps its length without it."""
+    names = [item.text("tendon1"), *([item.text("tendon2")] if item.has("tendon2") else [])]
+    known = [tendon.name for tendon in tendons]
+    for attribute, name in zip(("tendon1", "tendon2"), names, strict=False):
+        if name not in known:
+            item.refuse(f"{attribute} {name[:80]!r} does not exist{nearest(name[:80], known)}")
+    if len(set(names)) < len(names):
+        item.refuse(f"tendon {names[0]!r} follows itself")
+    about = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
+    leader = names[1] if len(names) > 1 else None
+    return TendonCoupling(
+        item.text("name") or f"equality_tendon_{count}",
+        names[0],
+        leader,
+        about if leader else about[:1],
+        read_softness(item, "solref", "solimp"),
+        item.reading.at(item.element),
+    )
+
+
+def read_softness(item: Item, reference: str, impedance: str) -> Softness:
+    """solref and solimp under their names, where they are given."""
+    if not item.has(reference) and not item.has(impedance):
+        return Softness()
+    first, second = item.filled(reference, (0.02, 1.0))
+    if not (first > 0 and second > 0) and not (first < 0 and second <= 0):
+        item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
+    solimp = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))
+    return Softness(
+        (first, second) if item.has(reference) else None,
+        (solimp[0], solimp[1], solimp[2], solimp[3], solimp[4]) if item.has(impedance) else None,
     )
 
 

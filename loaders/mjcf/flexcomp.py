@@ -47,13 +47,16 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     pinned = read_pins(item, points)
     edges = sorted({pair for corners in elements for pair in combinations(sorted(corners), 2)})
     item.reading.claim(item.element, 6 * len(points) + 3 * len(edges))
-    body = item.element.getparent()
+    place, body = item.element, item.element.getparent()
     while body is not None and tag(body) == "frame":  # which MuJoCo does not apply here
-        body = body.getparent()
+        place, body = body, body.getparent()
     assert body is not None
     if not pinned and any(tag(below) in ("joint", "freejoint") for below in body):
         item.refuse("its body moves, and none of its points is pinned to it")
+    before = len(body)
     add_points(item, body, points, pinned, read_frame(item, angles))
+    for made in list(body)[before:]:
+        place.addprevious(made)
     add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
 
 

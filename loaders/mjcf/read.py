@@ -18,7 +18,7 @@ from artsim.loaders.mjcf.option import read_options
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
-from artsim.loaders.mjcf.tendon import read_tendons
+from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
 from artsim.sim.description import Articulation
 
 
@@ -42,8 +42,8 @@ def read_mjcf(
     meshes = read_meshes(reading, root, tree.scope)
     bodies = Bodies(tree.scope, meshes, options)
     bodies.read(root)
-    couplings, loops = read_equalities(bodies, root)
     tendons = read_tendons(bodies, root)
+    couplings, loops, tendon_couplings = read_equalities(bodies, tendons, root)
     actuators = read_actuators(bodies, tendons, root)
     pairs, excluded = read_contacts(bodies.defaults, root)
     known = {
@@ -66,6 +66,8 @@ def read_mjcf(
         couplings=tuple(couplings),
         loops=tuple(loops),
         tendons=tuple(tendons),
+        tendon_couplings=tuple(tendon_couplings),
+        wrap_geoms=read_wrap_geoms(bodies, tendons),
         actuators=tuple(actuators),
         sites=tuple(bodies.sites.values()),
         contact_pairs=tuple(pairs),

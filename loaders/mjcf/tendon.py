@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.joint import LIMITED, SCALAR
+from artsim.loaders.mjcf.equality import read_softness
+from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.sim.description import Tendon, TendonPoint
+from artsim.sim.description import Tendon, TendonPoint, WrapGeom
 from artsim.sim.errors import nearest
 
 
@@ -15,43 +20,80 @@ def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:
     tendons: list[Tendon] = []
     for section in children(root, "tendon"):
         for element in section:
-            tendons.append(read_tendon(bodies, bodies.defaults.item(element), len(tendons)))
+            tendon = read_tendon(bodies, bodies.defaults.item(element), len(tendons))
+            tendons.append(switched(tendon, bodies.options.off))
     return tendons
 
 
 def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     """<fixed> or <spatial>."""
-    refuse_unsupported(item)
-    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
-    limited = item.word("limited", LIMITED, "auto")
-    bounded = limited == "true" or (limited == "auto" and bodies.compiler_at(item.element).autolimits and low < high)
+    if item.has("springyield"):
+        item.reading.later(item.element, "springyield")
+    if item.number("margin"):
+        item.reading.note(item.element, f"{describe(item.element)}: its limits act where they are met, without margin")
+    stiffness = item.filled("stiffness", (0.0, 0.0, 0.0))
+    damping = item.filled("damping", (0.0, 0.0, 0.0))
+    limits = read_limits(bodies, item, "range", "limited")
     tendon = Tendon(
         name=item.text("name") or f"tendon_{count}",
         kind="fixed" if tag(item.element) == "fixed" else "spatial",
         path=tuple(read_point(bodies, point) for point in item.element),
-        lower=low if bounded else None,
-        upper=high if bounded else None,
-        stiffness=item.numbers("stiffness", 1, 3, (0.0,))[0],
-        damping=item.numbers("damping", 1, 3, (0.0,))[0],
+        lower=limits[0] if limits else None,
+        upper=limits[1] if limits else None,
+        stiffness=stiffness[0],
+        stiffness_polynomial=stiffness[1:],  # type: ignore[arg-type]
+        damping=damping[0],
+        damping_polynomial=damping[1:],  # type: ignore[arg-type]
+        spring_length=read_spring_length(item),
         friction=item.number("frictionloss", least=0.0),
+        armature=item.number("armature", least=0.0),
+        actuator_range=read_limits(bodies, item, "actuatorfrcrange", "actuatorfrclimited"),
+        softness=read_softness(item, "solreflimit", "solimplimit"),
         source=item.reading.at(item.element),
     )
-    if not tendon.path:
-        item.refuse("is empty")
-    if bounded or tendon.stiffness or tendon.damping or tendon.friction:
-        item.reading.idle(item.element, "the force of a tendon", "tendon")
+    if tendon.actuator_range and not tendon.actuator_range[0] <= 0 <= tendon.actuator_range[1]:
+        item.refuse("actuatorfrcrange does not hold 0")
+    check_path(item, tendon)
+    if tendon.armature:
+        where = "acts in runs, as a force in tau_tendon; mass matrices and what is computed with them leave it out"
+        item.reading.note(item.element, f"{describe(item.element)}: armature {where}", once="tendon armature")
     return tendon
 
 
-def refuse_unsupported(item: Item) -> None:
-    """A tendon with inertia changes the mass matrix."""
-    if item.number("armature", least=0.0):
-        item.reading.later(item.element, "armature of a tendon")
-    if item.has("springyield"):
-        item.reading.later(item.element, "springyield")
-    for name in ("stiffness", "damping"):
-        if any(item.numbers(name, 1, 3, (0.0,))[1:]):
-            item.reading.later(item.element, f"a {name} that is a polynomial")
+def read_limits(bodies: Bodies, item: Item, name: str, switch: str) -> tuple[float, float] | None:
+    """A range, if it counts; with `auto` any range but 0 0 does."""
+    low, high = item.numbers(name, 2, 2, (0.0, 0.0))
+    limited = item.word(switch, LIMITED, "auto")
+    given = (low, high) != (0.0, 0.0)
+    if limited == "auto" and given and not bodies.compiler_at(item.element).autolimits:
+        item.refuse(f"has a {name}, but {switch} is not set and the compiler's autolimits is false")
+    if limited == "false" or (limited == "auto" and not given):
+        return None
+    if low >= high:
+        item.refuse(f"{name} is {low:g} to {high:g}: the first must be smaller")
+    return low, high
+
+
+def read_spring_length(item: Item) -> tuple[float, float] | None:
+    """springlength, one number or two; -1 stands for the length in the joints' spring pose."""
+    given = item.numbers("springlength", 1, 2, (-1.0,))
+    low, high = given[0], given[-1]
+    if low > high:
+        item.refuse(f"springlength is {low:g} to {high:g}: the first must not be larger")
+    return None if low == high == -1.0 else (low, high)
+
+
+def switched(tendon: Tendon, off: frozenset[str]) -> Tendon:
+    """A tendon without what the flags switch off."""
+    if "limit" in off or "constraint" in off:
+        tendon = replace(tendon, lower=None, upper=None)
+    if "frictionloss" in off or "constraint" in off:
+        tendon = replace(tendon, friction=0.0)
+    if "spring" in off:
+        tendon = replace(tendon, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
+    if "damper" in off:
+        tendon = replace(tendon, damping=0.0, damping_polynomial=(0.0, 0.0))
+    return tendon
 
 
 def read_point(bodies: Bodies, element: Element) -> TendonPoint:
@@ -59,17 +101,66 @@ def read_point(bodies: Bodies, element: Element) -> TendonPoint:
     kind = tag(element)
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     if kind == "pulley":
-        return TendonPoint("pulley", "", item.number("divisor", 1.0))
+        divisor = item.numbers("divisor", 1, 1)[0]
+        if divisor <= 0:
+            item.refuse(f"divisor is {divisor:g}, want more than 0")
+        return TendonPoint("pulley", "", divisor)
     name = item.text(kind)
-    known = {
-        "joint": bodies.names(*SCALAR).keys(),
-        "site": bodies.sites.keys(),
-        "geom": bodies.shapes.keys(),
-    }[kind]
+    known = {"joint": bodies.names(*MOVING).keys(), "site": bodies.sites.keys(), "geom": bodies.shapes.keys()}[kind]
     if name not in known:
-        where = f"{describe(element)}: {kind} {name[:80]!r}"
-        bodies.reading.refuse(element, f"{where} does not exist{nearest(name, sorted(known))}")
+        item.refuse(f"{kind} {name[:80]!r} does not exist{nearest(name[:80], sorted(known))}")
+    if kind == "joint" and name not in bodies.names(*SCALAR):
+        item.refuse(f"joint {name!r} is neither a hinge nor a slide")
+    if kind == "geom" and bodies.shapes[name].kind not in ("sphere", "cylinder"):
+        item.refuse(f"geom {name!r} is a {bodies.shapes[name].kind}, want a sphere or a cylinder")
     side = item.text("sidesite")
     if side and side not in bodies.sites:
-        bodies.reading.refuse(element, f"sidesite {side[:80]!r} does not exist{nearest(side, sorted(bodies.sites))}")
-    return TendonPoint(kind, name, item.number("coef"), side)  # type: ignore[arg-type]
+        item.refuse(f"sidesite {side[:80]!r} does not exist{nearest(side[:80], sorted(bodies.sites))}")
+    return TendonPoint(kind, name, item.numbers("coef", 1, 1)[0] if kind == "joint" else 0.0, side)  # type: ignore[arg-type]
+
+
+def check_path(item: Item, tendon: Tendon) -> None:
+    """Refuse what is no path: each branch is sites, a geom between two of them, and pulleys start branches."""
+    kinds = [point.kind for point in tendon.path]
+    if not kinds:
+        item.refuse("is empty")
+    if tendon.kind == "fixed":
+        return
+    if kinds[-1] == "pulley":
+        item.refuse("ends with a pulley")
+    branches: list[list[TendonPoint]] = [[]]
+    for point in tendon.path:
+        if point.kind == "pulley":
+            branches.append([])
+        else:
+            branches[-1].append(point)
+    for branch in branches[not branches[0] :]:  # a pulley may come first
+        check_branch(item, branch, tendon.armature > 0)
+
+
+def check_branch(item: Item, branch: Sequence[TendonPoint], inert: bool) -> None:
+    """Two sites or more, geoms only between two sites."""
+    if len(branch) < 2:
+        item.refuse("has a branch of fewer than two sites")
+    if branch[0].kind != "site" or branch[-1].kind != "site":
+        item.refuse("has a branch that does not start and end with a site")
+    for before, after in pairwise(branch):
+        if before.kind == after.kind == "geom":
+            item.refuse(f"geoms {before.name!r} and {after.name!r} have no site between them")
+        if before.kind == after.kind and before.name == after.name:
+            item.refuse(f"site {before.name!r} is repeated")
+    if inert and any(point.kind == "geom" for point in branch):
+        item.refuse("has armature, which does not go with wrapping around geoms")
+
+
+def read_wrap_geoms(bodies: Bodies, tendons: Sequence[Tendon]) -> tuple[WrapGeom, ...]:
+    """The geoms that tendons wrap around, in the order in which they are first named."""
+    names = dict.fromkeys(point.name for tendon in tendons for point in tendon.path if point.kind == "geom")
+    found: list[WrapGeom] = []
+    for name in names:
+        shape = bodies.shapes[name]
+        if shape.mesh is not None:
+            shape.item.refuse("is fitted to a mesh: tendons around it are not supported yet")
+        kind, link = shape.kind, bodies.carriers[name]
+        found.append(WrapGeom(name, link, kind, shape.size[0], shape.pose))  # type: ignore[arg-type]
+    return tuple(found)

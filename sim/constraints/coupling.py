@@ -16,7 +16,12 @@ from artsim.sim.run import COUPLING_ROW
 @njit
 def coupling_slope(m: Any, c: Any, x: Any) -> Any:
     """Value and first two derivatives of coupling row c's polynomial at x."""
-    p = m.row_polynomial[c]
+    return polynomial(m.row_polynomial[c], x)
+
+
+@njit
+def polynomial(p: Any, x: Any) -> Any:
+    """Value and first two derivatives of p0 + p1 x + … + p4 x⁴."""
     value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     slope = p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4])))
     bend = 2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4]))

@@ -1,30 +1,238 @@
-"""Tendons as rows: limits, friction, armature, equalities."""
+"""Tendons as rows: equalities, inertia, friction, limits.
+
+Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
+is a row of cfm 1/a. It is exact, and M stays the tree's.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.coupling import polynomial, spring_of
+from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.dynamics import solve
+from artsim.sim.equipment.tendon_forces import pull_along
+from artsim.sim.equipment.tendons import tendon_drift
 from artsim.sim.jit import njit
+from artsim.sim.kinematics import accelerations
+from artsim.sim.run import TENDON_ROW
 
-
-@njit
-def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
-    """The rows of all tendons; lengths and moments in x are up to date."""
-
-
-@njit
-def mark_tendon_violations(m: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
-    """Mark limits that the velocities f.velocity would break and that have no row yet; True when there are any."""
-    return False
+_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained
+_CLOSING = 0.5  # [m/s] at most, an equality that does not hold: all at once would be a kick
+_LOWER, _UPPER = 1, 2  # marks, added up
 
 
 @njit
 def needs_rows(e: Any) -> bool:
     """True when every step has rows: loops, tendon friction, armature or equalities."""
-    found: bool = e.loop_kind.shape[0] > 0
-    return found
+    if e.loop_kind.shape[0] > 0 or e.tendon_row_follower.shape[0] > 0 or _has_inertia(e):
+        return True
+    for t in range(e.tendon_friction.shape[0]):
+        if e.tendon_friction[t] > 0.0:
+            return True
+    return False
+
+
+@njit
+def _has_inertia(e: Any) -> bool:
+    for t in range(e.tendon_armature.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            return True
+    return False
+
+
+@njit
+def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
+    """The rows of all tendons; lengths and moments in x are up to date."""
+    h = i.time_step[0]
+    for c in range(e.tendon_row_follower.shape[0]):
+        n, error, _ = _equality_row(m, w, r, e, x, c)
+        r.bias[n] = min(max(error / h, -_CLOSING), _CLOSING)
+        if e.tendon_row_soft[c, 0] > 0.0 and x.tendon_mobility[c] > 0.0:
+            stiffness, damping = spring_of(e.tendon_row_soft[c, 0], e.tendon_row_soft[c, 1], x.tendon_mobility[c])
+            r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
+            r.bias[n] = stiffness * error / (h * stiffness + damping)
+        r.bias[n] += h * drift_of(w, r, n)
+    if _has_inertia(e):
+        _prepare_drifts(m, v, w, x)
+    for t in range(x.tendon_length.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            n = _inertia_row(m, w, r, e, x, t)
+            r.bias[n] = h * r.bias[n] - x.tendon_velocity[t]
+        if e.tendon_friction[t] > 0.0:
+            n = _tendon_row(m, w, r, e, x, t, 1.0)
+            r.bias[n] = h * drift_of(w, r, n)
+            r.lower[n] = -h * e.tendon_friction[t]
+            r.upper[n] = h * e.tendon_friction[t]
+        if x.row_of_tendon[t] & _LOWER:
+            _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], h)
+        if x.row_of_tendon[t] & _UPPER:
+            _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], h)
 
 
 @njit
 def hold_tendons(m: Any, v: Any, w: Any, r: Any, e: Any, x: Any, a: Any) -> None:
-    """The rows of tendon equalities and armature on accelerations, for RK4."""
+    """The rows of hard tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0."""
+    if _has_inertia(e) or e.tendon_row_follower.shape[0] > 0:
+        _prepare_drifts(m, v, w, x)
+    for c in range(e.tendon_row_follower.shape[0]):
+        if e.tendon_row_soft[c, 0] > 0.0:
+            continue
+        n, error, rate = _equality_row(m, w, r, e, x, c)
+        r.bias[n] = 2.0 * a * rate + a * a * error + drift_of(w, r, n) + tendon_drift(m, w, e, e.tendon_row_follower[c])
+        leader = e.tendon_row_leader[c]
+        if leader >= 0:
+            _, slope, bend = _polynomial(e, x, c)
+            r.bias[n] -= slope * tendon_drift(m, w, e, leader) + bend * x.tendon_velocity[leader] ** 2
+    for t in range(x.tendon_length.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            _inertia_row(m, w, r, e, x, t)
+
+
+@njit
+def spring_tendons(e: Any, x: Any) -> None:
+    """Add to x.tendon the forces of soft tendon equalities as explicit springs, for RK4. Needs tendon_mobilities."""
+    for c in range(e.tendon_row_follower.shape[0]):
+        if e.tendon_row_soft[c, 0] > 0.0 and x.tendon_mobility[c] > 0.0:
+            stiffness, damping = spring_of(e.tendon_row_soft[c, 0], e.tendon_row_soft[c, 1], x.tendon_mobility[c])
+            error, rate, slope = _error(e, x, c)
+            force = -stiffness * error - damping * rate
+            pull_along(e, x, e.tendon_row_follower[c], force)
+            if e.tendon_row_leader[c] >= 0:
+                pull_along(e, x, e.tendon_row_leader[c], -slope * force)
+
+
+@njit
+def has_soft_tendons(e: Any) -> bool:
+    """True when a tendon equality is soft: its gains then need J M⁻¹ Jᵀ on the bare M."""
+    for c in range(e.tendon_row_follower.shape[0]):
+        if e.tendon_row_soft[c, 0] > 0.0:
+            return True
+    return False
+
+
+@njit
+def tendon_mobilities(m: Any, w: Any, e: Any, x: Any) -> None:
+    """x.tendon_mobility = J M⁻¹ Jᵀ of every tendon equality, with the bare M factorised in w.factor."""
+    y = w.reduced
+    for c in range(e.tendon_row_follower.shape[0]):
+        _, _, slope = _error(e, x, c)
+        for k in range(x.row.shape[0]):
+            x.row[k] = 0.0
+        _add_moments(e, x, e.tendon_row_follower[c], 1.0, x.row)
+        if e.tendon_row_leader[c] >= 0:
+            _add_moments(e, x, e.tendon_row_leader[c], -slope, x.row)
+        for n in range(y.shape[0]):
+            y[n] = 0.0
+        for k in range(x.row.shape[0]):
+            n = m.dof_independent[k]
+            if n >= 0:
+                y[n] += w.gain[k] * x.row[k]
+        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
+        value = 0.0
+        for k in range(x.row.shape[0]):
+            n = m.dof_independent[k]
+            if n >= 0:
+                value += w.gain[k] * x.row[k] * y[n]
+        x.tendon_mobility[c] = value
+
+
+@njit
+def _add_moments(e: Any, x: Any, t: Any, scale: Any, out: Any) -> None:
+    for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+        out[e.tendon_dof[entry]] += scale * x.tendon_moment[entry]
+
+
+@njit
+def mark_tendon_violations(m: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
+    """Mark limits that the velocities f.velocity would break and that have no row yet; True when there are any."""
+    h = i.time_step[0]
+    found = False
+    for t in range(x.tendon_length.shape[0]):
+        end = x.tendon_length[t]
+        for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+            end += h * x.tendon_moment[entry] * f.velocity[e.tendon_dof[entry]]
+        side = broken_side(e, t, end, 1e-13)
+        if side & ~x.row_of_tendon[t]:
+            x.row_of_tendon[t] |= side
+            found = True
+    return found
+
+
+@njit
+def broken_side(e: Any, t: Any, length: Any, tolerance: Any) -> Any:
+    """The mark of the limit that a length is beyond, 0 when it is within both."""
+    if length < e.tendon_lower[t] - tolerance * max(1.0, abs(e.tendon_lower[t])):
+        return _LOWER
+    if length > e.tendon_upper[t] + tolerance * max(1.0, abs(e.tendon_upper[t])):
+        return _UPPER
+    return 0
+
+
+# ------------------------------------------------------------------ rows
+
+
+@njit
+def _tendon_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any) -> Any:
+    """A row on the velocity of tendon t, J = sign dL/dq. Returns its number."""
+    n = add_row(r, TENDON_ROW, t)
+    for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+        add_entry(m, w, r, e.tendon_dof[entry], sign * x.tendon_moment[entry])
+    return n
+
+
+@njit
+def _limit_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any, bound: Any, h: Any) -> None:
+    """The length stays on its side of the bound at the end of the step."""
+    n = _tendon_row(m, w, r, e, x, t, sign)
+    gap = sign * (x.tendon_length[t] - bound)
+    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + h * drift_of(w, r, n)
+    r.lower[n] = 0.0
+
+
+@njit
+def _inertia_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any) -> Any:
+    """J a + J̇ v + λ / armature = 0 on accelerations. Returns its number."""
+    n = _tendon_row(m, w, r, e, x, t, 1.0)
+    r.bias[n] = tendon_drift(m, w, e, t) + drift_of(w, r, n)
+    r.cfm[n] = 1.0 / e.tendon_armature[t]
+    return n
+
+
+@njit
+def _prepare_drifts(m: Any, v: Any, w: Any, x: Any) -> None:
+    """The bodies' accelerations where no dof accelerates, which tendon_drift works with."""
+    for k in range(x.row2.shape[0]):
+        x.row2[k] = 0.0
+    accelerations(m, v, x.row2, w)
+
+
+@njit
+def _equality_row(m: Any, w: Any, r: Any, e: Any, x: Any, c: Any) -> Any:
+    """The row of tendon equality c, without its bias: number, error C [m] and Ċ."""
+    error, rate, slope = _error(e, x, c)
+    n = _tendon_row(m, w, r, e, x, e.tendon_row_follower[c], 1.0)
+    t = e.tendon_row_leader[c]
+    if t >= 0:
+        for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+            add_entry(m, w, r, e.tendon_dof[entry], -slope * x.tendon_moment[entry])
+    return n, error, rate
+
+
+@njit
+def _error(e: Any, x: Any, c: Any) -> Any:
+    """C = L_a - L_a0 - p(L_b - L_b0), Ċ and p'."""
+    a = e.tendon_row_follower[c]
+    b = e.tendon_row_leader[c]
+    value, slope, _ = _polynomial(e, x, c)
+    rate = x.tendon_velocity[a]
+    if b >= 0:
+        rate -= slope * x.tendon_velocity[b]
+    return x.tendon_length[a] - x.tendon_length0[a] - value, rate, slope
+
+
+@njit
+def _polynomial(e: Any, x: Any, c: Any) -> Any:
+    """Value, slope and second derivative of equality c's polynomial at its leader."""
+    b = e.tendon_row_leader[c]
+    return polynomial(e.tendon_row_polynomial[c], x.tendon_length[b] - x.tendon_length0[b] if b >= 0 else 0.0)

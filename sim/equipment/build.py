@@ -68,6 +68,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
     tendons = tendon_arrays(articulation, places, sites["site_body"])
     arrays = {
         "reference": compiled.reference,
+        "relaxed": _relaxed(articulation, compiled),
         **sites,
         **tendons,
         **loop_arrays(articulation, places),
@@ -76,6 +77,16 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
     }
     frozen = {name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Equipment).items()}
     return Equipped(Equipment(**frozen), labels_of(articulation))
+
+
+def _relaxed(articulation: Articulation, compiled: Compiled) -> Real:
+    """Coordinates where every joint of one dof is at its spring reference."""
+    q = compiled.reference.copy()
+    for joint in articulation.joints:
+        coords = compiled.labels.joint_coords.get(joint.name)
+        if coords is not None and coords.stop - coords.start == 1:
+            q[coords] = joint.spring_reference
+    return q
 
 
 def _is_equipped(articulation: Articulation) -> bool:

@@ -8,7 +8,8 @@ from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals
 from artsim.sim.equipment.passive import passive_extra
 from artsim.sim.equipment.record import PID
-from artsim.sim.equipment.tendons import tendon_paths
+from artsim.sim.equipment.tendon_forces import tendon_forces
+from artsim.sim.equipment.tendons import add_tendon_inertia, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
@@ -23,6 +24,12 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
     for k in range(f.velocity.shape[0]):
         f.velocity[k] = 0.0
         f.diagonal[k] = 0.0
+    kinematics(m, e.relaxed, w)
+    tendon_paths(m, e.relaxed, f.velocity, w, e, x)
+    for t in range(x.tendon_length.shape[0]):
+        for end in range(2):
+            rest = e.tendon_spring[t, end]
+            x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
     kinematics(m, e.reference, w)
     world_inertia(m, w)
     velocities(m, f.velocity, w)
@@ -30,9 +37,6 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
     transmissions(m, e.reference, f.velocity, w, e, x)
     for t in range(x.tendon_length.shape[0]):
         x.tendon_length0[t] = x.tendon_length[t]
-        for end in range(2):
-            rest = e.tendon_spring[t, end]
-            x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
     if e.actuator_target.shape[0] > 0:
         _calibrate_actuators(m, w, e, x)
 
@@ -41,10 +45,12 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
 def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
     """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos).
 
-    M is that of the tree without couplings, and stands in w.mass_matrix until the step makes its own.
+    M is that of the tree without couplings but with the tendons' inertia, and stands in w.mass_matrix until the step
+    makes its own.
     """
     composites(m, w)
     mass_matrix(m, w)
+    add_tendon_inertia(m, w, e, x)
     y = x.row
     factorise(w.mass_matrix, x.row2, m.dof_parent, m.dof_run)
     for a in range(e.actuator_target.shape[0]):
@@ -82,6 +88,9 @@ def equipment_forces(
     """All forces of the equipment at (q, v), kinematics in w being up to date; `explicit` 1: nothing is implicit."""
     velocities(m, v, w)
     tendon_paths(m, q, v, w, e, x)
+    tendon_forces(e, x)
+    for t in range(x.row_of_tendon.shape[0]):
+        x.row_of_tendon[t] = 0
     transmissions(m, q, v, w, e, x)
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)

@@ -1,4 +1,4 @@
-"""Passive forces beyond linear springs and dampers: gravity compensation, fluid, tendons, balls, polynomials."""
+"""Passive forces beyond linear springs and dampers: gravity compensation, fluid, balls, polynomials."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from artsim.sim.jit import njit
 
 @njit
 def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
-    """x.passive, x.tendon (nv,) at the kinematics in w; all explicit."""
+    """x.passive (nv,) at the kinematics in w; all explicit."""

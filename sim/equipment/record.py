@@ -18,6 +18,7 @@ from artsim.sim.records import (
     ConstReals1,
     ConstReals2,
     ConstReals3,
+    Ints1,
     Reals1,
     Reals2,
     allocate,
@@ -115,6 +116,7 @@ class Equipment(NamedTuple):
     """Constant arrays. ns sites, nt tendons, na actuators, nloop loops. Frames are in a body's internal frame."""
 
     reference: ConstReals1  # (nq,) coordinates in the file's pose
+    relaxed: ConstReals1  # (nq,) coordinates in the pose of the joints' spring references
     site_body: ConstInts1  # (ns,)
     site_rotation: ConstReals3  # (ns, 3, 3)
     site_position: ConstReals2  # (ns, 3) [m]
@@ -132,9 +134,9 @@ class Equipment(NamedTuple):
     tendon_dof: ConstInts1  # (entries,)
     tendon_lower: ConstReals1  # (nt,) ∓inf where there are none [m or rad]
     tendon_upper: ConstReals1
-    tendon_stiffness: ConstReals2  # (nt, 3) of x, |x| x, x³
+    tendon_stiffness: ConstReals2  # (nt, 3) of x, x², x³
     tendon_damping: ConstReals2  # (nt, 3) of v, |v| v, v³
-    tendon_spring: ConstReals2  # (nt, 2) no force between; both NaN: the length in the file's pose
+    tendon_spring: ConstReals2  # (nt, 2) no force between; both NaN: the length in the relaxed pose
     tendon_friction: ConstReals1  # (nt,) [N]
     tendon_armature: ConstReals1  # (nt,) [kg]
     tendon_force_lower: ConstReals1  # (nt,) of the sum of its actuators
@@ -205,6 +207,8 @@ class EquipmentWork(NamedTuple):
     tendon_length: Reals1  # (nt,)
     tendon_velocity: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,) dL/dq
+    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of the soft tendon equalities on the bare M
+    row_of_tendon: Ints1  # (nt,) marks of the limits that have a row: 1 lower, 2 upper, 3 both
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
     actuator_moment: Reals1  # (entries,)
@@ -242,7 +246,7 @@ def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int, int]:
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
     equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
     rows = equalities + 2 * int(limited) + int(rubbing)
-    return rows, rows * nv, equalities
+    return rows, (rows + len(equipment.tendon_row_follower)) * nv, equalities  # an equality can have two tendons
 
 
 @dataclass(frozen=True)
@@ -297,6 +301,8 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "control": (len(equipment.control_lower),),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),
+            "tendon_mobility": (len(equipment.tendon_row_follower),),
+            "row_of_tendon": (nt,),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
             "body_force": (nb, 3),

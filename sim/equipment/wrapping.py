@@ -1,0 +1,186 @@
+"""The way of a tendon around a sphere or a cylinder between two sites, or through it to a side site inside.
+
+Everything is in the geom's frame; of a cylinder (along z, endless) it is a plane problem with a rise, of a sphere one
+in the plane of the two sites and the centre. The geometry, what counts as no contact with the geom, and how far the
+equation of the way inside is solved are MuJoCo's (XML reference, "spatial"), so that lengths agree to rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.equipment.record import PATH_SPHERE
+from artsim.sim.jit import inlined, njit
+
+_LEAST = 1e-15  # lengths [m], and what is divided by, are taken as 0 below
+_ROUNDS = 20  # of Newton's method
+_TOLERANCE = 1e-6  # [rad]
+
+
+@inlined
+def unit3(x: Any, y: Any, z: Any) -> Any:
+    """A vector's direction and its length; of the zero vector the first axis."""
+    length = math.sqrt(x * x + y * y + z * z)
+    if length < _LEAST:
+        return 1.0, 0.0, 0.0, length
+    return x / length, y / length, z / length, length
+
+
+@inlined
+def _unit2(x: Any, y: Any) -> Any:
+    length = math.sqrt(x * x + y * y)
+    if length < _LEAST:
+        return 1.0, 0.0
+    return x / length, y / length
+
+
+@njit
+def wrap(
+    kind: Any,
+    radius: Any,
+    p0: Any,
+    p1: Any,
+    p2: Any,
+    q0: Any,
+    q1: Any,
+    q2: Any,
+    sided: Any,
+    s0: Any,
+    s1: Any,
+    s2: Any,
+) -> Any:
+    """The way from p to q by way of the geom: its length on the geom, where it comes and where it goes (7 numbers).
+
+    `sided`: the way is on the side of s, or goes through the geom where s is inside. Length -1: straight from p to q.
+    """
+    nothing = (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    x0, x1, x2, far = unit3(p0, p1, p2)
+    if far < _LEAST or q0 * q0 + q1 * q1 + q2 * q2 < _LEAST * _LEAST:
+        return nothing
+    y0, y1, y2 = 0.0, 1.0, 0.0
+    if kind == PATH_SPHERE:
+        y0, y1, y2 = _second_axis(x0, x1, x2, q0, q1, q2)
+    else:
+        x0, x1, x2 = 1.0, 0.0, 0.0
+    a0, a1 = p0 * x0 + p1 * x1 + p2 * x2, p0 * y0 + p1 * y1 + p2 * y2
+    b0, b1 = q0 * x0 + q1 * x1 + q2 * x2, q0 * y0 + q1 * y1 + q2 * y2
+    if sided and s0 * s0 + s1 * s1 + s2 * s2 < radius * radius:
+        length, t0, t1 = _inside(a0, a1, b0, b1, radius)
+        u0, u1 = t0, t1
+    else:
+        c0, c1 = _unit2(s0 * x0 + s1 * x1 + s2 * x2, s0 * y0 + s1 * y1 + s2 * y2)
+        length, t0, t1, u0, u1 = _around(a0, a1, b0, b1, radius, sided, c0, c1)
+    if length < 0.0:
+        return nothing
+    if kind == PATH_SPHERE:
+        return (
+            length,
+            t0 * x0 + t1 * y0,
+            t0 * x1 + t1 * y1,
+            t0 * x2 + t1 * y2,
+            u0 * x0 + u1 * y0,
+            u0 * x1 + u1 * y1,
+            u0 * x2 + u1 * y2,
+        )
+    before = math.sqrt((a0 - t0) ** 2 + (a1 - t1) ** 2)
+    after = math.sqrt((b0 - u0) ** 2 + (b1 - u1) ** 2)
+    slope = (q2 - p2) / (before + length + after)  # unrolled, the way up is a straight line
+    return math.sqrt(1.0 + slope * slope) * length, t0, t1, p2 + slope * before, u0, u1, q2 - slope * after
+
+
+@njit
+def _second_axis(x0: Any, x1: Any, x2: Any, q0: Any, q1: Any, q2: Any) -> Any:
+    """The unit vector at right angles to x in the plane of x and q; where they are parallel in some plane."""
+    n0, n1, n2 = x1 * q2 - x2 * q1, x2 * q0 - x0 * q2, x0 * q1 - x1 * q0
+    if math.sqrt(n0 * n0 + n1 * n1 + n2 * n2) < _LEAST:
+        g0, g1, g2 = 0.0, 1.0, 1.0  # not along x, whose largest part it lacks
+        if abs(x1) > abs(x0) and abs(x1) > abs(x2):
+            g0, g1, g2 = 1.0, 0.0, 1.0
+        elif abs(x2) > abs(x0) and abs(x2) > abs(x1):
+            g0, g1, g2 = 1.0, 1.0, 0.0
+        n0, n1, n2 = x1 * g2 - x2 * g1, x2 * g0 - x0 * g2, x0 * g1 - x1 * g0
+    n0, n1, n2, _ = unit3(n0, n1, n2)
+    y0, y1, y2, _ = unit3(n1 * x2 - n2 * x1, n2 * x0 - n0 * x2, n0 * x1 - n1 * x0)
+    return y0, y1, y2
+
+
+@njit
+def _around(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any, sided: Any, c0: Any, c1: Any) -> Any:
+    """From a to b around a circle about 0: arc, tangent points of a and b; -1: straight.
+
+    The way winds about 0 as the polyline a, c, b does if `sided`, else as the straight line. Of that angle the tangents
+    take what they span from end to touching point, and the circle the rest, if any is left.
+    """
+    far_a, far_b = a0 * a0 + a1 * a1, b0 * b0 + b1 * b1
+    if min(far_a, far_b) < radius * radius or radius < _LEAST or (a0 - b0) ** 2 + (a1 - b1) ** 2 < _LEAST:
+        return -1.0, 0.0, 0.0, 0.0, 0.0
+    winding = _angle(a0, a1, c0, c1) + _angle(c0, c1, b0, b1) if sided else _angle(a0, a1, b0, b1)
+    reach_a = math.sqrt(max(far_a - radius * radius, 0.0))
+    reach_b = math.sqrt(max(far_b - radius * radius, 0.0))
+    arc = abs(winding) - math.atan2(reach_a, radius) - math.atan2(reach_b, radius)
+    if arc < 0.0:
+        return -1.0, 0.0, 0.0, 0.0, 0.0
+    turn = math.copysign(radius, winding)
+    t0 = radius / far_a * (radius * a0) - turn * reach_a / far_a * a1
+    t1 = radius / far_a * (radius * a1) + turn * reach_a / far_a * a0
+    u0 = radius / far_b * (radius * b0) + turn * reach_b / far_b * b1
+    u1 = radius / far_b * (radius * b1) - turn * reach_b / far_b * b0
+    return radius * arc, t0, t1, u0, u1
+
+
+@inlined
+def _angle(x0: Any, x1: Any, y0: Any, y1: Any) -> Any:
+    """From x to y, counted to the left, up to half a turn, which is positive (0.0 takes a zero's sign)."""
+    return math.atan2(x0 * y1 - x1 * y0 + 0.0, x0 * y0 + x1 * y1)
+
+
+@njit
+def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
+    """From a to b through the circle about 0: 0 and the point of the circle that the way touches; -1: straight.
+
+    The point where the way is shortest sees both ends at one angle φ: asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0, A
+    and B being radius over distance and G the angle between a and b.
+    """
+    far_a, far_b = math.sqrt(a0 * a0 + a1 * a1), math.sqrt(b0 * b0 + b1 * b1)
+    d0, d1 = b0 - a0, b1 - a1
+    distance = d0 * d0 + d1 * d1
+    if min(far_a, far_b) <= radius or radius < _LEAST:
+        return -1.0, 0.0, 0.0
+    nearest = -(d0 * a0 + d1 * a1) / distance if distance > _LEAST else 0.0
+    if 0.0 < nearest < 1.0 and (a0 + nearest * d0) ** 2 + (a1 + nearest * d1) ** 2 <= radius * radius:
+        return -1.0, 0.0, 0.0
+    A, B = radius / far_a, radius / far_b
+    between = _angle(a0, a1, b0, b1)
+    seen = _seen_angle(A, B, abs(between))
+    if seen < 0.0:  # no root was found: the middle serves
+        m0, m1 = _unit2(a0 + b0, a1 + b1)
+        return 0.0, radius * m0, radius * m1
+    if between > 0.0:
+        x, y, turned = a0 / far_a, a1 / far_a, seen - math.asin(A * math.sin(seen))
+    else:
+        x, y, turned = b0 / far_b, b1 / far_b, seen - math.asin(B * math.sin(seen))
+    cosine, sine = math.cos(turned), math.sin(turned)
+    return 0.0, radius * (cosine * x - sine * y), radius * (sine * x + cosine * y)
+
+
+@njit
+def _seen_angle(A: Any, B: Any, G: Any) -> Any:
+    """The root φ of _inside's equation by Newton's method from the right; -1 where it does not get there."""
+    angle = 0.5 * math.pi
+    f = math.asin(A) + math.asin(B) - math.pi + G
+    if f > 0.0:
+        return -1.0
+    for _ in range(_ROUNDS):
+        if abs(f) <= _TOLERANCE:
+            return angle
+        sine = math.sin(angle)
+        bend = A / math.sqrt(1.0 - (A * sine) ** 2) + B / math.sqrt(1.0 - (B * sine) ** 2)
+        slope = math.cos(angle) * bend - 2.0
+        if slope > -_LEAST or f / slope < 0.0:
+            return -1.0
+        angle -= f / slope
+        f = math.asin(A * math.sin(angle)) + math.asin(B * math.sin(angle)) - 2.0 * angle + G
+        if f > _TOLERANCE:
+            return -1.0
+    return -1.0
