@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypedDict
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
@@ -19,6 +19,16 @@ from artsim.sim.description import Articulation, Source
 from artsim.sim.errors import MissingInputError, ModelError
 
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
+
+
+class ReadOptions(TypedDict, total=False):
+    """How a file is read, for callers that pass it on; what is left out has `load_articulation`'s default."""
+
+    meshes: bool
+    strict: bool
+    xacro: bool
+    max_xml_mb: float
+    max_faces: int | None
 
 
 def load_articulation(

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
-from artsim.loaders.load import load_articulation
+from artsim.loaders.load import ReadOptions, load_articulation
 from artsim.sim.configuration import RunConfig, compiled_robot, find_keyframe
 from artsim.sim.robot import Robot
 
@@ -23,14 +23,10 @@ def load_robot(
     coupling_damping: float = 1.0,
     gravity: Sequence[float] | None = None,
     keyframe: str = "",
-    meshes: bool = True,
     mesh_root: str | PathLike[str] | None = None,
-    strict: bool = False,
     balance_inertia: bool = False,
-    xacro: bool = False,
-    max_xml_mb: float = 64.0,
-    max_faces: int | None = None,
     ignore_unsupported: bool = False,
+    **options: Unpack[ReadOptions],
 ) -> Robot:
     """Load a robot file (URDF or MJCF).
 
@@ -43,13 +39,11 @@ def load_robot(
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
         keyframe: of the file, where runs of this robot start.
-        meshes: look for meshes; mesh_root is a further folder they may come from.
-        strict: refuse what would be a warning because artsim had to guess.
+        mesh_root: a further folder that meshes may come from.
         balance_inertia: replace inertias that no body can have by a ball's.
-        xacro: expand macros first; they can read files of this machine.
-        max_xml_mb: refuse larger files [MB].
-        max_faces: refuse meshes of more triangles; None: 2 million.
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
+        options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
+            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger.
 
     Raises:
         MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
@@ -70,13 +64,9 @@ def load_robot(
         base=base,
         packages={name: Path(folder) for name, folder in (packages or {}).items()},
         mesh_root=None if mesh_root is None else fspath(mesh_root),
-        meshes=meshes,
-        max_xml_mb=max_xml_mb,
-        max_faces=max_faces,
-        ignore_unsupported=ignore_unsupported,
-        strict=strict,
         balance_inertia=balance_inertia,
-        xacro=xacro,
+        ignore_unsupported=ignore_unsupported,
+        **options,
     )
     find_keyframe(articulation, keyframe)
     return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)
