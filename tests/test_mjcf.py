@@ -243,6 +243,23 @@ def test_an_inertia_that_no_body_has() -> None:
     assert read(world(body), balance_inertia=True).links[1].inertial
 
 
+def test_meshes_of_older_files_are_exact_for_all(tmp_path: Path) -> None:
+    """A tetrahedron with a dent: pyramids of negative volume make the difference."""
+    (tmp_path / "m.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv .1 .1 .1\n" + "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 5\nf 3 4 5\nf 4 2 5\n"
+    )
+    path = tmp_path / "model.xml"
+    masses = []
+    for compiler, mesh in (("", 'inertia="exact"'), ('exactmeshinertia="true"', ""), ("", "")):
+        asset = f'<compiler {compiler}/><asset><mesh name="m" file="m.obj" {mesh}/></asset>'
+        path.write_text(world('<body><joint/><geom type="mesh" mesh="m"/></body>', asset))
+        inertial = load_articulation(path).links[1].inertial
+        assert inertial
+        masses.append(inertial.mass)
+    assert masses[0] == pytest.approx(50)
+    assert masses[1] == masses[0] != masses[2]
+
+
 # --- equalities ------------------------------------------------------------------------------------------------------
 
 
@@ -359,6 +376,11 @@ REFUSED = {
     "100 element": (world("<boddy/>"), ("<boddy>", "did you mean 'body'")),
     "100 class": (world(f'<body childclass="x">{BOX}</body>'), ("default class 'x' does not exist",)),
     "101 flex": (world('<flexcomp name="f"><elasticity young="1"/></flexcomp>'), ("flexcomp 'f'", "not supported yet")),
+    "101 composite": (
+        world('<body><composite type="cable" count="3"><joint kind="main"/><geom size="1"/></composite></body>'),
+        ("<composite>", "not supported yet"),
+    ),
+    "mocap": (world(f'<body mocap="true">{BOX}<joint/></body>'), ("a mocap body stands in the world",)),
     "101 plugin": (world('<body><plugin plugin="x"/></body>'), ("<plugin>", "not supported yet")),
     "global": ('<mujoco><compiler coordinate="global"/></mujoco>', ("coordinate 'global'",)),
     "two names": (world(f'{BODY}\n<body name="b">{BOX}</body>'), (":2:", "body 'b' is already defined at line 1")),

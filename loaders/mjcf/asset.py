@@ -28,6 +28,7 @@ class MeshAsset:
     path: Path | None
     scale: Vector3
     pose: Pose  # refpos and refquat
+    inertia: str  # which of MuJoCo's ways to its mass
 
     @property
     def by_plugin(self) -> bool:
@@ -89,8 +90,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
     item = mesh.item
     if item.has("centred"):
         return from_numbers(item.numbers("centred", 17, 17))
-    kind = item.word("inertia", MESH_INERTIAS, "legacy")
-    options: dict[str, Any] = {"kind": kind, "scale": mesh.scale, "refpos": mesh.pose.position}
+    options: dict[str, Any] = {"kind": mesh.inertia, "scale": mesh.scale, "refpos": mesh.pose.position}
     options["refquat"] = mesh.pose.rotation
     options["maxhullvert"] = item.whole("maxhullvert", -1)
     if mesh.path is not None:
@@ -174,7 +174,8 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     if 0.0 in scale:
         item.refuse("a scale of 0 flattens the mesh")
     pose = Pose(item.vector("refpos", (0.0, 0.0, 0.0)), unit_quaternion(item, read_refquat(item)))
-    return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale, pose)
+    inertia = item.word("inertia", MESH_INERTIAS, compiler.mesh_inertia)
+    return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale, pose, inertia)
 
 
 def read_refquat(item: Item) -> Quaternion:

@@ -155,6 +155,8 @@ class Bodies:
         self.add_joints(item, content, Spot(parent, name, pose))
         self.add_named(name, content)
         if item.flag("mocap"):
+            if content.joints or parent != WORLD:
+                item.refuse("a mocap body stands in the world, without joints")
             self.reading.note(element, f"{describe(element)}: mocap bodies stand still", once="mocap")
         return name, content.bodies
 

@@ -27,6 +27,7 @@ class Compiler:
     inertia_groups: tuple[int, int] = (0, 5)  # geoms outside these groups have no mass
     total_mass: float = -1.0  # [kg], where positive the whole model is scaled to it
     fit_aabb: bool = False
+    mesh_inertia: str = "legacy"  # of meshes that do not say which; exactmeshinertia of older files
     align_free: bool = False
 
 
@@ -57,6 +58,7 @@ def read_one(item: Item, known: Compiler) -> Compiler:
         inertia_groups=(low, high),
         total_mass=item.number("settotalmass", known.total_mass),
         fit_aabb=item.flag("fitaabb", known.fit_aabb),
+        mesh_inertia="exact" if item.flag("exactmeshinertia", known.mesh_inertia == "exact") else "legacy",
         align_free=item.flag("alignfree", known.align_free),
     )
 

@@ -3,6 +3,7 @@
 TABLE is indented by nesting: `tag: attributes`, continued on lines that start with `+`. A body, a frame and a
 replicate hold what a body holds; so does the world's body, but for joints and inertials. Ours, in the texts
 that outputs hold, are <mujoco> in <model> (the file that it names) and `centred` of a mesh (what its file gave).
+Of files older than MuJoCo 4 there are exactmeshinertia and what a composite holds.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def check_names(reading: MjcfReading, root: Element) -> None:
 TABLE = """\
 mujoco: model
  compiler: alignfree angle assetdir autolimits balanceinertia boundinertia boundmass conflict coordinate discardvisual
- + eulerseq fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough savecanonical savecompiled
- + saveinertial settotalmass strippath texturedir usethread
+ + eulerseq exactmeshinertia fitaabb fusestatic inertiafromgeom inertiagrouprange meshdir passthrough savecanonical
+ + savecompiled saveinertial settotalmass strippath texturedir usethread
   lengthrange: accel interval inttotal maxforce mode timeconst timestep tolrange useexisting uselimit
  option: actuatorgroupdisable ccd_iterations ccd_tolerance cone density gravity impratio integrator iterations
  + jacobian ls_iterations ls_tolerance magnetic noslip_iterations noslip_tolerance o_friction o_margin o_solimp
@@ -157,6 +158,14 @@ mujoco: model
    plugin: instance plugin
     config: key value
  composite: count curve initial offset prefix quat size type vertex
+  joint: armature axis damping frictionloss group kind limited margin range solimpfix solimpfriction solimplimit
+  + solreffix solreffriction solreflimit stiffness type
+  skin: group inflate material rgba subgrid texcoord
+  geom: conaffinity condim contype density friction gap group margin mass material priority rgba size solimp solmix
+  + solref type
+  site: group material rgba size
+  plugin: instance plugin
+   config: key value
  frame: axisangle childclass euler name pos quat xyaxes zaxis
  replicate: count euler offset sep
  deformable:
