@@ -601,12 +601,20 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
 
 
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:
-    """The Inputs record: the plan's constants and these control rows."""
+    """The Inputs record: the plan's constants and these control rows; the plan's controls where these have none.
+
+    Raises UsageError: controls for another number of actuators.
+    """
+    control = controls.control
+    if control.shape[1] == 0:
+        control = np.tile(plan.control, (len(control), 1))
+    if control.shape[1] != plan.control.size:  # kernels do not look
+        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
     return Inputs(
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
         start_step=np.ascontiguousarray(controls.start_step, np.int64),
         torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
         target=np.array(controls.target, float),
         target_velocity=np.array(controls.target_velocity, float),
-        control=np.array(controls.control, float, order="C"),
+        control=np.array(control, float, order="C"),
     )

@@ -10,7 +10,6 @@ from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
-    axis_of,
     cross,
     jacobian,
     link_frame,
@@ -45,11 +44,10 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         _copy(x.tendon_velocity, row, b.tendon_velocity)
     if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
         _poses(m, w, row, b)
-    coupled = m.coupling_follower.shape[0] > 0
-    if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0 or (coupled and b.tau_coupling.shape[0] > 0):
+    if m.coupling_follower.shape[0] > 0 and b.tau_coupling.shape[0] > 0:
+        _coupling_remainder(m, s.qvel, w, f)
+    if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
         _wrenches(m, s.qvel, w, f)
-        if coupled:
-            _coupling_remainder(m, w, f)
     _copy(f.coupling, row, b.tau_coupling)
     for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
         for k in range(3):
@@ -154,23 +152,12 @@ def _back(R: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def _coupling_remainder(m: Any, w: Any, f: Any) -> None:
+def _coupling_remainder(m: Any, v: Any, w: Any, f: Any) -> None:
     """f.coupling = M qacc + bias - all other forces: what exact couplings carry."""
-    for link in range(m.link_body.shape[0]):
-        i = m.link_body[link]
-        above = m.link_parent[link]
-        if i == 0 or (above >= 0 and m.link_body[above] == i):
-            continue
-        F = f.link_force[link]
-        N = f.link_torque[link]
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(w, k)
-            if m.dof_linear[k]:
-                total = a0 * F[0] + a1 * F[1] + a2 * F[2]
-            else:
-                total = a0 * N[0] + a1 * N[1] + a2 * N[2]
-            known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k] + f.loop[k] + f.tendon[k]
-            f.coupling[k] = total + m.armature[k] * f.qacc[k] - known
+    inverse_dynamics(m, v, f.qacc, w, f.force)
+    for k in range(f.force.shape[0]):
+        known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k] + f.loop[k] + f.tendon[k]
+        f.coupling[k] = f.force[k] + m.armature[k] * f.qacc[k] - known
 
 
 @njit

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from artsim.loaders.load import load_text
 from artsim.sim.description import Coupling
 from artsim.sim.errors import ModelError, UsageError
 from artsim.sim.model import compile_model
@@ -341,3 +342,18 @@ def test_rk4_counts_its_solver_s_rounds_per_step() -> None:
         TOPOLOGIES["chain"], steps=10, integrator="rk4", coupling="rows", record=("solver_iterations", "qpos")
     )
     assert np.all(run["solver_iterations"] == 1)
+
+
+@pytest.mark.small
+def test_the_coupling_s_force_is_on_the_two_joints_alone() -> None:
+    """Hinges beside their links' origins, two on one body: what the equality carries stands on its joints."""
+    text = """<mujoco><worldbody><body><joint name="a" axis="0 1 0" pos=".1 0 .2"/>
+        <joint name="b" axis="1 0 0" pos="0 .1 0"/>
+        <geom size=".1" pos="0 0 -.3"/><body pos="0 0 -.5"><joint name="c" axis="0 1 0" pos=".1 .2 0"/>
+        <geom type="box" size=".1 .2 .05" pos=".1 0 0"/></body></body></worldbody>
+        <equality><joint joint1="c" joint2="a" polycoef="0 2 0 0 0"/></equality></mujoco>"""
+    run = simulate(load_text(text, name="test.xml"), steps=50, v0={"a": 1.0, "b": -2.0})
+    force = run["tau_coupling"]
+    assert force[:, 1] == pytest.approx(0, abs=1e-9)
+    assert force[:, 0] == pytest.approx(-2 * force[:, 2], rel=1e-9)
+    assert np.abs(force[:, 0]).max() > 0.1
