@@ -199,7 +199,7 @@ def counts(articulation: Articulation) -> dict[str, int]:
     """How many of everything."""
     dofs = sum(DOFS[joint.kind] for joint in articulation.joints) + (6 if articulation.base == "floating" else 0)
     roles = Counter(geom.role for link in articulation.links for geom in link.geoms)
-    hard = sum(coupling.frequency is None for coupling in articulation.couplings)
+    hard = len({coupling.follower for coupling in articulation.couplings if coupling.frequency is None})
     return {
         "links": len(articulation.links),
         "joints": len(articulation.joints),

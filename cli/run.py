@@ -258,6 +258,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "energy": [start, end],
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
+        "coupling_rows": len(simulation.plan.robot.model.row_follower),
         "worst_coupling_error": simulation.coupling_error,
         "worst_solver_residual": _number(simulation.worst_residual),
         "limit_steps": simulation.limit_steps,
@@ -280,7 +281,7 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if start is not None and end is not None:
         lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
     if summary["couplings"]:
-        how = "exact, by elimination" if summary["coupling"] == "exact" else f"{summary['worst_coupling_error']:.3g}"
+        how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:

@@ -117,9 +117,10 @@ RUN_OPTIONS = (
     click.option(
         "--coupling",
         type=click.Choice(COUPLINGS),
-        default="exact",
+        default="auto",
         show_default=True,
-        help="Mimic joints: eliminated exactly, hard constraint rows, or springs.",
+        help="Mimic joints and joint equalities: auto is exact unless the file says how soft (MJCF solref); "
+        "exact: eliminated; rows: hard constraint rows; compliant: springs.",
     ),
     click.option("--coupling-frequency", type=float, callback=finite, help="Natural frequency of compliant ones [Hz]."),
     click.option("--coupling-damping", type=float, default=1.0, show_default=True, help="Their damping ratio."),

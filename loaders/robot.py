@@ -18,7 +18,7 @@ def load_robot(
     *,
     base: Literal["fixed", "floating"] = "fixed",
     packages: Mapping[str, str | PathLike[str]] | None = None,
-    coupling: Literal["exact", "rows", "compliant"] = "exact",
+    coupling: Literal["auto", "exact", "rows", "compliant"] = "auto",
     coupling_frequency: float | None = None,
     coupling_damping: float = 1.0,
     gravity: Sequence[float] | None = None,
@@ -34,7 +34,8 @@ def load_robot(
         path: the file; "-" reads standard input.
         base: whether the root link is fixed to the world or free.
         packages: where package://NAME/ is, by name.
-        coupling: mimic joints eliminated exactly, hard constraint rows, or springs.
+        coupling: of mimic joints and joint equalities. "auto": eliminated exactly, or springs where the file says how
+            soft (MJCF solref); "exact": eliminated all, "rows": hard constraint rows, "compliant": springs.
         coupling_frequency: natural frequency of compliant couplings [Hz].
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).

@@ -17,6 +17,7 @@ import numpy as np
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Coupling, Keyframe
 from artsim.sim.equipment.build import equip
+from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry
@@ -41,7 +42,7 @@ from artsim.sim.spatial import Real
 SOLVERS = {"auto": AUTO, "pgs": PGS, "direct": DIRECT}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 TIME_STEP = 0.002  # [s] where neither the user nor the file says another
-COUPLINGS = ("exact", "rows", "compliant")
+COUPLINGS = ("auto", "exact", "rows", "compliant")
 CONTROLLERS = {
     "none": NO_CONTROLLER,
     "hold": COMPUTED_TORQUE,  # towards where it starts
@@ -99,7 +100,7 @@ class RunConfig:
     solver: str = "auto"
     iterations: int = 64
     integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
-    coupling: str = "exact"
+    coupling: str = "auto"
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
     velocity_limits: bool = False
@@ -246,6 +247,11 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    if equipped is not None:
+        notes += [
+            f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"
+            for name, gap in open_loops(model, equipped, qpos, 1e-3).items()
+        ]
     qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     control = _values(config.control, names.controls, "control", "actuator", key.control)
@@ -396,8 +402,7 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
     soft = articulation
     if config.coupling == "compliant":
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
-    coupling = "exact" if config.coupling == "exact" else "rows"
-    return Robot(articulation, compile_model(soft, coupling=coupling, locks=locks, gravity=config.gravity))
+    return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
@@ -455,11 +460,14 @@ def _at_leader(p: Real, x: float) -> tuple[float, float]:
 
 
 def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
-    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere."""
+    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere.
+
+    One that another coupling eliminates is where that one wants it.
+    """
     for _ in model.row_follower:  # not leaders first: as many passes as a chain can be long
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             coord = int(model.dof_coord[follower])
-            if labels.coords[coord] not in given:
+            if labels.coords[coord] not in given and follower not in model.coupling_follower:
                 q[coord], _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
 
 
@@ -504,7 +512,7 @@ def _follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Va
         v[follower] = want
     for _ in model.row_follower:
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
-            if labels.dofs[follower] not in given:
+            if labels.dofs[follower] not in given and follower not in model.coupling_follower:
                 v[follower] = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
 
 

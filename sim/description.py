@@ -121,6 +121,19 @@ class Surface:
 
 
 @dataclass(frozen=True, slots=True)
+class FluidShape:
+    """An ellipsoid that stands for a geom in a medium (MJCF fluidshape, fluidcoef)."""
+
+    axes: Vector3  # semi-axes [m]
+    pose: Pose  # in the link frame
+    blunt_drag: float = 0.5
+    slender_drag: float = 0.25
+    angular_drag: float = 1.5
+    kutta_lift: float = 1.0
+    magnus_lift: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Geom:
     """A shape on a link. `size` [m]: box half sizes · sphere (radius,) · cylinder and capsule (radius, half length)
     · ellipsoid semi-axes · plane half sizes · mesh and heightfield ().
@@ -141,6 +154,7 @@ class Geom:
     group: int = 0  # what a viewer shows or hides together
     friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
     surface: Surface = Surface()
+    fluid: FluidShape | None = None
     source: Source = Source()
 
 
@@ -203,7 +217,7 @@ class Joint:
     friction: float = 0.0  # constant Coulomb friction
     friction_coefficient: float = 0.0  # PhysX form: times the load in the joint
     stiffness: float = 0.0  # spring towards spring_reference (ball, free: towards the pose of the file)
-    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)  # of |x| x and x³
+    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)  # of x² and x³; ball, free: of |x| x and |x|² x, x a vector
     spring_reference: float = 0.0
     reference: float = 0.0  # MJCF ref: the coordinate's value in the pose of the file
     armature: float = 0.0  # rotor inertia added to the dof's diagonal [kg m² or kg]

@@ -10,7 +10,7 @@ that a joint's rotation is about z. Only this file knows of internal frames; wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -70,11 +70,11 @@ class Model(NamedTuple):
     armature: ConstReals1  # (nv,) [kg m² or kg]
     damping: ConstReals1  # (nv,) [N m s/rad or N s/m]
     stiffness: ConstReals1  # (nv,) [N m/rad or N/m]
-    spring_reference: ConstReals1  # (nv,) [rad or m]
+    spring_reference: ConstReals1  # (nv,) [rad or m]; 0 for the rotations of ball and free joints
     friction: ConstReals1  # (nv,) [N m or N]
     friction_coefficient: ConstReals1  # (nv,) times the load in the joint (PhysX)
     lower: ConstReals1  # (nv,) position limits, ∓inf where there are none [rad or m]
-    upper: ConstReals1
+    upper: ConstReals1  # of a ball's first dof: of its angle
     velocity_limit: ConstReals1  # (nv,) inf where not enforced [rad/s or m/s]
     effort: ConstReals1  # (nv,) inf where there is none [N m or N]
     # hard couplings, leaders first; a follower has exactly one (or none: constant)
@@ -126,13 +126,14 @@ class Compiled:
 
 
 def compile_model(
-    articulation: Articulation, *, coupling: str = "exact", locks: bool = False, gravity: Sequence[float] | None = None
+    articulation: Articulation, *, coupling: str = "auto", locks: bool = False, gravity: Sequence[float] | None = None
 ) -> Compiled:
     """The arrays of an articulation.
 
     Args:
-        coupling: "exact" eliminates hard couplings; "rows" and "compliant" keep them as constraint rows, hard or with
-            the frequency and damping ratio that the couplings carry.
+        coupling: "auto" eliminates those that carry no frequency, the others become soft constraint rows; "exact"
+            eliminates all, "rows" makes all hard rows, "compliant" rows as soft as each says. A joint can be eliminated
+            once: a second coupling of it is a row.
         locks: a joint whose limits are equal is held there exactly, by elimination.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
 
@@ -142,10 +143,9 @@ def compile_model(
     tree = _Tree(articulation)
     bodies = tree.bodies
     dofs = _dofs(bodies)
-    hard = coupling == "exact"
-    couplings = [c for c in articulation.couplings if hard and c.frequency is None]
     first_dof = {body.joint.name: body.dof for body in bodies if body.joint}
-    soft = _in_row_order([c for c in articulation.couplings if not hard or c.frequency is not None], first_dof)
+    couplings, rows = _sorted_out(articulation.couplings, coupling)
+    soft = _in_row_order(rows, first_dof)
     if locks:
         couplings += _locks(bodies, couplings)
     eliminated = _Elimination(couplings, soft, first_dof, dofs)
@@ -335,6 +335,7 @@ def _dofs(bodies: list[_Body]) -> dict[str, Real]:
         linear = {REVOLUTE: 0, PRISMATIC: 1, BALL: 0, PLANAR: 2, FREE: 3}[body.type]
         count = _DOFS[body.type]
         above = last_dof[body.parent]
+        rest = body.zero[1] if body.type == FREE else np.full(3, joint.spring_reference)
         for k in range(count):
             dof = body.dof + k
             scalar = body.type in (REVOLUTE, PRISMATIC, PLANAR) or k < linear
@@ -350,11 +351,11 @@ def _dofs(bodies: list[_Body]) -> dict[str, Real]:
                 joint.armature,
                 joint.damping,
                 joint.stiffness,
-                joint.spring_reference,
+                rest[k] if scalar else 0.0,
                 joint.friction,
                 joint.friction_coefficient,
                 -infinite if joint.lower is None or not limited else joint.lower,
-                infinite if joint.upper is None or not limited else joint.upper,
+                infinite if joint.upper is None or not (limited or (body.type == BALL and k == 0)) else joint.upper,
                 infinite if joint.velocity is None else joint.velocity,
                 infinite if joint.effort is None else joint.effort,
             )
@@ -452,6 +453,21 @@ def _polynomials(couplings: list[Coupling]) -> Real:
     for row, coupling in zip(table, couplings, strict=True):
         row[: len(coupling.coefficients)] = coupling.coefficients
     return table
+
+
+def _sorted_out(couplings: Sequence[Coupling], coupling: str) -> tuple[list[Coupling], list[Coupling]]:
+    """The couplings to eliminate, and those that become rows; see compile_model."""
+    eliminated: dict[str, Coupling] = {}
+    rows: list[Coupling] = []
+    for c in couplings:
+        if coupling in ("exact", "rows"):
+            c = replace(c, frequency=None)
+        hard = coupling == "exact" or (coupling == "auto" and c.frequency is None)
+        if hard and c.follower not in eliminated:
+            eliminated[c.follower] = c
+        else:
+            rows.append(c)
+    return list(eliminated.values()), rows
 
 
 def _in_row_order(soft: list[Coupling], first_dof: Mapping[str, int]) -> list[Coupling]:

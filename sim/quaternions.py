@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.elementary import arctangent
 from artsim.sim.jit import inlined
 from artsim.sim.sincos import sincos
 
@@ -67,3 +68,13 @@ def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
     q[n + 1] = b * scale
     q[n + 2] = d * scale
     q[n + 3] = e * scale
+
+
+@inlined
+def rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
+    """Axis times angle (at most π) of a unit quaternion: its logarithm, twice."""
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * arctangent(sine, abs(w)) / sine if sine > 0.0 else 2.0
+    if w < 0.0:
+        scale = -scale
+    return scale * x, scale * y, scale * z

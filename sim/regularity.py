@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, Compiled, Model
-from artsim.sim.spatial import Real, rotation_matrix, symmetric
+from artsim.sim.poses import body_poses
+from artsim.sim.spatial import Real, symmetric
 
 _DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against what it carries alone
 _ON_AXIS = 1e-20  # of the inertia about the joint that mass exactly on its axis leaves to rounding
@@ -54,30 +55,28 @@ class _Frames:
     """Origins (nb, 3), rotations (nb, 3, 3), axes (nv, 3), at a configuration without symmetry."""
 
     def __init__(self, model: Model) -> None:
-        nb, nv = len(model.body_parent), len(model.dof_body)
-        self.rotation = np.tile(np.eye(3), (nb, 1, 1))
-        self.origin = np.zeros((nb, 3))
-        self.axis = np.zeros((nv, 3))
-        for i in range(1, nb):
-            above = model.body_parent[i]
-            joint = self.rotation[above] @ model.tree_rotation[i]
+        self.rotation, self.origin = body_poses(model, _unsymmetric(model))
+        self.axis = np.zeros((len(model.dof_body), 3))
+        for i in range(1, len(model.body_parent)):
             k, end = model.body_dof[i], model.body_dof[i + 1]
             kind = model.joint_type[i]
-            angle = 0.4 + 0.7 * np.sin(1.0 + 3.0 * i)
-            turn = np.eye(3)
-            if kind in (BALL, FREE):
-                quaternion = np.array([1.0, 0.3, -0.2, 0.5]) / np.sqrt(1.38)
-                turn = rotation_matrix(tuple(quaternion))
-            elif kind != PRISMATIC:
-                c, s = np.cos(angle), np.sin(angle)
-                turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
-            self.rotation[i] = joint @ turn
-            self.origin[i] = self.origin[above] + self.rotation[above] @ model.tree_position[i]
-            if kind == PRISMATIC:
-                self.origin[i] += 0.1 * angle * joint[:, 2]
+            joint = self.rotation[model.body_parent[i]] @ model.tree_rotation[i]
             columns = {PRISMATIC: joint[:, 2:], PLANAR: joint, FREE: np.hstack([joint, self.rotation[i]])}
             default = self.rotation[i] if kind == BALL else joint[:, 2:]
             self.axis[k:end] = columns.get(int(kind), default).T[: end - k]
+
+
+def _unsymmetric(model: Model) -> Real:
+    """Coordinates (nq,) at which nothing is aligned by chance."""
+    q = np.zeros(model.body_coord[-1])
+    for i in range(1, len(model.body_parent)):
+        kind, end = model.joint_type[i], model.body_coord[i + 1]
+        angle = 0.4 + 0.7 * np.sin(1.0 + 3.0 * i)
+        if kind in (BALL, FREE):
+            q[end - 4 : end] = np.array([1.0, 0.3, -0.2, 0.5]) / np.sqrt(1.38)
+        else:
+            q[end - 1] = 0.1 * angle if kind == PRISMATIC else angle
+    return q
 
 
 def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
 from artsim.sim.constraints.coupling import coupling_slope, spring_of
-from artsim.sim.constraints.loop import hold_loops
+from artsim.sim.constraints.limit import ball_rotation, is_cone
+from artsim.sim.constraints.loop import hold_loops, spring_loops
 from artsim.sim.constraints.row import add_entry, single_row
 from artsim.sim.constraints.rows import joint_forces, responses
 from artsim.sim.constraints.tendon import broken_side, hold_tendons, spring_tendons
@@ -93,8 +94,10 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
         f.diagonal[k] = 0.0
         f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] + f.tendon[k] - w.bias[k]
     _spring_couplings(m, q, v, f)
+    if e is not None:
+        spring_loops(m, v, w, i, f, e, x)
     for k in range(f.force.shape[0]):
-        f.force[k] += f.coupling[k]
+        f.force[k] += f.coupling[k] + f.loop[k]
     reduce_matrix(m, w, f.diagonal)
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
     reduce_vector(m, f.force, w, f.next)
@@ -235,6 +238,12 @@ def _inside(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> bool:
             f.counters[2] = INEQUALITY
             f.counters[3] = k
             return False
+        if is_cone(m, k):
+            _, _, _, angle = ball_rotation(m, s.qpos, k)
+            if angle > m.upper[k] + 1e-9:
+                f.counters[2] = INEQUALITY
+                f.counters[3] = k
+                return False
     if e is not None:
         return _tendons_inside(m, s, w, f, e, x)
     return True

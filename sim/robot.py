@@ -26,9 +26,7 @@ class Robot:
     loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of it takes over
 
     @classmethod
-    def of(
-        cls, articulation: Articulation, *, coupling: str = "exact", gravity: Sequence[float] | None = None
-    ) -> Robot:
+    def of(cls, articulation: Articulation, *, coupling: str = "auto", gravity: Sequence[float] | None = None) -> Robot:
         """Compile an articulation; see compile_model."""
         return cls(articulation, compile_model(articulation, coupling=coupling, gravity=gravity))
 

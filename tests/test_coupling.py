@@ -15,7 +15,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from artsim.loaders.load import load_text
-from artsim.sim.description import Coupling
+from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.description import Articulation, Coupling
 from artsim.sim.errors import ModelError, UsageError
 from artsim.sim.model import compile_model
 from artsim.sim.robot import Robot
@@ -357,3 +358,59 @@ def test_the_coupling_s_force_is_on_the_two_joints_alone() -> None:
     assert force[:, 1] == pytest.approx(0, abs=1e-9)
     assert force[:, 0] == pytest.approx(-2 * force[:, 2], rel=1e-9)
     assert np.abs(force[:, 0]).max() > 0.1
+
+
+# --- as soft as the file says ----------------------------------------------------------------------------------------
+
+FINGERS = """<mujoco><compiler angle="radian"/><worldbody>
+  <body name="a"><joint name="a"/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/></body>
+  <body name="b" pos="1 0 0"><joint name="b"/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/></body>
+  <body name="c" pos="2 0 0"><joint name="c"/><geom type="box" size=".1 .2 .3" pos=".1 0 0"/></body>
+</worldbody>{}</mujoco>"""
+
+
+def fingers(equality: str, more: str = "") -> Articulation:
+    return load_text(FINGERS.format(f"{more}<equality>{equality}</equality>"), name="model.xml")
+
+
+def test_an_equality_is_exact_unless_its_solref_is_set() -> None:
+    hard = '<joint joint1="b" joint2="a"/>'
+    soft = '<joint joint1="c" joint2="a" solref="-400 -8"/>'
+    default = '<default><equality solref="0.1 0.5"/></default>'
+    independent = {
+        name: plan_run(fingers(hard + soft, more), RunConfig(coupling=name)).robot.independent_dofs
+        for name, more in (("auto", ""), ("exact", ""), ("rows", ""))
+    }
+    assert independent == {"auto": ("a", "c"), "exact": ("a",), "rows": ("a", "b", "c")}
+    assert Robot.of(fingers(hard + soft)).independent_dofs == ("a", "c"), "what compute and batch reduce"
+    model = plan_run(fingers(hard + soft), RunConfig()).robot.model
+    assert (model.row_frequency[0] * 2 * np.pi, model.row_damping_ratio[0]) == pytest.approx((20.0, 0.2))
+    model = plan_run(fingers(hard + soft, default), RunConfig()).robot.model
+    np.testing.assert_allclose(2 * np.pi * model.row_frequency, [20.0, 20.0])
+    np.testing.assert_allclose(model.row_damping_ratio, [0.5, 0.2])
+    assert np.all(plan_run(fingers(hard + soft), RunConfig(coupling="rows")).robot.model.row_frequency < 0)
+
+
+def test_a_soft_equality_is_the_spring_of_its_solref() -> None:
+    """Two equal fingers: their difference swings as x'' = -μ² x - 2 ζ μ x', whatever their common motion."""
+    run = simulate(
+        fingers('<joint joint1="b" joint2="a" solref="-400 -8"/>'),
+        steps=500, dt=0.001, integrator="rk4", q0={"b": 0.1}, gravity=(0.0, 0.0, 0.0),
+    )  # fmt: skip
+    t = np.arange(500) * 0.001
+    damped = 20.0 * np.sqrt(1 - 0.04)
+    want = 0.1 * np.exp(-4.0 * t) * (np.cos(damped * t) + 4.0 / damped * np.sin(damped * t))
+    np.testing.assert_allclose(run["qpos"][:, 1] - run["qpos"][:, 0], want, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["auto", "direct", "pgs"])
+def test_a_joint_that_follows_twice(solver: str) -> None:
+    """The second equality is a row, so that all three move as one; twice the same one changes nothing."""
+    for second in ('<joint joint1="b" joint2="c"/>', '<joint joint1="b" joint2="c"/>' * 2):
+        model = fingers('<joint joint1="b" joint2="a"/>' + second)
+        run = simulate(model, steps=200, solver=solver, torque={"c": 3.0}, gravity=(0.0, 0.0, 0.0))
+        assert run["qpos"][-1, 0] > 0.05
+        np.testing.assert_allclose(run["qpos"], run["qpos"][:, :1] * np.ones(3), rtol=0, atol=1e-11)
+        inertia = run["qpos"][-1, 0]
+    alone = simulate(fingers(""), steps=200, torque={"c": 1.0}, gravity=(0.0, 0.0, 0.0))
+    assert inertia == pytest.approx(alone["qpos"][-1, 2], rel=1e-9)

@@ -288,7 +288,6 @@ def test_equalities_of_what_is_not_there() -> None:
         ('<joint joint1="knee" joint2="knee"/>', "follows itself"),
         ('<connect body1="y" anchor="0 0 0"/>', "body1 'y' does not exist"),
         ('<weld site1="s" site2="t"/>', "site1 's' does not exist"),
-        ('<joint joint1="knee"/><joint joint1="knee"/>', "not supported yet"),
     ):
         assert_refused(f"<mujoco><worldbody>{bodies}</worldbody><equality>{equality}</equality></mujoco>", word)
 

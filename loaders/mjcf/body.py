@@ -139,6 +139,8 @@ class Bodies:
         inertial = corrected(item, self.inertial(item, content), compiler)
         if inertial and [is_aligned(joint, compiler) for joint, _ in content.joints] == [True] and not content.bodies:
             pose, inertial = aligned(content, pose, inertial)
+        if inertial and (self.options.file.density > 0 or self.options.file.viscosity > 0):
+            inertial = along_axes(inertial)  # a medium acts along them
         self.poses[name] = compose(self.poses[parent], pose)
         self.links.append(
             Link(
@@ -162,10 +164,7 @@ class Bodies:
 
     def gravity_compensation(self, item: Item) -> float:
         """gravcomp: the share of the body's weight that is taken off it."""
-        share = item.number("gravcomp")
-        if share:
-            self.reading.idle(item.element, "gravcomp", "gravcomp")
-        return share
+        return 0.0 if self.options.passive_off else item.number("gravcomp")
 
     def gather(self, element: Element, childclass: str | None, content: Content) -> None:
         """Sort what stands in a body."""

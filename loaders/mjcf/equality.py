@@ -10,7 +10,7 @@ from artsim.loaders.mjcf.body import WORLD, Bodies
 from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Coupling, Joint, Loop, Pose, Softness, Tendon, TendonCoupling
+from artsim.sim.description import Coupling, Joint, Loop, Pose, Softness, Tendon, TendonCoupling, spring_of_softness
 from artsim.sim.errors import nearest
 
 
@@ -30,15 +30,12 @@ def read_equalities(
                 couplings.append(read_joint_equality(bodies, item))
             elif kind in ("connect", "weld"):
                 loops.append(read_loop(bodies, item, len(loops), active))
-                if active:
-                    bodies.reading.idle(element, f"an equality of kind {kind!r}", f"equality {kind}")
             elif kind == "tendon" and active:
                 tendon_couplings.append(read_tendon_equality(item, tendons, len(tendon_couplings)))
             elif active:
                 bodies.reading.later(element, f"an equality of kind {kind!r}")
             else:
                 bodies.reading.note(element, "an equality that is not active is left out", once="inactive equality")
-    refuse_twice(bodies, couplings)
     return couplings, loops, tendon_couplings
 
 
@@ -54,9 +51,11 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
             item.refuse(f"joint {leader.name!r} follows itself")
         moved = about_zero(about, leader.reference)
         coefficients = (moved[0] + follower.reference, *moved[1:])
-    return Coupling(
-        follower.name, None if leader is None else leader.name, coefficients, source=bodies.reading.at(item.element)
-    )
+    softness = read_softness(item, "solref", "solimp")
+    soft = softness.reference is not None
+    frequency, ratio = spring_of_softness(softness) if soft else (None, None)
+    source = bodies.reading.at(item.element)
+    return Coupling(follower.name, None if leader is None else leader.name, coefficients, frequency, ratio, source)
 
 
 def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> TendonCoupling:
@@ -114,43 +113,44 @@ def joint_named(bodies: Bodies, item: Item, attribute: str) -> Joint:
     return joint
 
 
-def refuse_twice(bodies: Bodies, couplings: list[Coupling]) -> None:
-    """A joint can be eliminated once."""
-    seen: dict[str, Coupling] = {}
-    for coupling in couplings:
-        if coupling.follower in seen:
-            line = seen[coupling.follower].source.line
-            bodies.reading.refuse(
-                coupling.source,
-                f"joint {coupling.follower!r} already follows by the equality at line {line}: "
-                "a second one is not supported yet",
-            )
-        seen[coupling.follower] = coupling
-
-
 def read_loop(bodies: Bodies, item: Item, count: int, active: bool) -> Loop:
-    """<connect> and <weld>: by two sites, or by bodies with an anchor (and, of a weld, the relative pose)."""
-    kind = "weld" if tag(item.element) == "weld" else "connect"
+    """<connect> and <weld>: by two sites, or by bodies with an anchor (and, of a weld, the relative pose).
+
+    A weld's relpose is where MuJoCo puts the anchor, which is the second body's, in the first.
+    """
+    kind = tag(item.element)
     if item.has("site1") or item.has("site2"):
         a, b = site_named(bodies, item, "site1"), site_named(bodies, item, "site2")
     else:
         first, second = body_named(bodies, item, "body1"), body_named(bodies, item, "body2")
+        if first == second:
+            item.refuse(f"joins body {first!r} to itself")
         between = compose(inverse(bodies.poses[first]), bodies.poses[second])  # the second in the first's frame
         if kind == "connect":
             frame = Pose(item.vector("anchor"))
             a, b = (first, frame), (second, compose(inverse(between), frame))
         else:
             frame = Pose(item.vector("anchor", (0.0, 0.0, 0.0)))
-            a, b = (first, compose(relative(item, between), frame)), (second, frame)
-    name = item.text("name") or f"{kind}_{count}"
-    return Loop(name, kind, a[0], b[0], a[1], b[1], active, bodies.reading.at(item.element))  # type: ignore[arg-type]
+            a, b = (first, relative(item) or compose(between, frame)), (second, frame)
+    return Loop(
+        item.text("name") or f"{kind}_{count}",
+        "weld" if kind == "weld" else "connect",
+        a[0],
+        b[0],
+        a[1],
+        b[1],
+        item.number("torquescale", 1.0),
+        active,
+        read_softness(item, "solref", "solimp"),
+        bodies.reading.at(item.element),
+    )
 
 
-def relative(item: Item, between: Pose) -> Pose:
-    """relpose: the second body's pose in the first; a rotation of zeros means that of the file."""
+def relative(item: Item) -> Pose | None:
+    """relpose; a rotation of zeros means that the file's pose is kept."""
     x, y, z, *q = item.numbers("relpose", 7, 7, (0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     if not any(q):
-        return between
+        return None
     return Pose((x, y, z), unit_quaternion(item, (q[0], q[1], q[2], q[3])))
 
 

@@ -10,7 +10,7 @@ from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
 from artsim.loaders.mjcf.orientation import compose, read_frame
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Geom, GeomKind, Material, Pose
+from artsim.sim.description import FluidShape, Geom, GeomKind, Material, Pose
 from artsim.sim.errors import nearest
 
 SIZES = {
@@ -93,8 +93,25 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
         group=item.whole("group"),
         friction=(sliding, torsional, rolling),
         surface=surface,
+        fluid=read_fluid_shape(shape, meshes),
         source=item.reading.at(item.element),
     )
+
+
+def read_fluid_shape(shape: Shape, meshes: Meshes) -> FluidShape | None:
+    """fluidshape, fluidcoef: the ellipsoid that a medium acts on; of a mesh as long as the box of its inertia."""
+    item, pose, size = shape.item, shape.pose, shape.size
+    if item.word("fluidshape", ("none", "ellipsoid"), "none") == "none":
+        return None
+    if shape.mesh is not None and shape.mesh.at_hand:
+        centred = meshes.shape(shape.mesh, item)
+        size, pose = centred.box, mesh_geom_pose(pose, centred)
+    if not size or shape.kind == "plane":
+        item.refuse(f"fluidshape: a {shape.kind} is no ellipsoid")
+    if shape.kind == "capsule":
+        size = (size[0], size[0], size[0] + size[1])
+    axes = (size[0], size[0 if len(size) < 3 else 1], size[-1])
+    return FluidShape(axes, pose, *item.filled("fluidcoef", (0.5, 0.25, 1.5, 1.0, 1.0)))
 
 
 def looks(item: Item, meshes: Meshes) -> Material | None:

@@ -33,10 +33,12 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         return Joint(name, "free", spot.parent, spot.child, pose=spot.pose, source=source)
     kind = KINDS[item.word("type", tuple(KINDS), "hinge")]
     refuse_unsupported(item)
-    unit_of_angle = compiler.angles.unit if kind == "revolute" else 1.0
+    unit_of_angle = compiler.angles.unit if kind in ("revolute", "ball") else 1.0
     x, y, z = rotate(spot.frame.rotation, item.vector("pos", (0.0, 0.0, 0.0)))
     px, py, pz = spot.frame.position
     bounds = read_actuator_range(item, compiler.autolimits) if kind in ("revolute", "prismatic") else None
+    stiffness, stiffness_polynomial = read_polynomial(item, "stiffness")
+    damping, damping_polynomial = read_polynomial(item, "damping")
     joint = Joint(
         name,
         kind,
@@ -47,16 +49,18 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         effort=bounds[1] if bounds is not None and bounds[0] == -bounds[1] else None,  # of drives too
         actuator_range=bounds,
         actuator_gravity_compensation=item.flag("actuatorgravcomp"),
-        damping=item.numbers("damping", 1, 3, (0.0,))[0],
+        damping=damping,
+        damping_polynomial=damping_polynomial,
         friction=item.number("frictionloss", least=0.0),
+        stiffness=stiffness,
+        stiffness_polynomial=stiffness_polynomial,
         armature=item.number("armature", least=0.0),
         source=source,
     )
     if kind in ("revolute", "prismatic"):
         axis = rotate(spot.frame.rotation, unit(item, "axis", item.vector("axis", (0.0, 0.0, 1.0))))
         return read_scalar(item, compiler, replace(joint, axis=axis), unit_of_angle)
-    note_forces(item, kind)
-    return joint
+    return replace(joint, upper=read_cone(item, compiler.autolimits, unit_of_angle)) if kind == "ball" else joint
 
 
 def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: float) -> Joint:
@@ -67,22 +71,37 @@ def read_scalar(item: Item, compiler: Compiler, joint: Joint, unit_of_angle: flo
         lower=lower,
         upper=upper,
         reference=item.number("ref") * unit_of_angle,
-        stiffness=item.numbers("stiffness", 1, 3, (0.0,))[0],
         spring_reference=item.number("springref") * unit_of_angle,
     )
 
 
-def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[float | None, float | None]:
-    """The position limits, if there are any; with `auto` a range that is one counts."""
+def is_limited(item: Item, autolimits: bool) -> bool:
+    """Whether the range holds; with `auto` one that is a range does."""
     low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     limited = item.word("limited", LIMITED, "auto")
     if limited == "auto" and not autolimits and low < high:
         item.refuse("has a range, but limited is not set and the compiler's autolimits is false")
-    if limited == "false" or (limited == "auto" and low >= high):
+    return limited == "true" or (limited == "auto" and low < high)
+
+
+def read_range(item: Item, autolimits: bool, unit_of_angle: float) -> tuple[float | None, float | None]:
+    """The position limits, if there are any."""
+    if not is_limited(item, autolimits):
         return None, None
+    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
     if low >= high:
         item.refuse(f"range is {low:g} to {high:g}: the first must be smaller")
     return low * unit_of_angle, high * unit_of_angle
+
+
+def read_cone(item: Item, autolimits: bool, unit_of_angle: float) -> float | None:
+    """The largest angle of a ball joint, if it has one; 0 locks it."""
+    if not is_limited(item, autolimits):
+        return None
+    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
+    if low != 0 or high < 0:
+        item.refuse(f"range is {low:g} to {high:g}: that of a ball joint begins at 0")
+    return high * unit_of_angle
 
 
 def read_actuator_range(item: Item, autolimits: bool) -> tuple[float, float] | None:
@@ -102,9 +121,6 @@ def refuse_unsupported(item: Item) -> None:
     """Attributes that would change the joint's forces in ways that are not modelled."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
-    for name in ("stiffness", "damping"):
-        if any(item.numbers(name, 1, 3, (0.0,))[1:]):
-            item.reading.later(item.element, f"a {name} that is a polynomial")
 
 
 def kind_of(item: Item) -> str:
@@ -128,11 +144,7 @@ def read_spring_damper(item: Item) -> tuple[float, float] | None:
     return time, ratio
 
 
-def note_forces(item: Item, kind: str) -> None:
-    """Springs and limits of ball and free joints."""
-    if item.numbers("stiffness", 1, 3, (0.0,))[0]:
-        item.reading.idle(item.element, f"the spring of a {kind} joint", f"spring of {kind}")
-    limited = item.word("limited", LIMITED, "auto")
-    low, high = item.numbers("range", 2, 2, (0.0, 0.0))
-    if kind == "ball" and limited != "false" and low < high:
-        item.reading.idle(item.element, "the range of a ball joint", "range of ball")
+def read_polynomial(item: Item, name: str) -> tuple[float, tuple[float, float]]:
+    """Stiffness or damping: the linear coefficient, and those of the second and third power."""
+    linear, second, third = item.filled(name, (0.0, 0.0, 0.0))
+    return linear, (second, third)

@@ -21,6 +21,11 @@ class Options:
     off: frozenset[str] = frozenset()
     disabled_groups: frozenset[int] = frozenset()  # of actuators
 
+    @property
+    def passive_off(self) -> bool:
+        """Without springs and without dampers MuJoCo leaves out all passive forces."""
+        return {"spring", "damper"} <= self.off
+
 
 def read_options(reading: MjcfReading, root: Element) -> Options:
     """Every <option> of the root, later ones over earlier ones."""
@@ -34,21 +39,25 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
             options = replace(options, off=read_flag(reading, flag, options.off))
     if "gravity" in options.off:
         options = replace(options, file=replace(options.file, gravity=(0.0, 0.0, 0.0)))
+    if options.passive_off:
+        options = replace(options, file=replace(options.file, density=0.0, viscosity=0.0))
     return options
 
 
 def read_option(item: Item, known: FileOptions) -> FileOptions:
-    """timestep, gravity, integrator; solver settings are artsim's own, fluid forces do not act yet."""
-    if item.number("density", 0.0, least=0.0) or item.number("viscosity", 0.0, least=0.0):
-        item.reading.idle(item.element, "the fluid (density, viscosity)", "fluid")
+    """timestep, gravity, integrator, the medium; solver settings are artsim's own."""
     step = item.number("timestep", 0.0)
     if item.has("timestep") and step <= 0:
         item.refuse(f"timestep is {step:g} s, want more than 0")
-    return FileOptions(
+    return replace(
+        known,
         timestep=step if item.has("timestep") else known.timestep,
         gravity=item.vector("gravity") if item.has("gravity") else known.gravity,
         integrator=item.word("integrator", INTEGRATORS, "Euler") if item.has("integrator") else known.integrator,
         magnetic=item.vector("magnetic") if item.has("magnetic") else known.magnetic,
+        density=item.number("density", known.density, least=0.0),
+        viscosity=item.number("viscosity", known.viscosity, least=0.0),
+        wind=item.vector("wind", known.wind),
     )
 
 
@@ -77,7 +86,7 @@ def switched(joint: Joint, off: frozenset[str]) -> Joint:
     if "frictionloss" in off or "constraint" in off:
         joint = replace(joint, friction=0.0)
     if "spring" in off:
-        joint = replace(joint, stiffness=0.0)
+        joint = replace(joint, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
     if "damper" in off:
-        joint = replace(joint, damping=0.0)
+        joint = replace(joint, damping=0.0, damping_polynomial=(0.0, 0.0))
     return joint

@@ -3,18 +3,24 @@
 A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back at
 its distance over a tenth of a second: all at once would be a kick.
 
+A ball's limit is one on its angle: its row acts along the axis of its rotation. What spin across that axis adds to the
+angle in the step, ¼ h² cot(angle / 2) |ω|², is taken off the room there is.
+
 A dof can have rows on both sides: what breaks the one limit while a drive is still in M̂, or before another joint meets
 its limit, can break the other when the step is solved again.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.actuation import coordinate
-from artsim.sim.constraints.row import single_row
+from artsim.sim.constraints.row import add_entry, add_row, single_row
 from artsim.sim.jit import njit
+from artsim.sim.quaternions import rotation_vector
 from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
+from artsim.sim.sincos import sincos
 
 _RECOVERY = 0.1  # s
 _LOWER, _UPPER = 1, 2  # marks, added up
@@ -23,6 +29,10 @@ _LOWER, _UPPER = 1, 2  # marks, added up
 @njit
 def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
     """The rows of dof k's marked position limits."""
+    if is_cone(m, k):
+        if r.row_of_position[k] & _UPPER:
+            _cone_row(m, s, w, i, r, k)
+        return
     if r.row_of_position[k] & _LOWER:
         _position_row(m, s, w, i, r, k, 1.0, m.lower[k])
     if r.row_of_position[k] & _UPPER:
@@ -36,6 +46,47 @@ def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bou
     h = i.time_step[0]
     r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + sign * h * w.drift[k]
     r.lower[n] = 0.0
+
+
+@njit
+def is_cone(m: Any, k: Any) -> bool:
+    """Whether m.upper[k] is that of a ball's angle; k is then its first dof."""
+    limited: bool = m.dof_coord[k] < 0 and m.upper[k] < math.inf
+    return limited
+
+
+@njit
+def ball_rotation(m: Any, q: Any, k: Any) -> Any:
+    """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π."""
+    n = m.body_coord[m.dof_body[k]]
+    x, y, z = rotation_vector(q[n], q[n + 1], q[n + 2], q[n + 3])
+    return x, y, z, math.sqrt(x * x + y * y + z * z)
+
+
+@njit
+def _cone_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
+    """J = -axis, in the ball's axes and its parent's alike. Without an angle there is no axis, and nothing to hold."""
+    n = add_row(r, POSITION_ROW, k)
+    x, y, z, angle = ball_rotation(m, s.qpos, k)
+    if angle > 0.0:
+        add_entry(m, w, r, k, -x / angle)
+        add_entry(m, w, r, k + 1, -y / angle)
+        add_entry(m, w, r, k + 2, -z / angle)
+    gap = m.upper[k] - angle
+    h = i.time_step[0]
+    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) - _widening(s.qvel, k, x, y, z, angle, h) / h
+    r.lower[n] = 0.0
+
+
+@njit
+def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any:
+    """What velocity across the axis adds to a ball's angle in a step."""
+    if angle <= 0.0:
+        return 0.0
+    along = (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle
+    across = v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2 - along * along
+    s, c = sincos(0.5 * angle)
+    return min(0.25 * h * h * across * c / s, h * math.sqrt(max(across, 0.0)))
 
 
 @njit
@@ -71,9 +122,25 @@ def mark_violations(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
             if side & ~r.row_of_position[k]:
                 r.row_of_position[k] |= side
                 found = True
+        elif is_cone(m, k) and r.row_of_position[k] == 0 and _opens_cone(m, s, f, k, h):
+            r.row_of_position[k] = _UPPER
+            found = True
         if abs(v) > m.velocity_limit[k] * (1.0 + 1e-13):
             side = _UPPER if v > 0.0 else _LOWER
             if side & ~r.row_of_velocity[k]:
                 r.row_of_velocity[k] |= side
                 found = True
     return found
+
+
+@njit
+def _opens_cone(m: Any, s: Any, f: Any, k: Any, h: Any) -> bool:
+    """True when the velocities f.velocity would take the ball's angle beyond its limit."""
+    x, y, z, angle = ball_rotation(m, s.qpos, k)
+    v = f.velocity
+    if angle > 0.0:
+        end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)
+    else:
+        end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
+    beyond: bool = end > m.upper[k] * (1.0 + 1e-13) + 1e-13
+    return beyond

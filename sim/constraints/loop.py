@@ -1,17 +1,276 @@
-"""Loop joints as rows: two points that coincide (connect), two frames that coincide (weld)."""
+"""Loop joints as rows: two points that coincide (connect), two frames that coincide (weld).
+
+C = p_a - p_b in world axes, and of a weld the vector part of conj(q_b) q_a times its torque scale: MuJoCo's efc_pos and
+efc_J, but for the common sign of a weld's three last rows (there the quaternion with w ≥ 0 is taken here).
+
+A loop in a plane, and many a closed linkage, has more rows than freedoms that they take away, and rounding in its file
+makes the surplus ones contradict the rest by a hair. So no loop is quite hard: each of its rows gives way by 1e-9 of
+what the loop's freest row does, which leaves errors of 1e-9 of a step's motion and no impulse without measure.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.constraints.coupling import spring_of
+from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.dynamics import solve
+from artsim.sim.equipment.record import WELD
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, origin_of, turn
+from artsim.sim.quaternions import quaternion_of
+from artsim.sim.run import LOOP_ROW
+
+_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed
+_YIELD = 1e-9
 
 
 @njit
 def loop_rows(m: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
-    """The rows of all loops, kinematics in w being up to date."""
+    """The rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, right to the second order.
+
+    Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
+    """
+    h = i.time_step[0]
+    for n in range(e.loop_kind.shape[0]):
+        loop_geometry(m, w, e, x, n, f.columns)
+        for part in range(2 if e.loop_kind[n] == WELD else 1):
+            mobility = x.loop_mobility[n, part]
+            rate = min(1.0 / h, _SPEED / max(loop_size(e, x, n, part), 1e-300))
+            cfm = _YIELD * mobility
+            if e.loop_soft[n, 0] > 0.0 and mobility > 0.0:
+                stiffness, damping = spring_of(e.loop_soft[n, 0], e.loop_soft[n, 1], mobility)
+                cfm += 1.0 / (h * (h * stiffness + damping))
+                rate = stiffness / (h * stiffness + damping)
+            for axis in range(3 * part, 3 * part + 3):
+                row = _add_loop_row(m, w, r, n, axis, f.columns)
+                r.bias[row] = rate * x.loop_error[n, axis] + 0.5 * h * x.loop_drift[axis]
+                r.cfm[row] = cfm
 
 
 @njit
 def hold_loops(m: Any, v: Any, w: Any, r: Any, f: Any, e: Any, x: Any, a: Any) -> None:
-    """The rows on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0."""
+    """The rows of hard loops on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded."""
+    for n in range(e.loop_kind.shape[0]):
+        if e.loop_soft[n, 0] > 0.0:
+            continue
+        loop_geometry(m, w, e, x, n, f.columns)
+        for part in range(2 if e.loop_kind[n] == WELD else 1):
+            # alone, a² C would close the loop at ½ a |C|
+            share = min(1.0, 2.0 * _SPEED / max(a * loop_size(e, x, n, part), 1e-300))
+            for axis in range(3 * part, 3 * part + 3):
+                row = _add_loop_row(m, w, r, n, axis, f.columns)
+                rate = _rate(v, f.columns, axis)
+                r.bias[row] = x.loop_drift[axis] + 2.0 * a * rate + share * a * a * x.loop_error[n, axis]
+                r.cfm[row] = _YIELD * x.loop_mobility[n, part]
+
+
+@njit
+def spring_loops(m: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+    """f.loop of the soft loops as explicit springs, for RK4: no faster than half a step (as MuJoCo's refsafe)."""
+    for n in range(e.loop_kind.shape[0]):
+        if e.loop_soft[n, 0] <= 0.0:
+            continue
+        loop_geometry(m, w, e, x, n, f.columns)
+        ratio = e.loop_soft[n, 1]
+        frequency = min(e.loop_soft[n, 0], 1.0 / (4.0 * math.pi * i.time_step[0] * max(ratio, 0.1)))
+        for part in range(2 if e.loop_kind[n] == WELD else 1):
+            if x.loop_mobility[n, part] <= 0.0:
+                continue
+            stiffness, damping = spring_of(frequency, ratio, x.loop_mobility[n, part])
+            for axis in range(3 * part, 3 * part + 3):
+                force = -stiffness * x.loop_error[n, axis] - damping * _rate(v, f.columns, axis)
+                for k in range(v.shape[0]):
+                    f.loop[k] += f.columns[axis, k] * force
+
+
+@njit
+def has_soft_loops(e: Any) -> bool:
+    """True when a loop is softer than the engine's own."""
+    for n in range(e.loop_kind.shape[0]):
+        if e.loop_soft[n, 0] > 0.0:
+            return True
+    return False
+
+
+@njit
+def follow_soft_loops(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """`loop_mobilities` where a spring's strength depends on them; the hard ones keep those of the file's pose."""
+    if has_soft_loops(e):
+        loop_mobilities(m, w, f, e, x)
+
+
+@njit
+def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """x.loop_mobility (nloop, 2): largest J M⁻¹ Jᵀ of each loop's translations and rotations, bare M factorised.
+
+    One for three rows: a row that hardly moves anything would else be as stiff as the others, and lock a linkage
+    whose axes are parallel but for its file's last digit.
+    """
+    y = w.reduced
+    for n in range(e.loop_kind.shape[0]):
+        loop_geometry(m, w, e, x, n, f.columns)
+        for part in range(2):
+            x.loop_mobility[n, part] = 0.0
+            for axis in range(3 * part, 3 * part + 3):
+                for a in range(y.shape[0]):
+                    y[a] = 0.0
+                for k in range(m.dof_body.shape[0]):
+                    a = m.dof_independent[k]
+                    if a >= 0:
+                        y[a] += f.columns[axis, k] * w.gain[k]
+                solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
+                value = 0.0
+                for k in range(m.dof_body.shape[0]):
+                    a = m.dof_independent[k]
+                    if a >= 0:
+                        value += f.columns[axis, k] * w.gain[k] * y[a]
+                x.loop_mobility[n, part] = max(x.loop_mobility[n, part], value)
+
+
+@inlined
+def loop_size(e: Any, x: Any, n: Any, part: Any) -> Any:
+    """How far loop n is open: distance [m], or angle [rad] while it is small."""
+    c = x.loop_error[n]
+    k = 3 * part
+    size = math.sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
+    return size if part == 0 else 2.0 * size / max(e.loop_torque_scale[n], 1e-300)
+
+
+@njit
+def _add_loop_row(m: Any, w: Any, r: Any, n: Any, axis: Any, J: Any) -> Any:
+    """A row with line `axis` of J (6, nv)."""
+    row = add_row(r, LOOP_ROW, n)
+    for k in range(J.shape[1]):
+        if J[axis, k] != 0.0:
+            add_entry(m, w, r, k, J[axis, k])
+    return row
+
+
+@inlined
+def _rate(v: Any, J: Any, axis: Any) -> Any:
+    """Line `axis` of J v."""
+    value = 0.0
+    for k in range(v.shape[0]):
+        value += J[axis, k] * v[k]
+    return value
+
+
+# ------------------------------------------------------------------ geometry
+
+
+@njit
+def loop_geometry(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
+    """x.loop_error[n] = C (6,), J (6, nv), x.loop_drift (6,) = C̈ at zero independent acceleration."""
+    a = e.loop_body[n, 0]
+    b = e.loop_body[n, 1]
+    p = e.loop_position
+    a0, a1, a2 = turn(w.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
+    b0, b1, b2 = turn(w.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
+    for line in range(6):
+        x.loop_error[n, line] = 0.0
+        x.loop_drift[line] = 0.0
+        for k in range(J.shape[1]):
+            J[line, k] = 0.0
+    _add_point(m, w, x, n, a, a0, a1, a2, 1.0)
+    _add_point(m, w, x, n, b, b0, b1, b2, -1.0)
+    _add_columns(m, w, a, w.arm[a, 0] + a0, w.arm[a, 1] + a1, w.arm[a, 2] + a2, 1.0, J)
+    _add_columns(m, w, b, w.arm[b, 0] + b0, w.arm[b, 1] + b1, w.arm[b, 2] + b2, -1.0, J)
+    if e.loop_kind[n] == WELD:
+        _turn_to_quaternion(w, e, x, n, a, b, J)
+
+
+@njit
+def _add_point(m: Any, w: Any, x: Any, n: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
+    """Position and acceleration of a body's point, r from its origin; angular acceleration too."""
+    p0, p1, p2 = origin_of(m, w, body)
+    o = w.angular_velocity[body]
+    al = w.angular_acceleration[body]
+    c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
+    c0, c1, c2 = cross(o[0], o[1], o[2], c0, c1, c2)
+    t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
+    x.loop_error[n, 0] += sign * (p0 + r0)
+    x.loop_error[n, 1] += sign * (p1 + r1)
+    x.loop_error[n, 2] += sign * (p2 + r2)
+    x.loop_drift[0] += sign * (w.acceleration[body, 0] + t0 + c0)
+    x.loop_drift[1] += sign * (w.acceleration[body, 1] + t1 + c1)
+    x.loop_drift[2] += sign * (w.acceleration[body, 2] + t2 + c2)
+    for k in range(3):
+        x.loop_drift[3 + k] += sign * al[k]
+
+
+@njit
+def _add_columns(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, J: Any) -> None:
+    """Add the Jacobian of the body's point, r from the tree's reference point; on what moves both ends it cancels."""
+    S = w.motion
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+        J[0, k] += sign * (l0 + S[0, k])
+        J[1, k] += sign * (l1 + S[1, k])
+        J[2, k] += sign * (l2 + S[2, k])
+        J[3, k] += sign * S[3, k]
+        J[4, k] += sign * S[4, k]
+        J[5, k] += sign * S[5, k]
+        k = m.dof_parent[k]
+
+
+@njit
+def _turn_to_quaternion(w: Any, e: Any, x: Any, n: Any, a: Any, b: Any, J: Any) -> None:
+    """The last three lines from relative angular velocities ω to the vector part of Q = conj(q_b) q_a.
+
+    Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
+    """
+    A = _end(w, e, a, 2 * n)
+    B = _end(w, e, b, 2 * n + 1)
+    Q = (
+        B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
+        B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
+        B[0] * A[2] + B[3] * A[5] + B[6] * A[8],
+        B[1] * A[0] + B[4] * A[3] + B[7] * A[6],
+        B[1] * A[1] + B[4] * A[4] + B[7] * A[7],
+        B[1] * A[2] + B[4] * A[5] + B[7] * A[8],
+        B[2] * A[0] + B[5] * A[3] + B[8] * A[6],
+        B[2] * A[1] + B[5] * A[4] + B[8] * A[7],
+        B[2] * A[2] + B[5] * A[5] + B[8] * A[8],
+    )
+    q0, q1, q2, q3 = quaternion_of(Q)
+    scale = e.loop_torque_scale[n]
+    x.loop_error[n, 3] = scale * q1
+    x.loop_error[n, 4] = scale * q2
+    x.loop_error[n, 5] = scale * q3
+    for k in range(J.shape[1]):
+        J[3, k], J[4, k], J[5, k] = _half_product(B, q0, q1, q2, q3, scale, J[3, k], J[4, k], J[5, k])
+    o = w.angular_velocity
+    w0 = o[a, 0] - o[b, 0]
+    w1 = o[a, 1] - o[b, 1]
+    w2 = o[a, 2] - o[b, 2]
+    c0, c1, c2 = cross(o[b, 0], o[b, 1], o[b, 2], w0, w1, w2)
+    d = x.loop_drift
+    d0, d1, d2 = _half_product(B, q0, q1, q2, q3, scale, d[3] - c0, d[4] - c1, d[5] - c2)
+    square = 0.25 * scale * (w0 * w0 + w1 * w1 + w2 * w2)
+    d[3] = d0 - square * q1
+    d[4] = d1 - square * q2
+    d[5] = d2 - square * q3
+
+
+@inlined
+def _half_product(B: Any, q0: Any, q1: Any, q2: Any, q3: Any, scale: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """Vector part of ½ scale (Bᵀ x) Q."""
+    y0 = B[0] * x0 + B[3] * x1 + B[6] * x2
+    y1 = B[1] * x0 + B[4] * x1 + B[7] * x2
+    y2 = B[2] * x0 + B[5] * x1 + B[8] * x2
+    c0, c1, c2 = cross(y0, y1, y2, q1, q2, q3)
+    half = 0.5 * scale
+    return half * (q0 * y0 + c0), half * (q0 * y1 + c1), half * (q0 * y2 + c2)
+
+
+@inlined
+def _end(w: Any, e: Any, body: Any, n: Any) -> Any:
+    """Rotation of an end's frame in the world, 9 numbers by rows."""
+    L = e.loop_rotation[n]
+    a0, a1, a2 = turn(w.rotation, body, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(w.rotation, body, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(w.rotation, body, L[0, 2], L[1, 2], L[2, 2])
+    return a0, b0, c0, a1, b1, c1, a2, b2, c2

@@ -10,6 +10,7 @@ import numpy as np
 from artsim.sim.description import Articulation, Pose
 from artsim.sim.equipment.build_actuators import acting, actuator_arrays
 from artsim.sim.equipment.build_loops import loop_arrays
+from artsim.sim.equipment.build_passive import has_passive, passive_arrays
 from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
 from artsim.sim.equipment.build_tendons import tendon_arrays
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, Equipped
@@ -72,6 +73,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         **sites,
         **tendons,
         **loop_arrays(articulation, places),
+        **passive_arrays(articulation, places),
         **actuator_arrays(articulation, places, sites["site_body"], tendons),
         **sensor_arrays(articulation, places),
     }
@@ -90,23 +92,12 @@ def _relaxed(articulation: Articulation, compiled: Compiled) -> Real:
 
 
 def _is_equipped(articulation: Articulation) -> bool:
-    medium = articulation.options.density > 0 or articulation.options.viscosity > 0
-    springs = any(
-        (joint.kind in ("ball", "free") and joint.stiffness)
-        or any(joint.stiffness_polynomial)
-        or any(joint.damping_polynomial)
-        or (joint.kind == "ball" and joint.upper is not None)
-        for joint in articulation.joints
-    )
-    weightless = any(link.gravity_compensation for link in articulation.links)
     return bool(
         articulation.tendons
         or acting(articulation)
         or any(loop.active for loop in articulation.loops)
         or articulation.sensors
-        or medium
-        or springs
-        or weightless
+        or has_passive(articulation)
     )
 
 

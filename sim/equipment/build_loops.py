@@ -1,4 +1,4 @@
-"""Loop joints as arrays (record.py)."""
+"""Loop joints as arrays (record.py), and how far they are open at a configuration. Kernel-free."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from artsim.sim.description import Articulation, spring_of_softness
-from artsim.sim.equipment.record import CONNECT, WELD
+from artsim.sim.equipment.record import CONNECT, WELD, Equipped
+from artsim.sim.model import Model
+from artsim.sim.poses import body_poses
 from artsim.sim.records import Array
+from artsim.sim.spatial import Real, quaternion
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.build import Places
@@ -26,3 +29,22 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
         "loop_torque_scale": np.array([loop.torque_scale for loop in loops]),
         "loop_soft": np.array([spring_of_softness(loop.softness) for loop in loops]).reshape(-1, 2),
     }
+
+
+def open_loops(model: Model, equipped: Equipped, q: Real, more_than: float) -> dict[str, float]:
+    """Loops that are open at q (nq,) by more than this [m; a weld's rotation: rad], and how far."""
+    e = equipped.arrays
+    if len(e.loop_kind) == 0:
+        return {}
+    rotation, origin = body_poses(model, q)
+    found = {}
+    for n, name in enumerate(equipped.labels.loops):
+        a, b = e.loop_body[n]
+        place = [origin[body] + rotation[body] @ e.loop_position[2 * n + k] for k, body in enumerate((a, b))]
+        gap = float(np.linalg.norm(place[0] - place[1]))
+        if e.loop_kind[n] == WELD and e.loop_torque_scale[n] > 0:
+            turn = (rotation[b] @ e.loop_rotation[2 * n + 1]).T @ (rotation[a] @ e.loop_rotation[2 * n])
+            gap = max(gap, 2.0 * float(np.arccos(min(1.0, quaternion(turn)[0]))))
+        if gap > more_than:
+            found[name] = gap
+    return found

@@ -153,6 +153,25 @@ class Equipment(NamedTuple):
     loop_position: ConstReals2  # (2 nloop, 3)
     loop_torque_scale: ConstReals1  # (nloop,)
     loop_soft: ConstReals2  # (nloop, 2) as tendon_row_soft
+    # passive forces
+    compensated_mass: ConstReals1  # (nb,) or none: what gravity compensation carries of each body [kg]
+    compensated_moment: ConstReals2  # (nb, 3) times its place in the body's internal frame [kg m]
+    gravity_by_actuator: ConstInts1  # (nv,) 1: gravity compensation counts as an actuator's force
+    damper_dof: ConstInts1  # (nd,) dofs whose damping is a polynomial
+    damper_terms: ConstReals2  # (nd, 2) of |v| v and v³
+    spring_body: ConstInts1  # (nk,) bodies whose joint's spring is a polynomial, or one of a ball or free joint
+    spring_terms: ConstReals2  # (nk, 3) of x, |x| x (single coordinates: x²) and x³
+    medium: ConstReals1  # (5,) density [kg/m³], viscosity [Pa s], wind [m/s]
+    box_body: ConstInts1  # (nbox,) links in the medium, each as the box of its inertia
+    box_rotation: ConstReals3  # (nbox, 3, 3) principal axes at the centre of mass
+    box_position: ConstReals2  # (nbox, 3)
+    box_size: ConstReals2  # (nbox, 3) [m]
+    ellipsoid_body: ConstInts1  # (nel,) geoms in the medium as ellipsoids
+    ellipsoid_rotation: ConstReals3  # (nel, 3, 3)
+    ellipsoid_position: ConstReals2  # (nel, 3)
+    ellipsoid_axes: ConstReals2  # (nel, 3) semi-axes [m]
+    ellipsoid_coefficients: ConstReals2  # (nel, 5) drag: blunt, slender, angular; lift: Kutta, Magnus
+    ellipsoid_added: ConstReals2  # (nel, 6) added mass and inertia per density [m³, m⁵]
     # actuators: na of them, nu controls, nact activations
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
     actuator_linear: ConstInts1  # (na,) EXPLICIT, or how it may enter a step where it is affine
@@ -223,6 +242,9 @@ class EquipmentWork(NamedTuple):
     start_length: Reals1  # (na,) RK4
     start_velocity: Reals1  # (na,) RK4
     sum_activation: Reals1  # (nact,) RK4
+    loop_error: Reals2  # (nloop, 6) C of each loop: translation [m], and of a weld rotation times its torque scale
+    loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
+    loop_mobility: Reals2  # (nloop, 2) largest J M⁻¹ Jᵀ of its translations and rotations
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,)
@@ -305,6 +327,9 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "row_of_tendon": (nt,),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
+            "loop_error": (len(equipment.loop_kind), 6),
+            "loop_drift": (6,),
+            "loop_mobility": (len(equipment.loop_kind), 2),
             "body_force": (nb, 3),
             "body_torque": (nb, 3),
         },

@@ -1,0 +1,175 @@
+"""What a medium at rest or in wind does to moving bodies: MuJoCo's two models (computation chapter, "Fluid forces").
+
+Box: each link as the box of its inertia, with Stokes' drag of the sphere of mean size and quadratic drag of the faces.
+Ellipsoid: geoms that ask for it, each as an ellipsoid, with added mass (Lamb 1932), Magnus and Kutta lift, and drag
+that weighs the projected against the largest area. Both about their own centre, in their own axes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, turn
+
+_TINY = 1e-300
+
+
+@njit
+def fluid_wrenches(m: Any, w: Any, e: Any) -> None:
+    """Add to w.force, w.torque (nb, 3) the wrenches on all bodies about their origins, world axes."""
+    for n in range(e.box_body.shape[0]):
+        v, o, R, r = _motion(w, e, e.box_body[n], e.box_rotation[n], e.box_position[n])
+        force, torque = _box_wrench(e.medium[0], e.medium[1], e.box_size[n], v, o)
+        _add_wrench(w, e.box_body[n], R, r, force, torque)
+    for n in range(e.ellipsoid_body.shape[0]):
+        v, o, R, r = _motion(w, e, e.ellipsoid_body[n], e.ellipsoid_rotation[n], e.ellipsoid_position[n])
+        axes = e.ellipsoid_axes[n]
+        drag = e.ellipsoid_coefficients[n]
+        force, torque = _added_mass(e.medium[0], e.ellipsoid_added[n], v, o)
+        force = _sum(force, _lift(e.medium[0], axes, drag, v, o))
+        f, t = _drag(e.medium[0], e.medium[1], axes, drag, v, o)
+        _add_wrench(w, e.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
+
+
+@inlined
+def _sum(a: Any, b: Any) -> Any:
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inlined
+def _motion(w: Any, e: Any, body: Any, L: Any, p: Any) -> Any:
+    """Velocity relative to the wind, angular velocity, both in the frame's axes; its rotation (9), its arm (3)."""
+    a0, a1, a2 = turn(w.rotation, body, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(w.rotation, body, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(w.rotation, body, L[0, 2], L[1, 2], L[2, 2])
+    r0, r1, r2 = turn(w.rotation, body, p[0], p[1], p[2])
+    o = w.angular_velocity[body]
+    t0, t1, t2 = cross(o[0], o[1], o[2], r0, r1, r2)
+    u0 = w.velocity[body, 0] + t0 - e.medium[2]
+    u1 = w.velocity[body, 1] + t1 - e.medium[3]
+    u2 = w.velocity[body, 2] + t2 - e.medium[4]
+    return (
+        (a0 * u0 + a1 * u1 + a2 * u2, b0 * u0 + b1 * u1 + b2 * u2, c0 * u0 + c1 * u1 + c2 * u2),
+        (
+            a0 * o[0] + a1 * o[1] + a2 * o[2],
+            b0 * o[0] + b1 * o[1] + b2 * o[2],
+            c0 * o[0] + c1 * o[1] + c2 * o[2],
+        ),
+        (a0, b0, c0, a1, b1, c1, a2, b2, c2),
+        (r0, r1, r2),
+    )
+
+
+@inlined
+def _add_wrench(w: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -> None:
+    """Force at the frame's origin and torque, both in its axes, to the body's wrench."""
+    f0 = R[0] * force[0] + R[1] * force[1] + R[2] * force[2]
+    f1 = R[3] * force[0] + R[4] * force[1] + R[5] * force[2]
+    f2 = R[6] * force[0] + R[7] * force[1] + R[8] * force[2]
+    t0, t1, t2 = cross(r[0], r[1], r[2], f0, f1, f2)
+    w.force[body, 0] += f0
+    w.force[body, 1] += f1
+    w.force[body, 2] += f2
+    w.torque[body, 0] += t0 + R[0] * torque[0] + R[1] * torque[1] + R[2] * torque[2]
+    w.torque[body, 1] += t1 + R[3] * torque[0] + R[4] * torque[1] + R[5] * torque[2]
+    w.torque[body, 2] += t2 + R[6] * torque[0] + R[7] * torque[1] + R[8] * torque[2]
+
+
+# ------------------------------------------------------------------ the box of a link's inertia
+
+
+@inlined
+def _box_wrench(density: Any, viscosity: Any, size: Any, v: Any, o: Any) -> Any:
+    """Force and torque on a box of full sides `size` (3,), in its axes."""
+    a = size[0]
+    b = size[1]
+    c = size[2]
+    diameter = (a + b + c) / 3.0
+    stokes = 3.0 * math.pi * diameter * viscosity
+    spin = math.pi * diameter**3 * viscosity
+    half = 0.5 * density
+    part = density / 64.0
+    return (
+        (
+            -(stokes + half * b * c * abs(v[0])) * v[0],
+            -(stokes + half * a * c * abs(v[1])) * v[1],
+            -(stokes + half * a * b * abs(v[2])) * v[2],
+        ),
+        (
+            -(spin + part * a * (b**4 + c**4) * abs(o[0])) * o[0],
+            -(spin + part * b * (a**4 + c**4) * abs(o[1])) * o[1],
+            -(spin + part * c * (a**4 + b**4) * abs(o[2])) * o[2],
+        ),
+    )
+
+
+# ------------------------------------------------------------------ ellipsoids
+
+
+@inlined
+def _added_mass(density: Any, added: Any, v: Any, o: Any) -> Any:
+    """What the medium's momentum, moved along with the body, does (Kirchhoff's equations without accelerations)."""
+    p0 = density * added[0] * v[0]
+    p1 = density * added[1] * v[1]
+    p2 = density * added[2] * v[2]
+    f0, f1, f2 = cross(p0, p1, p2, o[0], o[1], o[2])
+    s0, s1, s2 = cross(p0, p1, p2, v[0], v[1], v[2])
+    t0, t1, t2 = cross(
+        density * added[3] * o[0], density * added[4] * o[1], density * added[5] * o[2], o[0], o[1], o[2]
+    )
+    return (f0, f1, f2), (s0 + t0, s1 + t1, s2 + t2)
+
+
+@inlined
+def _projection(axes: Any, v: Any) -> Any:
+    """For an ellipsoid seen along v: its outline's normal (3) before scaling, and the two sums its area is made of."""
+    n0 = (axes[1] * axes[2]) ** 2 * v[0]
+    n1 = (axes[2] * axes[0]) ** 2 * v[1]
+    n2 = (axes[0] * axes[1]) ** 2 * v[2]
+    above = n0 * v[0] + n1 * v[1] + n2 * v[2]
+    below = n0 * n0 + n1 * n1 + n2 * n2
+    return n0, n1, n2, above, below
+
+
+@inlined
+def _lift(density: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
+    """Magnus force of spin across the flow, Kutta lift of a body held aslant."""
+    n0, n1, n2, above, below = _projection(axes, v)
+    area = math.pi * math.sqrt(below / max(_TINY, above))
+    cosine = above / max(_TINY, math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) * below)
+    volume = 4.0 / 3.0 * math.pi * axes[0] * axes[1] * axes[2]
+    magnus = drag[4] * density * volume
+    kutta = drag[3] * density * cosine * area
+    m0, m1, m2 = cross(o[0], o[1], o[2], v[0], v[1], v[2])
+    c0, c1, c2 = cross(n0, n1, n2, v[0], v[1], v[2])
+    k0, k1, k2 = cross(c0, c1, c2, v[0], v[1], v[2])
+    return magnus * m0 + kutta * k0, magnus * m1 + kutta * k1, magnus * m2 + kutta * k2
+
+
+@inlined
+def _drag(density: Any, viscosity: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
+    """Linear and quadratic drag: drag[0] weighs the area across the flow, drag[1] the rest of the largest section."""
+    largest = max(axes[0], max(axes[1], axes[2]))
+    smallest = min(axes[0], min(axes[1], axes[2]))
+    middle = axes[0] + axes[1] + axes[2] - largest - smallest
+    _, _, _, above, below = _projection(axes, v)
+    area = math.pi * math.sqrt(below / max(_TINY, above))
+    rest = math.pi * largest * middle - area
+    diameter = 2.0 / 3.0 * (axes[0] + axes[1] + axes[2])
+    speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    force = viscosity * 3.0 * math.pi * diameter + density * speed * (drag[0] * area + drag[1] * rest)
+    most = 8.0 / 15.0 * math.pi * middle * largest**4
+    s0 = _spin_drag(axes[0], axes[1], axes[2], drag, most) * o[0]
+    s1 = _spin_drag(axes[1], axes[2], axes[0], drag, most) * o[1]
+    s2 = _spin_drag(axes[2], axes[0], axes[1], drag, most) * o[2]
+    torque = viscosity * math.pi * diameter**3 + density * math.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+    return (-force * v[0], -force * v[1], -force * v[2]), (-torque * o[0], -torque * o[1], -torque * o[2])
+
+
+@inlined
+def _spin_drag(a: Any, b: Any, c: Any, drag: Any, most: Any) -> Any:
+    """Coefficient of the drag that slows the spin about the semi-axis a."""
+    own = 8.0 / 15.0 * math.pi * a * max(b, c) ** 4
+    return drag[2] * own + drag[1] * (most - own)

@@ -1,0 +1,32 @@
+"""Where bodies are, in numpy: for what is looked at once, in a process without kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, Model
+from artsim.sim.spatial import Real, rotation_matrix, turn_about_z
+
+
+def body_poses(model: Model, q: Real) -> tuple[Real, Real]:
+    """Rotations (nb, 3, 3) and origins (nb, 3) [m] of all bodies' internal frames at coordinates q (nq,)."""
+    nb = len(model.body_parent)
+    rotation, origin = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
+    for i in range(1, nb):
+        above, kind, n = model.body_parent[i], model.joint_type[i], int(model.body_coord[i])
+        joint = rotation[above] @ model.tree_rotation[i]
+        origin[i] = origin[above] + rotation[above] @ model.tree_position[i]
+        shift, turn = np.zeros(3), np.eye(3)
+        if kind == PRISMATIC:
+            shift[2] = q[n]
+        elif kind == PLANAR:
+            shift[:2], turn = q[n : n + 2], turn_about_z(q[n + 2])
+        elif kind in (BALL, FREE):
+            if kind == FREE:
+                shift, n = q[n : n + 3], n + 3
+            turn = rotation_matrix(tuple(q[n : n + 4]))
+        else:
+            turn = turn_about_z(q[n])
+        origin[i] += joint @ shift
+        rotation[i] = joint @ turn
+    return rotation, origin

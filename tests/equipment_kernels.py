@@ -1,0 +1,76 @@
+"""What equipment does at a configuration, for tests: all rows and forces there, in one kernel over a step's records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.configuration import Plan
+from artsim.sim.constraints.rows import build
+from artsim.sim.coupling import expand
+from artsim.sim.equipment.forces import calibrate, equipment_forces
+from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
+from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.model import Model
+from artsim.sim.run import Inputs, Rows, Step, make_rows, make_step
+from artsim.sim.simulate import make_inputs
+from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.step import bare_system
+from tests.simulation import constant_controls
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+    """Rows in r, forces in x, everything explicit, at the state s."""
+    calibrate(m, w, e, x, f)
+    expand(m, s.qpos, s.qvel, w)
+    kinematics(m, s.qpos, w)
+    world_inertia(m, w)
+    equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 1)
+    bare_system(m, s.qpos, s.qvel, w, i, f, e, x)
+    build(m, s, w, i, r, f, e, x)
+
+
+ENTRY = Entry("at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Equipment, EquipmentWork))
+
+
+@dataclass
+class Bench:
+    """A plan's equipment, evaluated wherever one likes."""
+
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        model, equipped = self.plan.robot.model, self.plan.equipped
+        assert equipped is not None
+        self.state = make_state(model, activations=equipped.activations)
+        self.work = make_workspace(model)
+        self.rows = make_rows(model, model.dof_body.size, equipped.arrays)
+        self.step = make_step(model)
+        self.equipment = make_equipment_work(model, equipped.arrays, equipped.activations)
+        self.inputs = make_inputs(self.plan, constant_controls(self.plan))
+        records = (model, self.state, self.work, self.inputs, self.rows, self.step, equipped.arrays, self.equipment)
+        self._call = bind(ENTRY, 1, *records)
+
+    def evaluate(self, q: Array, v: Array | None = None) -> None:
+        """Fill rows and equipment at q (nq,), v (nv,)."""
+        self.state.qpos[:] = q
+        self.state.qvel[:] = 0.0 if v is None else v
+        self._call()
+
+    def jacobian(self, kind: int) -> Array:
+        """Rows of this kind, (rows, nv)."""
+        r = self.rows
+        out = []
+        for n in range(r.number[0]):
+            if r.kind[n] == kind:
+                line = np.zeros(self.plan.robot.nv)
+                for entry in range(r.start[n], r.start[n + 1]):
+                    line[r.entry_dof[entry]] += r.entry_value[entry]
+                out.append(line)
+        return np.array(out).reshape(-1, self.plan.robot.nv)
