@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
 
+import artsim
 from artsim.sim.description import Articulation
 from artsim.sim.robot import Robot
 from tests.test_mjcf import BOX, against, assert_refused, read, world
@@ -106,3 +109,20 @@ WRONG = {
 @pytest.mark.parametrize("flex", WRONG)
 def test_refused(flex: str) -> None:
     assert_refused(world(flex), WRONG[flex])
+
+
+def test_edges_pull_as_in_mujoco(tmp_path: Path) -> None:
+    """Accelerations of a hanging rope with springs and dampers along its edges, away from rest."""
+    flex = (
+        f'<flexcomp name="f" {GRID} dim="1" count="5 1 1"><edge stiffness="30" damping=".5"/><pin id="0"/></flexcomp>'
+    )
+    text = world(flex)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(3)
+    data.qpos[:], data.qvel[:] = rng.normal(size=(2, model.nv)) * 0.05
+    mujoco.mj_forward(model, data)
+    (tmp_path / "rope.xml").write_text(text)
+    robot = artsim.load(tmp_path / "rope.xml")
+    run = artsim.simulate(robot, steps=1, integrator="rk4", q0=data.qpos.copy(), v0=data.qvel.copy())
+    np.testing.assert_allclose(run["qacc"][0], data.qacc, rtol=1e-9, atol=1e-9)
