@@ -5,7 +5,8 @@ from __future__ import annotations
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import ContactPair, Softness, Surface
+from artsim.loaders.mjcf.softness import read_softness
+from artsim.sim.description import ContactPair, Surface
 
 DIMENSIONS = (1, 3, 4, 6)
 SPEED = (0.0,) * 6
@@ -41,19 +42,6 @@ def read_dimension(item: Item, default: int) -> int:
     return value
 
 
-def read_softness(item: Item, reference: str, impedance: str) -> Softness:
-    """solref and solimp, where the file sets them; fewer numbers leave MuJoCo's for the others."""
-    solref: tuple[float, float] | None = None
-    solimp: tuple[float, float, float, float, float] | None = None
-    if item.has(reference):
-        time, damping = item.filled(reference, (0.02, 1.0))
-        solref = (time, damping)
-    if item.has(impedance):
-        d0, dwidth, width, midpoint, power = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))
-        solimp = (d0, dwidth, width, midpoint, power)
-    return Softness(solref, solimp)
-
-
 def read_contacts(defaults: Defaults, root: Element) -> tuple[list[ContactPair], list[tuple[str, str]]]:
     """Every <contact>: pairs of geoms, and pairs of bodies that do not touch."""
     pairs: list[ContactPair] = []
@@ -72,8 +60,11 @@ def read_pair(item: Item) -> ContactPair:
     """<pair>: what it leaves open follows from its geoms."""
     friction = None
     if item.has("friction"):
-        along, across, torsion, roll, other_roll = item.filled("friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
-        friction = (along, across, torsion, roll, other_roll)
+        first, second, torsion, roll, other_roll = item.filled("friction", (1.0, 1.0, 0.005, 0.0001, 0.0001))
+        friction = (first, second, torsion, roll, other_roll)
+    along = None  # 0 0: as across the surface
+    if any(item.numbers("solreffriction", 1, 2, (0.0, 0.0))):
+        along = read_softness(item, "solreffriction", "").reference
     return ContactPair(
         name=item.text("name"),
         geom_a=named(item, "geom1"),
@@ -81,7 +72,7 @@ def read_pair(item: Item) -> ContactPair:
         dimension=read_dimension(item, 3) if item.has("condim") else None,
         friction=friction,
         softness=read_softness(item, "solref", "solimp"),
-        friction_reference=read_softness(item, "solreffriction", "").reference,
+        friction_reference=along,
         margin=item.number("margin") if item.has("margin") else None,
         gap=item.number("gap") if item.has("gap") else None,
         adhesion=item.number("adhesion") if item.has("adhesion") else None,

@@ -10,7 +10,8 @@ from artsim.loaders.mjcf.body import WORLD, Bodies
 from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Coupling, Joint, Loop, Pose, Softness, Tendon, TendonCoupling, spring_of_softness
+from artsim.loaders.mjcf.softness import read_softness
+from artsim.sim.description import Coupling, Joint, Loop, Pose, Tendon, TendonCoupling, spring_of_softness
 from artsim.sim.errors import nearest
 
 
@@ -76,20 +77,6 @@ def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> T
         about if leader else about[:1],
         read_softness(item, "solref", "solimp"),
         item.reading.at(item.element),
-    )
-
-
-def read_softness(item: Item, reference: str, impedance: str) -> Softness:
-    """solref and solimp under their names, where they are given."""
-    if not item.has(reference) and not item.has(impedance):
-        return Softness()
-    first, second = item.filled(reference, (0.02, 1.0))
-    if not (first > 0 and second > 0) and not (first < 0 and second <= 0):
-        item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
-    solimp = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))
-    return Softness(
-        (first, second) if item.has(reference) else None,
-        (solimp[0], solimp[1], solimp[2], solimp[3], solimp[4]) if item.has(impedance) else None,
     )
 
 

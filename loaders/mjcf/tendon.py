@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
-from artsim.loaders.mjcf.equality import read_softness
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.reading import Item, describe
+from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.description import Tendon, TendonPoint, WrapGeom
 from artsim.sim.errors import nearest
 

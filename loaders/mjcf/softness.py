@@ -1,0 +1,21 @@
+"""solref and solimp: how softly a constraint holds."""
+
+from __future__ import annotations
+
+from artsim.loaders.mjcf.reading import Item
+from artsim.sim.description import Softness
+
+
+def read_softness(item: Item, reference: str, impedance: str) -> Softness:
+    """solref and solimp under their names, where they are given; fewer numbers leave MuJoCo's for the others."""
+    solref: tuple[float, float] | None = None
+    solimp: tuple[float, float, float, float, float] | None = None
+    if item.has(reference):
+        first, second = item.filled(reference, (0.02, 1.0))
+        if not (first > 0 and second > 0) and not (first < 0 and second <= 0):
+            item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
+        solref = (first, second)
+    if item.has(impedance):
+        d0, dwidth, width, midpoint, power = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))
+        solimp = (d0, dwidth, width, midpoint, power)
+    return Softness(solref, solimp)
