@@ -443,3 +443,11 @@ def test_deep_ropes_and_frames_are_read() -> None:
 
 def test_a_floating_base_is_the_file_s_business() -> None:
     assert_refused(world(BODY), "freejoint", base="floating")
+
+
+def test_springs_that_a_tendon_s_inertia_would_change_are_told() -> None:
+    text = world(
+        f'<body><joint name="j" springdamper=".1 1"/>{BOX}</body>',
+        '<tendon><fixed armature="1"><joint joint="j" coef="1"/></fixed></tendon>',
+    )
+    assert any("springdamper of joint 'j' leaves out" in str(note) for note in read(text).notes)

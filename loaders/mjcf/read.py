@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from artsim.loaders.assets import Assets
@@ -19,7 +20,7 @@ from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
-from artsim.sim.description import Articulation
+from artsim.sim.description import Articulation, Note, Tendon
 
 
 def read_mjcf(
@@ -37,7 +38,7 @@ def read_mjcf(
         ignore_unsupported=ignore_unsupported,
     )
     tree = expand(reading, root, Family(max_mb, [] if folders.folder is None else [Path(plain.file).resolve()]))
-    note_measures(reading, root)
+    note_misplaced(reading, root)
     options = read_options(reading, root)
     meshes = read_meshes(reading, root, tree.scope)
     bodies = Bodies(tree.scope, meshes, options)
@@ -45,6 +46,7 @@ def read_mjcf(
     tendons = read_tendons(bodies, root)
     couplings, loops, tendon_couplings = read_equalities(bodies, tendons, root)
     actuators = read_actuators(bodies, tendons, root)
+    note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)
     known = {
         "body": bodies.poses,
@@ -82,7 +84,15 @@ def read_mjcf(
     )
 
 
-def note_measures(reading: MjcfReading, root: Element) -> None:
+def note_springs(bodies: Bodies, tendons: Sequence[Tendon]) -> None:
+    """MuJoCo lets the inertia of tendons count in what springdamper becomes; here it does not."""
+    heavy = next((tendon for tendon in tendons if tendon.armature), None)
+    if bodies.spring_dampers and heavy:
+        what = f"springdamper of joint {next(iter(bodies.spring_dampers))!r} leaves out the armature of tendons"
+        bodies.reading.notes.append(Note(heavy.source, what))
+
+
+def note_misplaced(reading: MjcfReading, root: Element) -> None:
     """Sections that stand where MuJoCo does not look."""
     for section in root:
         if tag(section) == "body":
