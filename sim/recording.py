@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
+from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.jit import inlined, njit
@@ -47,7 +48,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     if m.coupling_follower.shape[0] > 0 and b.tau_coupling.shape[0] > 0:
         _coupling_remainder(m, s.qvel, w, f)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
-        _wrenches(m, s.qvel, w, f)
+        _wrenches(m, s.qvel, w, f, e, x)
     _copy(f.coupling, row, b.tau_coupling)
     for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
         for k in range(3):
@@ -78,16 +79,17 @@ def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
 
 
 @njit
-def _wrenches(m: Any, v: Any, w: Any, f: Any) -> None:
+def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any) -> None:
     """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
-    Link by link and not body by body, since a link merged into another still has a joint that carries it.
+    Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
+    joints carry is taken off; all else that acts counts as acting in the joints.
     """
     accelerations(m, v, f.qacc, w)
     n = m.link_body.shape[0]
     for link in range(n):
         i = m.link_body[link]
-        R, x = link_frame(m, w, link)
+        R, p = link_frame(m, w, link)
         o0 = w.angular_velocity[i, 0]
         o1 = w.angular_velocity[i, 1]
         o2 = w.angular_velocity[i, 2]
@@ -98,22 +100,22 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any) -> None:
         c0 = R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
         c1 = R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
         c2 = R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-        d0 = x[0] + c0
-        d1 = x[1] + c1
-        d2 = x[2] + c2
-        e0, e1, e2 = cross(o0, o1, o2, d0, d1, d2)
-        e0, e1, e2 = cross(o0, o1, o2, e0, e1, e2)
+        d0 = p[0] + c0
+        d1 = p[1] + c1
+        d2 = p[2] + c2
+        s0, s1, s2 = cross(o0, o1, o2, d0, d1, d2)
+        s0, s1, s2 = cross(o0, o1, o2, s0, s1, s2)
         g0, g1, g2 = cross(a0, a1, a2, d0, d1, d2)
         mass = m.link_mass[link]
-        f0 = mass * (w.acceleration[i, 0] + g0 + e0)
-        f1 = mass * (w.acceleration[i, 1] + g1 + e1)
-        f2 = mass * (w.acceleration[i, 2] + g2 + e2)
+        f0 = mass * (w.acceleration[i, 0] + g0 + s0)
+        f1 = mass * (w.acceleration[i, 1] + g1 + s1)
+        f2 = mass * (w.acceleration[i, 2] + g2 + s2)
         # I α + ω × I ω in link axes, then turned
-        p0, p1, p2 = _back(R, o0, o1, o2)
+        u0, u1, u2 = _back(R, o0, o1, o2)
         q0, q1, q2 = _back(R, a0, a1, a2)
-        L0, L1, L2 = symmetric_times(m.link_inertia, link, p0, p1, p2)
+        L0, L1, L2 = symmetric_times(m.link_inertia, link, u0, u1, u2)
         k0, k1, k2 = symmetric_times(m.link_inertia, link, q0, q1, q2)
-        h0, h1, h2 = cross(p0, p1, p2, L0, L1, L2)
+        h0, h1, h2 = cross(u0, u1, u2, L0, L1, L2)
         k0 += h0
         k1 += h1
         k2 += h2
@@ -124,18 +126,13 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any) -> None:
         f.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
         f.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
         f.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
+    if e is not None:
+        take_off_loops(m, w, f, e, x)
     for link in range(n - 1, -1, -1):
         above = m.link_parent[link]
         if above >= 0:
-            _, x = link_frame(m, w, link)
-            _, y = link_frame(m, w, above)
-            i = m.link_body[link]
-            j = m.link_body[above]
+            d0, d1, d2 = _between(m, w, link, above)
             F = f.link_force[link]
-            # between the two origins; bodies differ by the child's own offset
-            d0 = x[0] - y[0] + (w.offset[i, 0] if i != j else 0.0)
-            d1 = x[1] - y[1] + (w.offset[i, 1] if i != j else 0.0)
-            d2 = x[2] - y[2] + (w.offset[i, 2] if i != j else 0.0)
             t0, t1, t2 = cross(d0, d1, d2, F[0], F[1], F[2])
             for k in range(3):
                 f.link_force[above, k] += F[k]
@@ -143,6 +140,23 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any) -> None:
             f.link_torque[above, 0] += t0
             f.link_torque[above, 1] += t1
             f.link_torque[above, 2] += t2
+
+
+@inlined
+def _between(m: Any, w: Any, link: Any, above: Any) -> Any:
+    """From the origin of the link above to the link's [m]; there may be several bodies between them."""
+    _, p = link_frame(m, w, link)
+    _, y = link_frame(m, w, above)
+    d0 = p[0] - y[0]
+    d1 = p[1] - y[1]
+    d2 = p[2] - y[2]
+    body = m.link_body[link]
+    while body != m.link_body[above]:
+        d0 += w.offset[body, 0]
+        d1 += w.offset[body, 1]
+        d2 += w.offset[body, 2]
+        body = m.body_parent[body]
+    return d0, d1, d2
 
 
 @inlined

@@ -11,7 +11,7 @@ from typing import Any
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
 from artsim.sim.constraints.coupling import coupling_slope, spring_of
 from artsim.sim.constraints.limit import ball_rotation, is_cone
-from artsim.sim.constraints.loop import hold_loops, spring_loops
+from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces, spring_loops
 from artsim.sim.constraints.row import add_entry, single_row
 from artsim.sim.constraints.rows import joint_forces, responses
 from artsim.sim.constraints.tendon import broken_side, hold_tendons, spring_tendons
@@ -95,6 +95,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
         f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] + f.tendon[k] - w.bias[k]
     _spring_couplings(m, q, v, f)
     if e is not None:
+        clear_loop_forces(x)
         spring_loops(m, v, w, i, f, e, x)
     for k in range(f.force.shape[0]):
         f.force[k] += f.coupling[k] + f.loop[k]
@@ -139,6 +140,8 @@ def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     responses(m, w, r)
     direct(r, f.next)
     joint_forces(r, f, 1.0)
+    if e is not None:
+        note_loop_forces(r, e, x, 1.0)
 
 
 @njit

@@ -22,7 +22,7 @@ from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_ener
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
-from artsim.sim.constraints.loop import follow_soft_loops, has_soft_loops
+from artsim.sim.constraints.loop import clear_loop_forces, follow_soft_loops, has_soft_loops, note_loop_forces
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
 from artsim.sim.constraints.tendon import has_soft_tendons, mark_tendon_violations, needs_rows, tendon_mobilities
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
@@ -149,7 +149,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
         broken = _broken(m, s, i, r, f, e, x)
         clamped = _clamped(m, s, i, f, e, x)
         if not broken and not clamped:
-            _collect_forces(m, s, w, i, r, f, x)
+            _collect_forces(m, s, w, i, r, f, e, x)
             return
         if broken and _refused(i, r, f, x):
             return
@@ -166,7 +166,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
         if broken and _refused(i, r, f, x):
             return
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f, x)
+    _collect_forces(m, s, w, i, r, f, e, x)
 
 
 @njit
@@ -329,7 +329,7 @@ def _refused(i: Any, r: Any, f: Any, x: Any) -> bool:
 
 
 @njit
-def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
+def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     h = i.time_step[0]
     passive_forces(m, s, i, f)
@@ -349,6 +349,9 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> N
             f.tendon[k] = x.tendon[k]
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
+    if e is not None:
+        clear_loop_forces(x)
+        note_loop_forces(r, e, x, 1.0 / h)
 
 
 @njit

@@ -147,3 +147,53 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:
     assert [sensor.kind for sensor in robot.articulation.sensors] == ["gyro"]
     told = "\n".join(map(str, robot.articulation.notes))
     assert "touch" in told and "rangefinder" in told
+
+
+LOOPS = """
+<mujoco>
+  <option integrator="RK4"><flag contact="disable"/></option>
+  <worldbody>
+    <body name="a" pos="0 0 1">
+      <joint name="a1" axis="0 1 0.1"/><joint name="a2" type="slide" axis="1 0 0"/>
+      <geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/><site name="sa"/>
+      <body name="b" pos="0.3 0 0">
+        <joint name="b1" axis="0 1 0"/><joint name="b2" axis="1 0 0" pos="0.05 0 0"/>
+        <geom type="box" size="0.1 0.03 0.02" pos="0.1 0 0"/><site name="sb"/>
+        <body name="c" pos="0.2 0 0.1" euler="0 30 0"><geom size="0.03"/><site name="sc"/></body>
+      </body>
+    </body>
+    <body name="d" pos="0.5 0.2 1"><freejoint/><geom type="box" size="0.05 0.06 0.07"/><site name="sd"/></body>
+  </worldbody>
+  <equality>
+    <{loop} body1="c" body2="d" {anchor}/>
+  </equality>
+  <sensor>
+    <force site="sa"/><torque site="sa"/><force site="sb"/><torque site="sb"/><force site="sc"/><torque site="sc"/>
+    <force site="sd"/><torque site="sd"/>
+  </sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("loop", ["connect", "weld"])
+def test_a_joint_does_not_carry_what_a_loop_carries(tmp_path: Path, loop: str) -> None:
+    """Force sensors on both sides of a loop, several joints per body and a merged link among them, as in MuJoCo."""
+    path = tmp_path / "model.xml"
+    path.write_text(LOOPS.format(loop=loop, anchor='anchor="0.05 0.1 0"'))
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.eq_solimp[:, :2] = 0.999999999999  # as hard as ours
+    state = random_state(model, np.random.default_rng(1))[1]
+    run = artsim.simulate(artsim.load(path), steps=1, v0=state, integrator="rk4", record=["sensors", "qacc"])
+    data = mujoco.MjData(model)
+    data.qvel[:] = state
+    mujoco.mj_forward(model, data)
+    # the two stabilise the loop differently: compare the wrenches at one acceleration
+    J = data.efc_J.reshape(-1, model.nv)[: 3 if loop == "connect" else 6]
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    qacc = np.asarray(run["qacc"][0])
+    data.efc_force[: len(J)] = np.linalg.lstsq(J.T, M @ qacc + data.qfrc_bias, rcond=None)[0]
+    data.qacc[:] = qacc
+    mujoco.mj_rnePostConstraint(model, data)
+    mujoco.mj_sensorAcc(model, data)
+    assert run["sensors"][0] == pytest.approx(np.array(data.sensordata), abs=1e-7)

@@ -18,7 +18,7 @@ from artsim.sim.constraints.row import add_entry, add_row
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, origin_of, turn
+from artsim.sim.kinematics import cross, link_frame, origin_of, turn
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.run import LOOP_ROW
 
@@ -81,6 +81,7 @@ def spring_loops(m: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None
             stiffness, damping = spring_of(frequency, ratio, x.loop_mobility[n, part])
             for axis in range(3 * part, 3 * part + 3):
                 force = -stiffness * x.loop_error[n, axis] - damping * _rate(v, f.columns, axis)
+                x.loop_force[n, axis] = force
                 for k in range(v.shape[0]):
                     f.loop[k] += f.columns[axis, k] * force
 
@@ -146,6 +147,63 @@ def _add_loop_row(m: Any, w: Any, r: Any, n: Any, axis: Any, J: Any) -> Any:
         if J[axis, k] != 0.0:
             add_entry(m, w, r, k, J[axis, k])
     return row
+
+
+@njit
+def clear_loop_forces(x: Any) -> None:
+    """No loop carries anything yet in this step."""
+    for n in range(x.loop_force.shape[0]):
+        for axis in range(6):
+            x.loop_force[n, axis] = 0.0
+
+
+@njit
+def note_loop_forces(r: Any, e: Any, x: Any, scale: Any) -> None:
+    """Add λ `scale` of the loops' rows to x.loop_force (nloop, 6); a loop's rows stand together, in order."""
+    axis = 0
+    before = -1
+    for row in range(r.number[0]):
+        if r.kind[row] == LOOP_ROW:
+            n = r.dof[row]
+            axis = axis + 1 if n == before else 0
+            before = n
+            x.loop_force[n, axis] += r.impulse[row] * scale
+
+
+@njit
+def take_off_loops(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """Subtract from f.link_force and f.link_torque (about the links' origins) what loops do to their two links."""
+    for n in range(e.loop_kind.shape[0]):
+        F = x.loop_force[n]
+        t0, t1, t2 = _weld_torque(w, e, n, F[3], F[4], F[5])
+        for end in range(2):
+            sign = 1.0 if end == 0 else -1.0
+            link = e.loop_link[n, end]
+            p = e.loop_position[2 * n + end]
+            a0, a1, a2 = turn(w.rotation, e.loop_body[n, end], p[0], p[1], p[2])
+            _, o = link_frame(m, w, link)
+            c0, c1, c2 = cross(a0 - o[0], a1 - o[1], a2 - o[2], F[0], F[1], F[2])
+            for axis in range(3):
+                f.link_force[link, axis] -= sign * F[axis]
+            f.link_torque[link, 0] -= sign * (c0 + t0)
+            f.link_torque[link, 1] -= sign * (c1 + t1)
+            f.link_torque[link, 2] -= sign * (c2 + t2)
+
+
+@inlined
+def _weld_torque(w: Any, e: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """Torque on body a, world axes, of multipliers x of the rotation rows: the transpose of _half_product."""
+    if e.loop_kind[n] != WELD:
+        return 0.0, 0.0, 0.0
+    A = _end(w, e, e.loop_body[n, 0], 2 * n)
+    B = _end(w, e, e.loop_body[n, 1], 2 * n + 1)
+    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
+    c0, c1, c2 = cross(q1, q2, q3, x0, x1, x2)
+    half = 0.5 * e.loop_torque_scale[n]
+    y0 = half * (q0 * x0 + c0)
+    y1 = half * (q0 * x1 + c1)
+    y2 = half * (q0 * x2 + c2)
+    return B[0] * y0 + B[1] * y1 + B[2] * y2, B[3] * y0 + B[4] * y1 + B[5] * y2, B[6] * y0 + B[7] * y1 + B[8] * y2
 
 
 @inlined
@@ -224,18 +282,7 @@ def _turn_to_quaternion(w: Any, e: Any, x: Any, n: Any, a: Any, b: Any, J: Any) 
     """
     A = _end(w, e, a, 2 * n)
     B = _end(w, e, b, 2 * n + 1)
-    Q = (
-        B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
-        B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
-        B[0] * A[2] + B[3] * A[5] + B[6] * A[8],
-        B[1] * A[0] + B[4] * A[3] + B[7] * A[6],
-        B[1] * A[1] + B[4] * A[4] + B[7] * A[7],
-        B[1] * A[2] + B[4] * A[5] + B[7] * A[8],
-        B[2] * A[0] + B[5] * A[3] + B[8] * A[6],
-        B[2] * A[1] + B[5] * A[4] + B[8] * A[7],
-        B[2] * A[2] + B[5] * A[5] + B[8] * A[8],
-    )
-    q0, q1, q2, q3 = quaternion_of(Q)
+    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
     scale = e.loop_torque_scale[n]
     x.loop_error[n, 3] = scale * q1
     x.loop_error[n, 4] = scale * q2
@@ -253,6 +300,22 @@ def _turn_to_quaternion(w: Any, e: Any, x: Any, n: Any, a: Any, b: Any, J: Any) 
     d[3] = d0 - square * q1
     d[4] = d1 - square * q2
     d[5] = d2 - square * q3
+
+
+@inlined
+def _relative(A: Any, B: Any) -> Any:
+    """Bᵀ A, 9 numbers by rows."""
+    return (
+        B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
+        B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
+        B[0] * A[2] + B[3] * A[5] + B[6] * A[8],
+        B[1] * A[0] + B[4] * A[3] + B[7] * A[6],
+        B[1] * A[1] + B[4] * A[4] + B[7] * A[7],
+        B[1] * A[2] + B[4] * A[5] + B[7] * A[8],
+        B[2] * A[0] + B[5] * A[3] + B[8] * A[6],
+        B[2] * A[1] + B[5] * A[4] + B[8] * A[7],
+        B[2] * A[2] + B[5] * A[5] + B[8] * A[8],
+    )
 
 
 @inlined

@@ -21,9 +21,11 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
     """The arrays of the active loops."""
     loops = [loop for loop in articulation.loops if loop.active]
     ends = [places.frame(*end) for loop in loops for end in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))]
+    links = [places.links[name] for loop in loops for name in (loop.link_a, loop.link_b)]
     return {
         "loop_kind": np.array([CONNECT if loop.kind == "connect" else WELD for loop in loops], np.int64),
         "loop_body": np.array([body for body, _, _ in ends], np.int64).reshape(-1, 2),
+        "loop_link": np.array(links, np.int64).reshape(-1, 2),
         "loop_rotation": np.array([turn for _, turn, _ in ends]).reshape(-1, 3, 3),
         "loop_position": np.array([place for _, _, place in ends]).reshape(-1, 3),
         "loop_torque_scale": np.array([loop.torque_scale for loop in loops]),

@@ -149,6 +149,7 @@ class Equipment(NamedTuple):
     # loops
     loop_kind: ConstInts1  # (nloop,)
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
+    loop_link: ConstInts2  # (nloop, 2) links a and b
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, one after the other
     loop_position: ConstReals2  # (2 nloop, 3)
     loop_torque_scale: ConstReals1  # (nloop,)
@@ -243,6 +244,7 @@ class EquipmentWork(NamedTuple):
     start_velocity: Reals1  # (na,) RK4
     sum_activation: Reals1  # (nact,) RK4
     loop_error: Reals2  # (nloop, 6) C of each loop: translation [m], and of a weld rotation times its torque scale
+    loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) largest J M⁻¹ Jᵀ of its translations and rotations
     row: Reals1  # (nv,) dense scratch
@@ -327,7 +329,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "row_of_tendon": (nt,),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
-            "loop_error": (len(equipment.loop_kind), 6),
+            **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
             "body_force": (nb, 3),
