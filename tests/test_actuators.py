@@ -6,14 +6,17 @@ models. A muscle's length range that MuJoCo finds by a simulation is set to the 
 
 from __future__ import annotations
 
+import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import mujoco
 import numpy as np
+import pytest
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading
@@ -22,8 +25,10 @@ from artsim.loaders.xml import parse
 from artsim.sim.configuration import RunConfig, plan_run
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
+from artsim.sim.errors import ModelError
 from artsim.sim.simulate import Simulation
 from tests.actuator_kernels import Actuators
+from tests.conftest import corpus_entries
 
 Array = np.ndarray[Any, Any]
 mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run
@@ -266,3 +271,311 @@ def test_every_kind_of_actuator_is_mujocos() -> None:
 
 def test_every_kind_in_a_run_by_rk4() -> None:
     assert against_mujoco(read_text(KINDS), mujoco.MjModel.from_xml_string(KINDS), integrator="rk4") < 1e-8
+
+
+SERVO = """
+<mujoco><option timestep="0.002"/><worldbody><body>
+  <joint name="hinge" axis="0 1 0" {joint}/><geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03"/>
+  <site name="end" pos="0.4 0 0"/>
+  <body pos="0.4 0 0"><joint name="ball" type="ball"/><geom type="box" size="0.05 0.1 0.15" pos="0.1 0.05 0.02"/>
+  <site name="tip" pos="0.1 0.2 0"/></body>
+</body><site name="base" pos="0 0.2 -0.5"/></worldbody><actuator>{actuators}</actuator></mujoco>
+"""
+
+
+def servo(actuators: str, joint: str = "") -> str:
+    return SERVO.format(actuators=actuators, joint=joint)
+
+
+def run_rows(
+    text: str, control: list[float], *, steps: int = 200, dt: float = 0.002, **options: Any
+) -> dict[str, Array]:
+    """A run from the pose of the file under one control."""
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    rows = np.array([control])
+    names = ("qpos", "qvel", "qacc", "mass_matrix", "bias", "actuator_force", *(f"tau_{name}" for name in FORCES))
+    return finish(simulation(read_text(text), data, rows, steps, steps, dt=dt, record=names, **options))
+
+
+def balance(rows: Mapping[str, Array]) -> float:
+    """What is left of M qacc + bias = Σ tau, relative to the largest of these."""
+    forces = [rows[f"tau_{name}"] for name in FORCES if f"tau_{name}" in rows]
+    inertial = np.einsum("tij,tj->ti", rows["mass_matrix"], rows["qacc"])
+    left = inertial + rows["bias"] - sum(forces)
+    return float(np.abs(left).max() / max(np.abs(inertial).max(), *(np.abs(force).max() for force in forces)))
+
+
+# ------------------------------------------------------------------ semi-implicit Euler
+
+
+def test_explicit_actuators_in_a_run_by_euler_are_mujocos() -> None:
+    """Motors, muscles, filters, integrators without bias: both engines take them at the step's start."""
+    text = servo(
+        """<motor joint="hinge"/><motor site="tip" gear="0.1 0.2 0 0 0.1 0"/><motor joint="ball" gear="1 0.3 0"/>
+        <muscle joint="hinge" lengthrange="-1 1" force="4"/><general joint="hinge" dyntype="filter" dynprm="0.02"/>
+        <general joint="ball" dyntype="filterexact" dynprm="0.02" actearly="true"/>
+        <general joint="hinge" dyntype="integrator" actrange="-0.1 0.2"/>""",
+        'damping="0.2" armature="0.01"',
+    )
+    model = mujoco.MjModel.from_xml_string(text)
+    assert against_mujoco(read_text(text), model, integrator="semi-implicit-euler") < 1e-9
+
+
+def test_servos_by_euler_come_nearer_to_mujocos_with_smaller_steps() -> None:
+    """MuJoCo's Euler has their forces at the step's start, ours at its end: the difference is of first order."""
+    text = servo('<position joint="hinge" kp="30" kv="2"/><position site="tip" refsite="base" gear="0 0 1" kp="5"/>')
+    errors = []
+    for halving in range(3):
+        model = mujoco.MjModel.from_xml_string(text)
+        model.opt.timestep = 0.002 / 2**halving
+        data = mujoco.MjData(model)
+        model.opt.disableflags |= OFF.mjDSBL_CONTACT
+        control, steps = np.array([[0.5, 0.1]]), 100 * 2**halving
+        run = simulation(read_text(text), data, control, steps, steps, dt=model.opt.timestep, record=())
+        finish(run)
+        data.ctrl[:] = control[0]
+        for _ in range(steps):
+            mujoco.mj_step(model, data)
+        errors.append(state_error(run, data))
+    assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.15)
+    assert errors[1] / errors[2] == pytest.approx(2.0, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("actuators", "control"),
+    [
+        ('<position joint="hinge" kp="1e9" kv="1e5"/>', 0.0),
+        ('<position site="tip" refsite="base" gear="0 0 1" kp="1e9" kv="1e5"/>', 0.5),
+        ('<position joint="ball" gear="0 1 0" kp="1e8" kv="1e4"/>', 0.0),
+        ('<velocity site="end" refsite="base" gear="1 0 1" kv="1e7"/>', 0.0),
+        ('<general joint="hinge" biastype="affine" biasprm="1 -1e8 -1e7"/>', 0.0),
+    ],
+)
+def test_servos_are_stable_at_any_gain(actuators: str, control: float) -> None:
+    rows = run_rows(servo(actuators, 'damping="0.1"'), [control], steps=500)
+    assert np.abs(rows["qvel"]).max() < 20.0
+    assert balance(rows) < 1e-9
+
+
+def test_a_bound_of_the_force_holds_at_the_steps_end() -> None:
+    text = servo('<position joint="hinge" kp="1e5" kv="10" forcerange="-3 2"/>')
+    for target, bound in ((1.0, 2.0), (-1.0, -3.0)):
+        rows = run_rows(text, [target], steps=5)
+        assert rows["actuator_force"][:, 0] == pytest.approx(bound, abs=0)
+        assert rows["tau_drive"][:, 0] == pytest.approx(bound, abs=0)
+        assert balance(rows) < 1e-12
+
+
+def test_a_bound_on_a_row_holds_at_the_steps_end() -> None:
+    text = servo('<position site="tip" refsite="base" gear="0 0 1" kp="1e5" kv="10" forcerange="-3 2"/>')
+    rows = run_rows(text, [5.0], steps=5)
+    assert rows["actuator_force"][:, 0] == pytest.approx(2.0, abs=0)
+    assert balance(rows) < 1e-12
+
+
+def test_a_joint_bounds_the_sum_of_its_actuators() -> None:
+    """Uneven, over implicit and explicit ones."""
+    servos = '<position joint="hinge" kp="1e4"/><velocity joint="hinge" kv="5"/><motor joint="hinge"/>'
+    text = servo(servos, 'actuatorfrcrange="-1.5 4"')
+    assert run_rows(text, [1, 0, 0.5], steps=3)["tau_drive"][:, 0] == pytest.approx(4.0, abs=0)
+    rows = run_rows(text, [-1, 0, 0.5], steps=3)
+    assert rows["tau_drive"][:, 0] == pytest.approx(-1.5, abs=0)
+    assert balance(rows) < 1e-12
+    assert run_rows(text, [0, 0, 7.0], steps=1, integrator="rk4")["tau_drive"][0, 0] == pytest.approx(4.0, abs=0)
+
+
+def test_a_servo_at_rest_carries_the_load() -> None:
+    """kp (control - q) = m g l cos q at the end of a damped swing."""
+    text = """<mujoco><worldbody><body><joint name="j" axis="0 -1 0" damping="2"/>
+        <inertial pos="0.5 0 0" mass="2" diaginertia="0.1 0.1 0.1"/></body></worldbody>
+        <actuator><position joint="j" kp="50"/></actuator></mujoco>"""
+    rows = run_rows(text, [0.4], steps=6000)
+    q = float(rows["qpos"][-1, 0])
+    assert 50.0 * (0.4 - q) == pytest.approx(2 * 9.81 * 0.5 * np.cos(q), rel=1e-9)
+
+
+# ------------------------------------------------------------------ reading
+
+
+CLASSES = (
+    '<position kp="7" kv="0.5" inheritrange="0.5"/>',
+    '<position kp="7" timeconst="0.3"/>',
+    '<velocity kv="6"/>',
+    '<intvelocity kp="5" dampratio="0.5"/>',
+    '<motor gear="2"/>',
+    '<general gainprm="7 8" biasprm="1 2 -3" dynprm="4 5"/>',
+    '<general gainprm="7" biasprm="1 -7 -3" dynprm="4 5" dyntype="filterexact" biastype="affine"/>',
+    '<general gaintype="affine" gainprm="1 2 -3"/>',
+    '<general dynprm="0.02"/>',
+    '<damper kv="7" ctrlrange="0 1"/>',
+    '<cylinder area="7" timeconst="5" bias="1 2 3"/>',
+    '<muscle force="7" lmin="0.3" timeconst="0.1 0.2"/>',
+    '<adhesion gain="7" ctrlrange="0 1"/>',
+    '<pid kp="7" kv="0.5" ki="2" imax="3" input="pos ff"/>',
+    '<dcmotor motorconst="7" resistance="3" cogging="1 2 3" controller="1 2 3 4 5 6" input="pos"/>',
+    "",
+)
+ASKING = (
+    '<position joint="j" class="{0}"/>',
+    '<velocity joint="j" class="{0}"/>',
+    '<intvelocity joint="j" class="{0}"/>',
+    '<motor joint="j" class="{0}"/>',
+    '<general joint="j" class="{0}" lengthrange="0 1"/>',
+    '<damper joint="j" class="{0}" ctrlrange="0 1"/>',
+    '<cylinder joint="j" class="{0}"/>',
+    '<muscle joint="j" class="{0}" lengthrange="0 1"/>',
+    '<adhesion body="b" class="{0}" ctrlrange="0 1"/>',
+    '<pid joint="j" class="{0}"/>',
+    '<dcmotor joint="j" motorconst="0.1" resistance="2" class="{0}"/>',
+)
+
+
+@pytest.mark.parametrize("outer", CLASSES)
+@pytest.mark.parametrize("asking", ASKING)
+def test_classes_hand_on_what_mujocos_do(outer: str, asking: str) -> None:
+    """A class in a class, a second kind in either, and every kind of actuator that asks for them."""
+    for inner in CLASSES:
+        nested = f'{outer}<default class="b">{inner}</default>'
+        compare_class(nested, asking.format("b"))
+        if outer.split(" ")[0] != inner.split(" ")[0]:
+            compare_class(outer + inner, asking.format("a"))
+
+
+def compare_class(content: str, asking: str) -> None:
+    """One actuator of a class, here and in MuJoCo."""
+    text = f"""<mujoco><default><default class="a">{content}</default></default><worldbody><body name="b">
+        <joint name="j" range="-1 2" limited="true"/><geom size="0.1"/></body></worldbody>
+        <actuator>{asking}</actuator></mujoco>"""
+    try:
+        model = mujoco.MjModel.from_xml_string(text)
+    except ValueError:  # mixtures whose ranges MuJoCo does not take
+        return
+    (actuator,) = read_text(text).actuators
+    ours = (actuator.dynamics_parameters, actuator.gain_parameters, actuator.bias_parameters)
+    theirs = [model.actuator_dynprm[0], model.actuator_gainprm[0], model.actuator_biasprm[0].copy()]
+    if actuator.bias == "affine" and actuator.bias_parameters[2] > 0:  # a damping ratio, in MuJoCo resolved by now
+        theirs[2][2] = actuator.bias_parameters[2]
+    assert np.allclose(ours, theirs), text
+    assert actuator.gear[0] == model.actuator_gear[0, 0]
+    assert len(actuator.control_ranges) == model.nu
+    for n, bounds in enumerate(actuator.control_ranges):
+        assert (bounds is not None) == model.actuator_ctrllimited[n], text
+        assert bounds is None or bounds == pytest.approx(tuple(model.actuator_ctrlrange[n])), text
+
+
+@pytest.mark.parametrize(
+    ("actuator", "message"),
+    [
+        ('<motor joint="j" site="s"/>', "has 2 transmissions, want one of joint"),
+        ("<motor/>", "has 0 transmissions"),
+        ('<motor joint="k"/>', "joint 'k' does not exist; known: b, j"),
+        ('<motor cranksite="s" cranklength="1"/>', "slidersite '' does not exist"),
+        ('<motor cranksite="s" slidersite="s"/>', "cranklength is 0 m, want more than 0"),
+        ('<motor joint="j" refsite="s"/>', "refsite is for a site transmission only"),
+        ('<motor joint="j" ctrlrange="1 -1" ctrllimited="true"/>', "ctrlrange is 1 to -1: the first must be smaller"),
+        ('<motor joint="j" delay="0.1" nsample="5"/>', "a delay is not supported yet"),
+        ('<general joint="j" dyntype="user"/>', "dyntype 'user' of <general> is not supported yet"),
+        ('<orientation joint="b"/>', "<orientation> is not supported yet"),
+        ('<plugin joint="j" plugin="a.b"/>', "<plugin> is not supported yet"),
+        ('<position joint="j" kv="1" dampratio="1"/>', "has kv and dampratio, want one of them"),
+        ('<position joint="j" kv="-1"/>', "kv is -1, want at least 0"),
+        ('<position joint="j" inheritrange="1"/>', "inheritrange: joint 'j' has no range"),
+        ('<general joint="j" actrange="0 1"/>', "has an actrange, but no dyntype"),
+        ('<general joint="j" actdim="2" dyntype="filter"/>', "actdim is 2, want 1 for dyntype filter"),
+        ('<muscle joint="j"/>', "a muscle without lengthrange on what has no range (MuJoCo simulates it)"),
+        ('<muscle joint="j" lengthrange="0 1" lmin="2"/>', "a muscle wants range[0] < range[1]"),
+        ('<damper joint="j" kv="1" ctrlrange="-1 1"/>', "ctrlrange begins at -1, want at least 0"),
+        ('<damper joint="j" kv="1"/>', "ctrlrange is 0 to 0: the first must be smaller"),
+        ('<dcmotor joint="j"/>', "motor constant and resistance must be more than 0"),
+        ('<pid joint="j" input="vel pos"/>', "inputs must stand in the order pos, vel, ff"),
+        ('<motor site="s" damping="1"/>', "armature and damping need a joint or a tendon, not a site"),
+    ],
+)
+def test_what_is_wrong_is_refused_by_name(actuator: str, message: str) -> None:
+    text = f"""<mujoco><worldbody><body><joint name="j"/><geom size="0.1"/><site name="s"/>
+<body><joint name="b" type="ball"/><geom size="0.1"/></body></body></worldbody><actuator>
+{actuator}</actuator></mujoco>"""
+    with pytest.raises(ModelError) as caught:
+        read_text(text)
+    assert str(caught.value).startswith("robot.xml:3: ") and message in str(caught.value)
+
+
+def test_groups_and_flags_switch_actuators_off() -> None:
+    def text(option: str) -> str:
+        return f"""<mujoco><option {option}<worldbody><body><joint name="j" type="slide"/><geom size="0.1" mass="1"/>
+            </body></worldbody><actuator><motor joint="j" group="2" ctrlrange="-1 1"/><motor joint="j" gear="2"/>
+            <intvelocity joint="j" group="2"/></actuator></mujoco>"""
+
+    controls = [3.0, 1.0, 1.0]
+    every = run_rows(text('gravity="0 0 0"/>'), controls, steps=2)
+    assert every["actuator_force"][0] == pytest.approx([1, 1, 0], abs=0.1)
+    some = run_rows(text('gravity="0 0 0" actuatorgroupdisable="0 2"/>'), controls, steps=2)
+    assert not some["tau_drive"].any()
+    some = run_rows(text('gravity="0 0 0" actuatorgroupdisable="2"/>'), controls, steps=2)
+    assert some["tau_drive"][:, 0] == pytest.approx(2.0)
+    none = run_rows(text('gravity="0 0 0"><flag actuation="disable"/></option>'), controls, steps=2)
+    assert not none["tau_drive"].any() and not none["actuator_force"].any()
+    loose = run_rows(text('gravity="0 0 0"><flag clampctrl="disable"/></option>'), controls, steps=2)
+    assert loose["actuator_force"][0, 0] == 3.0
+
+
+def test_copies_of_actuators_come_in_mujocos_order() -> None:
+    body = '<body name="{0}"><joint name="{0}"/><geom size="1"/></body>'
+    text = f"""<mujoco><worldbody>{body.format("a")}<replicate count="2" offset="5 0 0"><body name="b"><joint name="b"/>
+        <geom size="1"/>{body.format("c")}</body></replicate><replicate count="2" offset="9 0 0">{body.format("d")}
+        </replicate></worldbody><actuator><motor name="d" joint="d"/><motor name="b" joint="b"/>
+        <motor name="a" joint="a"/><motor name="c" joint="c"/></actuator></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    assert [a.name for a in read_text(text).actuators] == [model.actuator(n).name for n in range(model.nu)]
+
+
+# ------------------------------------------------------------------ public models
+
+ENTRIES = [entry for entry in corpus_entries("mjcf") if entry["expect"] == "load" and entry.get("actuators")]
+CHUNKS = 4
+LARGE = 150  # dofs; of larger models the actuators alone are compared at fewer states
+TEN = ("mjcf.brax.envs_assets_half_cheetah",)
+
+
+def read_or_skip(entry: Mapping[str, Any]) -> Articulation | None:
+    """The description, or None for what is not supported yet."""
+    try:
+        return read(entry["path"])
+    except ModelError as error:
+        assert "not supported yet" in str(error), f"{entry['id']}: {error}"
+        return None
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_public_models_lengths_moments_and_forces_are_mujocos(chunk: int) -> None:
+    """At random states; and the lengths at the stored references."""
+    if not ENTRIES:
+        pytest.skip("no corpus; set ARTSIM_CORPUS")
+    wrong = []
+    for entry in ENTRIES[chunk::CHUNKS]:
+        articulation = read_or_skip(entry)
+        if articulation is None:
+            continue
+        model = mujoco.MjModel.from_xml_path(entry["path"])
+        states = 3 if model.nv < LARGE else 1
+        errors = dict(compared(articulation, model, states, 0.5, zlib.crc32(entry["id"].encode())))
+        errors["stored length"] = stored_length_error(articulation, entry)
+        wrong += [f"{entry['id']}: {name} {error:.1e}" for name, error in errors.items() if not error < 1e-10]
+    assert wrong == []
+
+
+def stored_length_error(articulation: Articulation, entry: Mapping[str, Any]) -> float:
+    """Of act_length in the model's reference file."""
+    if not entry.get("oracle"):
+        return 0.0
+    folder = entry["path"].removesuffix("files/" + entry["path"].split("/files/", 1)[1])
+    with h5py.File(folder + entry["oracle"]) as file:
+        if "act_length" not in file:
+            return 0.0
+        q, lengths = file["q"][()], file["act_length"][()]
+    ours = Actuators(plan_run(articulation, RunConfig(coupling="rows")))
+    nv, nact, nu = ours.state.qvel.size, ours.state.activation.size, ours.row.shape[1]
+    found = [ours.at(row, np.zeros(nv), np.zeros(nact), np.zeros(nu)).actuator_length.copy() for row in q]
+    return relative(np.array(found), lengths)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from artsim.loaders.elements import Element, children, tag
@@ -45,20 +46,20 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
     actuators: list[Actuator] = []
     for section in children(root, "actuator"):
         for element in section:
-            history = (element,) if tag(element) == "plugin" else bodies.defaults.actuator_history(element)
-            missing = next((what for what in map(not_yet, history) if what), "")
+            classes = () if tag(element) == "plugin" else bodies.defaults.actuator_classes(element)
+            missing = next((what for what in map(not_yet, (*chain(*classes), element)) if what), "")
             if missing:
                 bodies.reading.later(element, missing)
                 continue
-            actuator = read_actuator(targets, bodies.defaults.item(element), history, len(actuators))
+            kind = read_kind(bodies.reading, classes, element)
+            actuator = read_actuator(targets, bodies.defaults.item(element), kind, len(actuators))
             actuators += [actuator] if actuator is not None else []
     return actuators
 
 
-def read_actuator(targets: Targets, item: Item, history: tuple[Element, ...], count: int) -> Actuator | None:
+def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actuator | None:
     """One actuator of any kind; None where it is left out."""
     options = targets.bodies.options
-    kind = read_kind(item.reading, history)
     if item.number("delay", least=0.0):
         item.reading.later(item.element, "a delay")
     transmission, target, reference = read_transmission(targets, item)

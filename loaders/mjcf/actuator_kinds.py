@@ -1,12 +1,13 @@
 """The kinds of actuators: what each element sets in the parameters that all of them share (XML reference, "actuator").
 
-A default class may hold one kind and its heir another: they write into the same parameters, one after the other.
+A default class may hold another kind than the actuator that asks for it. As in MuJoCo 4.0: a class hands on what its
+last kind set, to the same kind or, from `general`, to kinds of the same gain; else the class above it is asked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from artsim.loaders.elements import Element, tag
@@ -33,6 +34,7 @@ Parameters = tuple[float, ...]
 class Kind:
     """The parameters, ten each, and what else the kinds set."""
 
+    tag: str = "general"  # whose they are
     dynamics: ActivationDynamics = "none"
     gain: Gain = "fixed"
     bias: Bias = "none"
@@ -44,14 +46,31 @@ class Kind:
     force_range: tuple[float, float] | None = None  # of a DC motor's current
     limited: bool = False  # a control range must be given
 
+    def serves(self, name: str) -> bool:
+        """Whether an element of that name starts from these parameters."""
+        if name in (self.tag, "general"):
+            return True
+        gain = {"damper": "affine", "muscle": "muscle", "pid": "pid", "dcmotor": "dcmotor"}.get(name, "fixed")
+        return self.tag == "general" and self.gain == gain
 
-def read_kind(reading: MjcfReading, history: tuple[Element, ...]) -> Kind:
-    """The parameters after every element of an actuator's history."""
-    kind = Kind()
-    for element in history:
-        own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
-        kind = KINDS[tag(element)](own, kind)
-    return kind
+
+def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
+    """An actuator's parameters: what the elements of its classes set, outermost class first, and what it sets."""
+    states: list[Kind] = []
+    for elements in classes:
+        current = states[-1] if states else Kind()
+        for default in elements:
+            current = applied(reading, default, [*states, current])
+        states.append(current)
+    return applied(reading, element, states)
+
+
+def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> Kind:
+    """What an element makes of the nearest state that serves it."""
+    name = tag(element)
+    own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
+    start = next((state for state in reversed(states) if state.serves(name)), Kind())
+    return replace(KINDS[name](own, start), tag=name)
 
 
 def not_yet(element: Element) -> str:
@@ -91,29 +110,25 @@ def general(item: Item, kind: Kind) -> Kind:
 
 def motor(item: Item, kind: Kind) -> Kind:
     """A force."""
-    return replace(kind, dynamics="none", gain="fixed", bias="none", g=put(kind.g, _0=1.0))
+    return Kind()
 
 
-def damping_of(item: Item, b: Parameters) -> Parameters:
-    """kv, kept as a negative number; or dampratio, kept as a positive one until the inertia is known."""
+def damping_of(item: Item, rate: float) -> float:
+    """kv, as a negative number; or dampratio, as a positive one until the inertia is known."""
     if item.has("kv") and item.has("dampratio"):
         item.refuse("has kv and dampratio, want one of them")
     if item.has("kv"):
-        return put(b, _2=-item.number("kv", least=0.0))
-    if item.has("dampratio"):
-        return put(b, _2=item.number("dampratio", least=0.0))
-    return b
+        return -item.number("kv", least=0.0)
+    return item.number("dampratio", rate, least=0.0) if item.has("dampratio") else rate
 
 
 def position(item: Item, kind: Kind) -> Kind:
     """A servo: kp (control - length) - kv velocity, the control filtered on request."""
     kp = item.number("kp", kind.g[0])
-    kind = replace(kind, gain="fixed", bias="affine", g=put(kind.g, _0=kp))
-    kind = replace(kind, b=damping_of(item, put(kind.b, _1=-kp)), inherit=item.number("inheritrange", kind.inherit))
-    if item.has("timeconst"):
-        time = item.number("timeconst", least=0.0)
-        kind = replace(kind, d=put(kind.d, _0=time), dynamics="filterexact" if time else "none")
-    return kind
+    time = item.number("timeconst", kind.d[0] if kind.dynamics == "filterexact" else 0.0, least=0.0)
+    made = Kind(gain="fixed", bias="affine", g=put(ZEROS, _0=kp), inherit=item.number("inheritrange", kind.inherit))
+    made = replace(made, b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])))
+    return replace(made, d=put(ZEROS, _0=time), dynamics="filterexact") if time else made
 
 
 def intvelocity(item: Item, kind: Kind) -> Kind:
@@ -124,15 +139,13 @@ def intvelocity(item: Item, kind: Kind) -> Kind:
 def velocity(item: Item, kind: Kind) -> Kind:
     """kv (control - velocity)."""
     kv = item.number("kv", kind.g[0])
-    return replace(
-        kind, dynamics="none", gain="fixed", bias="affine", g=put(kind.g, _0=kv), b=put(ZEROS, _2=-kv if kv else 0.0)
-    )
+    return Kind(bias="affine", g=put(ZEROS, _0=kv), b=put(ZEROS, _2=-kv))
 
 
 def damper(item: Item, kind: Kind) -> Kind:
     """-kv · control · velocity."""
     kv = item.number("kv", -kind.g[2] if kind.gain == "affine" else 0.0, least=0.0)
-    return replace(kind, dynamics="none", gain="affine", bias="none", g=put(ZEROS, _2=-kv), limited=True)
+    return Kind(gain="affine", g=put(ZEROS, _2=-kv), limited=True)
 
 
 def cylinder(item: Item, kind: Kind) -> Kind:
@@ -141,10 +154,8 @@ def cylinder(item: Item, kind: Kind) -> Kind:
     if item.has("diameter"):
         area = 0.25 * math.pi * item.number("diameter") ** 2
     time = item.number("timeconst", kind.d[0])
-    bias = item.filled("bias", kind.b[:3]) + kind.b[3:]
-    return replace(
-        kind, dynamics="filter", gain="fixed", bias="affine", d=put(kind.d, _0=time), g=put(kind.g, _0=area), b=bias
-    )
+    bias = item.filled("bias", kind.b[:3]) + ZEROS[3:]
+    return Kind(dynamics="filter", bias="affine", d=put(ZEROS, _0=time), g=put(ZEROS, _0=area), b=bias)
 
 
 def muscle(item: Item, kind: Kind) -> Kind:
@@ -165,8 +176,7 @@ def muscle(item: Item, kind: Kind) -> Kind:
 
 def adhesion(item: Item, kind: Kind) -> Kind:
     """A pull at contacts."""
-    gain = item.number("gain", kind.g[0], least=0.0)
-    return replace(kind, gain="fixed", bias="none", g=put(kind.g, _0=gain), limited=True)
+    return Kind(g=put(ZEROS, _0=item.number("gain", kind.g[0], least=0.0)), limited=True)
 
 
 def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
@@ -184,24 +194,23 @@ def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) ->
 
 def pid(item: Item, kind: Kind) -> Kind:
     """kp (position - length) + kv (velocity setpoint - velocity) + feedforward + ki · integral of the error."""
-    kp = item.number("kp", -kind.b[1])
-    was = kind.dynamics == "pid"
-    ki = item.number("ki", kind.g[0] if was else 0.0)
-    slew = item.number("slewmax", kind.d[1] if was else 0.0, least=0.0)
-    limit = item.number("imax", kind.d[0] if was else 0.0, least=0.0)
+    fresh = kind.gain != "pid"
+    kp = item.number("kp", 1.0 if fresh else -kind.b[1])
+    ki = item.number("ki", 0.0 if fresh else kind.g[0])
+    slew = item.number("slewmax", 0.0 if fresh else kind.d[1], least=0.0)
+    limit = item.number("imax", 0.0 if fresh else kind.d[0], least=0.0)
     inputs = kind.inputs
-    if item.has("input") or kind.gain != "pid":
+    if item.has("input") or fresh:
         inputs = read_inputs(item, ("pos", "vel", "ff"), ("pos", "vel"))
     if (ki or slew) and "position" not in inputs:
         item.refuse("ki and slewmax need the input pos")
-    return replace(
-        kind,
+    return Kind(
         dynamics="pid" if ki or slew else "none",
         gain="pid",
         bias="affine",
-        d=put(kind.d, _0=limit, _1=slew),
-        g=put(kind.g, _0=ki),
-        b=damping_of(item, put(kind.b, _1=-kp)),
+        d=put(ZEROS, _0=limit, _1=slew),
+        g=put(ZEROS, _0=ki),
+        b=put(ZEROS, _1=-kp, _2=damping_of(item, 0.0 if fresh else kind.b[2])),
         inputs=inputs,
         inherit=item.number("inheritrange", kind.inherit),
     )
@@ -210,7 +219,7 @@ def pid(item: Item, kind: Kind) -> Kind:
 def dcmotor(item: Item, kind: Kind) -> Kind:
     """A DC motor; its figures may be given in several ways (MuJoCo's technical note, sec. 2.1)."""
     if kind.gain != "dcmotor":
-        kind = replace(kind, d=ZEROS, g=ZEROS, b=ZEROS, inputs=("voltage",))
+        kind = Kind(d=ZEROS, g=ZEROS, b=ZEROS, inputs=("voltage",))
     K, R = circuit(item, kind)
     kp, ki, kd, slew, limit, most = item.filled("controller", (*kind.g[4:7], kind.d[7], kind.d[8], kind.g[7]))
     torque, current, rate = item.filled("saturation", (0.0, 0.0, kind.d[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from copy import copy
+from itertools import chain
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import ALTERNATIVES
@@ -29,7 +30,7 @@ class Defaults:
         """Read every <default> of the root; each is the class `main`, those in it are its heirs."""
         self.reading = reading
         self.classes: dict[str, Class] = {MAIN: {}}
-        self.actuators: dict[str, tuple[Element, ...]] = {MAIN: ()}
+        self.actuators: dict[str, tuple[tuple[Element, ...], ...]] = {MAIN: ()}
         stack: list[tuple[Element, str, str]] = []
         for element in children(root, "default"):
             name = element.get("class", MAIN)
@@ -44,13 +45,15 @@ class Defaults:
         if name != MAIN and name in self.classes:
             self.reading.refuse(element, f"default class {name!r} is already defined")
         self.classes[name] = {section: dict(values) for section, values in self.classes[parent].items()}
-        self.actuators[name] = self.actuators[parent]
+        own = tuple(item for item in element if tag(item) in ACTUATORS)
+        if name == MAIN:
+            self.actuators[MAIN] = ((*chain(*self.actuators[MAIN]), *own),)
+        else:
+            self.actuators[name] = (*self.actuators[parent], own)
         inner: list[tuple[Element, str, str]] = []
         for item in element:
             if tag(item) != "default":
                 section = section_of(item)
-                if section == "general":
-                    self.actuators[name] += (item,)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
                 continue
@@ -83,15 +86,12 @@ class Defaults:
         }
         return made
 
-    def actuator_history(self, element: Element) -> tuple[Element, ...]:
-        """What makes an actuator, in order: the actuators of its class and of those above it, then itself.
-
-        Of whatever kind they are, all write into the same parameters: the kinds do not inherit by attribute alone.
-        """
+    def actuator_classes(self, element: Element) -> tuple[tuple[Element, ...], ...]:
+        """The actuators that stand in the classes of an actuator, outermost class first (actuator_kinds.py)."""
         scope = self.reading.scope_of(element)
         if scope is not None and scope.defaults is not self:
-            return scope.defaults.actuator_history(element)
-        return (*self.actuators.get(element.get("class") or MAIN, ()), element)
+            return scope.defaults.actuator_classes(element)
+        return self.actuators.get(element.get("class") or MAIN, ())
 
 
 def section_of(element: Element) -> str:
