@@ -230,11 +230,15 @@ def state_error(run: Simulation, data: Any) -> float:
 
 
 def against_mujoco(
-    articulation: Articulation, model: Any, *, integrator: str, steps: int = 200, spread: float = 0.1
+    articulation: Articulation, model: Any, *, integrator: str, steps: int = 200, spread: float = 0.1, finer: int = 1
 ) -> float:
-    """The state error after `steps` under random controls, without contacts and constraints on both sides."""
+    """The state error after `steps` under random controls, without contacts and constraints on both sides.
+
+    `finer`: so many times the steps, of so much shorter time.
+    """
     with_length_ranges(articulation, model)
-    every = 5
+    every, steps = 5 * finer, steps * finer
+    model.opt.timestep /= finer
     kinds = {"rk4": mujoco.mjtIntegrator.mjINT_RK4, "semi-implicit-euler": mujoco.mjtIntegrator.mjINT_EULER}
     model.opt.integrator = kinds[integrator]
     model.opt.disableflags |= OFF.mjDSBL_CONTACT | OFF.mjDSBL_CONSTRAINT
@@ -535,7 +539,25 @@ def test_copies_of_actuators_come_in_mujocos_order() -> None:
 ENTRIES = [entry for entry in corpus_entries("mjcf") if entry["expect"] == "load" and entry.get("actuators")]
 CHUNKS = 4
 LARGE = 150  # dofs; of larger models the actuators alone are compared at fewer states
-TEN = ("mjcf.brax.envs_assets_half_cheetah",)
+# models for whole runs, with what makes their Euler differ from MuJoCo's ("" where nothing does): servos and springs
+# are at the step's end here, at its start there
+RUNS = {
+    "brax.test_data_single_pendulum_position": "position servo",
+    "brax.test_data_single_pendulum_velocity": "velocity servo",
+    "dm_control.mujoco_testing_assets_model_with_third_order_actuators": "filter and integrator before servos",
+    "gymnasium.walker2d": "",
+    "menagerie-fork.robotiq_2f85_2f85": "general on a tendon, springs",
+    "mink.shadow_hand_right_hand": "position servos on joints and tendons",
+    "mujoco.actuation_actuator_group_disable": "",
+    "mujoco.actuation_joint_force_clamp": "damper",
+    "mujoco.actuation_refsite_free": "",
+    "mujoco.actuation_tendon_dampratio": "position servos on tendons, by damping ratio",
+    "mujoco.mjx_mujoco_mjx_test_data_actuator_tendon_force_clamp": "",
+    "mujoco_warp.mujoco_warp_test_data_actuation_muscle": "",
+    "mujoco_warp.mujoco_warp_test_data_actuation_slidercrank": "",
+    "myo_sim.basic_myomuscle": "",
+    "unilab.allegro_hand_allegro_right": "position servos",
+}
 
 
 def read_or_skip(entry: Mapping[str, Any]) -> Articulation | None:
@@ -579,3 +601,37 @@ def stored_length_error(articulation: Articulation, entry: Mapping[str, Any]) ->
     nv, nact, nu = ours.state.qvel.size, ours.state.activation.size, ours.row.shape[1]
     found = [ours.at(row, np.zeros(nv), np.zeros(nact), np.zeros(nu)).actuator_length.copy() for row in q]
     return relative(np.array(found), lengths)
+
+
+def in_corpus(name: str) -> dict[str, Any]:
+    """A model's entry; skips without the corpus."""
+    for entry in ENTRIES:
+        if entry["id"] == f"mjcf.{name}":
+            return entry
+    pytest.skip("no corpus; set ARTSIM_CORPUS")
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", RUNS)
+def test_public_models_run_by_rk4_as_mujocos(name: str) -> None:
+    """200 steps under a random control signal; off on both sides: contacts, limits, dry friction, equalities."""
+    entry = in_corpus(name)
+    model = mujoco.MjModel.from_xml_path(entry["path"])
+    assert against_mujoco(read(entry["path"]), model, integrator="rk4") < 1e-8
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", RUNS)
+def test_public_models_run_by_euler_as_mujocos(name: str) -> None:
+    """Equal but for rounding, or for what is implicit here only: then the difference is of first order in the step."""
+    entry = in_corpus(name)
+
+    def error(finer: int, steps: int) -> float:
+        model = mujoco.MjModel.from_xml_path(entry["path"])
+        options = {"integrator": "semi-implicit-euler", "steps": steps, "finer": finer}
+        return against_mujoco(read(entry["path"]), model, **options)
+
+    if not RUNS[name]:
+        assert error(1, 200) < 1e-9
+    else:
+        assert error(4, 50) / error(8, 50) == pytest.approx(2.0, rel=0.2)

@@ -87,6 +87,8 @@ def switched(joint: Joint, off: frozenset[str]) -> Joint:
         joint = replace(joint, friction=0.0)
     if "spring" in off:
         joint = replace(joint, stiffness=0.0, stiffness_polynomial=(0.0, 0.0))
+    if "actuation" in off and joint.actuator_gravity_compensation:
+        joint = replace(joint, actuator_range=(0.0, 0.0))  # no motor is there to carry the weight
     if "damper" in off:
         joint = replace(joint, damping=0.0, damping_polynomial=(0.0, 0.0))
     return joint

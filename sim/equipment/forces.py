@@ -9,7 +9,7 @@ from artsim.sim.coupling import reduce_matrix
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals
 from artsim.sim.equipment.passive import passive_extra
-from artsim.sim.equipment.record import PID
+from artsim.sim.equipment.record import MUSCLE, PID
 from artsim.sim.equipment.tendon_forces import tendon_forces
 from artsim.sim.equipment.tendons import add_tendon_inertia, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
@@ -56,6 +56,13 @@ def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
     M is that of the tree without couplings but with the tendons' inertia, and stands in w.mass_matrix until the step
     makes its own.
     """
+    needed = False
+    for a in range(e.actuator_target.shape[0]):
+        x.actuator_damping[a] = -e.bias_parameters[a, 2]
+        muscle = e.actuator_gain[a] == MUSCLE or e.actuator_bias[a] == MUSCLE
+        needed = needed or muscle or x.actuator_damping[a] < 0.0
+    if not needed:  # M may be singular
+        return
     composites(m, w)
     mass_matrix(m, w)
     add_tendon_inertia(m, w, e, x)
