@@ -45,11 +45,11 @@ class Defaults:
         if name != MAIN and name in self.classes:
             self.reading.refuse(element, f"default class {name!r} is already defined")
         self.classes[name] = {section: dict(values) for section, values in self.classes[parent].items()}
-        own = tuple(item for item in element if tag(item) in ACTUATORS)
+        kinds = tuple(item for item in element if tag(item) in ACTUATORS)
         if name == MAIN:
-            self.actuators[MAIN] = ((*chain(*self.actuators[MAIN]), *own),)
+            self.actuators[MAIN] = ((*chain(*self.actuators[MAIN]), *kinds),)
         else:
-            self.actuators[name] = (*self.actuators[parent], own)
+            self.actuators[name] = (*self.actuators[parent], kinds)
         inner: list[tuple[Element, str, str]] = []
         for item in element:
             if tag(item) != "default":
