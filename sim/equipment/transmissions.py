@@ -8,11 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.elementary import arctangent
 from artsim.sim.equipment.record import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, origin_of, turn
-from artsim.sim.quaternions import quaternion_of
+from artsim.sim.quaternions import quaternion_of, rotation_vector
 
 
 @njit
@@ -73,7 +72,7 @@ def _joint(m: Any, q: Any, e: Any, x: Any, a: Any) -> None:
     x.actuator_moment[first + angular + 1] = g1
     x.actuator_moment[first + angular + 2] = g2
     if angular == 0:
-        r0, r1, r2 = _rotation_vector(qw, qx, qy, qz)
+        r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
         x.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
 
 
@@ -83,19 +82,6 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
     c0, c1, c2 = cross(x, y, z, g0, g1, g2)
     d0, d1, d2 = cross(x, y, z, c0, c1, c2)
     return g0 - 2.0 * w * c0 + 2.0 * d0, g1 - 2.0 * w * c1 + 2.0 * d1, g2 - 2.0 * w * c2 + 2.0 * d2
-
-
-@inlined
-def _rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
-    """Axis times angle of a unit quaternion, the angle within ±π."""
-    sine = math.sqrt(x * x + y * y + z * z)
-    scale = 2.0
-    if sine > 0.0:
-        angle = 2.0 * arctangent(sine, w)
-        if angle > math.pi:
-            angle -= 2.0 * math.pi
-        scale = angle / sine
-    return scale * x, scale * y, scale * z
 
 
 @inlined
@@ -198,7 +184,7 @@ def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
         k0 * c0 + k1 * c1 + k2 * c2,
     )
     qw, qx, qy, qz = quaternion_of(R)
-    r0, r1, r2 = _rotation_vector(qw, qx, qy, qz)
+    r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
     return i0 * r0 + j0 * r1 + k0 * r2, i1 * r0 + j1 * r1 + k1 * r2, i2 * r0 + j2 * r1 + k2 * r2
 
 
