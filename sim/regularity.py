@@ -37,6 +37,8 @@ def singular_links(compiled: Compiled) -> list[str]:
     first_link = {
         int(body): name for name, body in zip(reversed(compiled.labels.links), model.link_body[::-1], strict=True)
     }
+    for body in range(len(model.body_parent) - 1, 0, -1):  # between the joints of one link there are bodies of its own
+        first_link.setdefault(int(model.body_parent[body]), first_link[body])
     return sorted({first_link[int(model.dof_body[k])] for k in bad}, key=compiled.labels.links.index)
 
 

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import artsim
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
@@ -451,3 +452,13 @@ def test_springs_that_a_tendon_s_inertia_would_change_are_told() -> None:
         '<tendon><fixed armature="1"><joint joint="j" coef="1"/></fixed></tendon>',
     )
     assert any("springdamper of joint 'j' leaves out" in str(note) for note in read(text).notes)
+
+
+def test_joints_that_do_the_same_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(
+        """<mujoco><worldbody><body name="box"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+        <joint type="slide" axis="1 1 0"/><geom size="0.1"/></body></worldbody></mujoco>"""
+    )
+    with pytest.raises(ModelError, match="'box' moves without any inertia.*where several do the same"):
+        artsim.simulate(artsim.load(path), steps=1)
