@@ -460,5 +460,5 @@ def test_joints_that_do_the_same_are_refused(tmp_path: Path) -> None:
         """<mujoco><worldbody><body name="box"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
         <joint type="slide" axis="1 1 0"/><geom size="0.1"/></body></worldbody></mujoco>"""
     )
-    with pytest.raises(ModelError, match="'box' moves without any inertia.*where several do the same"):
+    with pytest.raises(ModelError, match=r"'box' moves without any inertia.*where several do the same"):
         artsim.simulate(artsim.load(path), steps=1)
