@@ -162,9 +162,9 @@ def test_nothing_is_left_for_later() -> None:
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with everything recorded, of a robot with a mesh."""
+    """A run with everything recorded, of a robot with a mesh, tendons, loops, sensors and an actuator with a state."""
     output = tmp_path_factory.mktemp("house") / "run.h5"
-    artsim.simulate(ROOT / "robots" / "arm7.urdf", steps=5, record=RECORDED, output=output).close()
+    artsim.simulate(ROOT / "robots" / "clamp.xml", steps=5, record=RECORDED, output=output).close()
     return output
 
 
@@ -194,13 +194,7 @@ def test_the_table_is_what_a_file_holds(run_file: Path) -> None:
             assert group in {"trajectory", "controls", "final", "model"}
 
         file.visititems(visit)
-    assert found == {
-        path
-        for path, variable in schema.TABLE.items()
-        if not path.startswith(("batch/", "shards/"))
-        and not set(variable.dims) & set(schema.EQUIPMENT)
-        and path not in ("trajectory/tau_loop", "trajectory/tau_tendon")
-    }
+    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "shards/"))}
 
 
 def test_what_the_engine_records_is_what_the_table_knows() -> None:
@@ -348,5 +342,4 @@ def test_json_of_info(run_file: Path) -> None:
     assert (model["kind"], model["format"], len(model["joints"])) == ("model", "urdf", 7)  # type: ignore[arg-type]
     run = told(run_file)
     assert (run["kind"], run["state"], run["rows"], run["dt"]) == ("run", "complete", 5, 0.002)
-    wanted = {name for name in RECORDED if not set(schema.TABLE[f"trajectory/{name}"].dims) & set(schema.EQUIPMENT)}
-    assert set(run["variables"]) == wanted - {"tau_loop", "tau_tendon"}  # type: ignore[call-overload]
+    assert set(run["variables"]) == set(RECORDED)  # type: ignore[call-overload]

@@ -44,7 +44,7 @@ MODEL = f"""
         <joint name="shoulder" type="ball" damping="0.1"/>
         <geom fromto="0 0 0 0.2 0 0" size="0.02" type="capsule"/>
         <body name="fore" pos="0.2 0 0">
-          <joint name="elbow" axis="0 1 0.3" stiffness="2"/>
+          <joint name="elbow" axis="0 1 0.3" stiffness="2" actuatorfrcrange="-1 0.9"/>
           <joint name="rail" type="slide" axis="1 0 0"/>
           <inertial pos="0.05 0.01 0" quat="0.9 0.1 0.3 0.2" mass="0.7" diaginertia="0.003 0.002 0.0015"/>
           <geom name="rod" fromto="0 0 0 0.2 0 0.1" size="0.01" type="capsule"/>

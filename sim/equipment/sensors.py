@@ -271,12 +271,7 @@ def _of_joint(m: Any, s: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: 
         for c in range(3):
             out[first + c] = s.qvel[k + c]
     elif kind == JOINT_ACTUATOR_FORCE:
-        total = 0.0
-        for a in range(e.actuator_target.shape[0]):
-            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-                if e.actuator_dof[entry] == k:
-                    total += x.actuator_moment[entry] * x.actuator_force[a]
-        out[first] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
+        out[first] = f.drive[k]
     elif kind == TENDON_POSITION:
         out[first] = x.tendon_length[k]
     elif kind == TENDON_VELOCITY:
