@@ -77,6 +77,9 @@ class Softness:
     impedance: tuple[float, float, float, float, float] | None = None
 
 
+IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's default solimp
+
+
 def spring_of_softness(softness: Softness) -> tuple[float, float]:
     """Natural frequency [Hz] and damping ratio of a soft constraint; (-1, 1) where it is hard.
 
@@ -90,6 +93,17 @@ def spring_of_softness(softness: Softness) -> tuple[float, float]:
         return 1.0 / (2.0 * math.pi * first * second), second
     root = math.sqrt(-first)
     return root / (2.0 * math.pi), -second / (2.0 * root)
+
+
+def reference_of_softness(softness: Softness) -> tuple[float, float]:
+    """MuJoCo's K [1/s²] and B [1/s] of a constraint's reference acceleration -B Ċ - K d C; (-1, 0) where it is hard."""
+    if softness.reference is None:
+        return -1.0, 0.0
+    first, second = softness.reference
+    most = min(max((softness.impedance or IMPEDANCE)[1], 1e-4), 0.9999)
+    if first > 0:
+        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    return -first / most**2, -second / most
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +251,7 @@ class Coupling:
     coefficients: tuple[float, ...]
     frequency: float | None = None
     damping_ratio: float | None = None
+    impedance: tuple[float, float, float, float, float] | None = None  # soft as MuJoCo's constraints are (solimp)
     source: Source = Source()
 
 

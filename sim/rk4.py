@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
-from artsim.sim.constraints.coupling import coupling_slope, spring_of
+from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of, spring_of
 from artsim.sim.constraints.limit import ball_rotation, is_cone
-from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces, spring_loops
-from artsim.sim.constraints.row import add_entry, single_row
+from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces
+from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.rows import joint_forces, responses
+from artsim.sim.constraints.softness import impedance, slowest
 from artsim.sim.constraints.tendon import broken_side, hold_tendons, spring_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import factorise, solve
@@ -96,9 +97,8 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     _spring_couplings(m, q, v, f)
     if e is not None:
         clear_loop_forces(x)
-        spring_loops(m, v, w, i, f, e, x)
     for k in range(f.force.shape[0]):
-        f.force[k] += f.coupling[k] + f.loop[k]
+        f.force[k] += f.coupling[k]
     reduce_matrix(m, w, f.diagonal)
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
     reduce_vector(m, f.force, w, f.next)
@@ -113,7 +113,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
 def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
     """f.coupling of the compliant coupling rows as explicit springs."""
     for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
+        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] == 0.0 and f.effective_coupling[c] > 0.0:
             follower = m.row_follower[c]
             leader = m.row_leader[c]
             x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
@@ -131,9 +131,9 @@ def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     """Equalities as rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
     a = 0.1 / i.time_step[0]
     r.number[0] = 0
-    _hold_couplings(m, q, v, w, r, a)
+    _hold_couplings(m, q, v, w, i, r, f, a)
     if e is not None:
-        hold_loops(m, v, w, r, f, e, x, a)
+        hold_loops(m, v, w, i, r, f, e, x, a)
         hold_tendons(m, v, w, r, e, x, a)
     if r.number[0] == 0:
         return
@@ -145,21 +145,31 @@ def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
 
 
 @njit
-def _hold_couplings(m: Any, q: Any, v: Any, w: Any, r: Any, a: Any) -> None:
-    """The rows of hard couplings."""
+def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, a: Any) -> None:
+    """The rows of hard couplings, and of those that give way as MuJoCo's do."""
+    h = i.time_step[0]
     for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0:
+        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] == 0.0:
             continue
         follower = m.row_follower[c]
         leader = m.row_leader[c]
         x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-        rate = v[leader] if leader >= 0 else 0.0
         value, slope, bend = coupling_slope(m, c, x)
         n = single_row(m, w, r, COUPLING_ROW, follower, 1.0)
         if leader >= 0:
             add_entry(m, w, r, leader, -slope)
         error = q[m.dof_coord[follower]] - value
-        r.bias[n] = -bend * rate * rate + 2.0 * a * (v[follower] - slope * rate) + a * a * error
+        rate = coupling_rate(m, v, c, slope)
+        drift = drift_of(w, r, n)
+        if m.row_frequency[c] > 0.0:
+            K, B = reference_of(m, c)
+            d = impedance(m.row_impedance, c, abs(error))
+            most = slowest(h, B, m.row_impedance[c, 1])
+            r.bias[n] = drift + most * B * rate + most * most * d * K * error
+            r.cfm[n] = f.effective_coupling[c] * (1.0 - d) / d
+        else:
+            speed = v[leader] if leader >= 0 else 0.0
+            r.bias[n] = drift - bend * speed * speed + 2.0 * a * rate + a * a * error
 
 
 @njit

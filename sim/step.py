@@ -22,7 +22,7 @@ from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_ener
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
-from artsim.sim.constraints.loop import clear_loop_forces, follow_soft_loops, has_soft_loops, note_loop_forces
+from artsim.sim.constraints.loop import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
 from artsim.sim.constraints.tendon import has_soft_tendons, mark_tendon_violations, needs_rows, tendon_mobilities
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
@@ -226,7 +226,7 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) 
         if i.drive_acceleration[k] == 1:
             needed = True
     if e is not None:
-        needed = needed or has_soft_tendons(e) or has_soft_loops(e)
+        needed = needed or has_soft_tendons(e)
     if not needed:
         return
     reduce_matrix(m, w, f.diagonal)
@@ -243,8 +243,6 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) 
             inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
             f.stiffness[k] *= inertia
             f.damping[k] *= inertia
-    if e is not None:
-        follow_soft_loops(m, w, f, e, x)
 
 
 @njit

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from math import comb
 
 from artsim.loaders.elements import Element, children, tag
@@ -11,7 +13,7 @@ from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.description import Coupling, Joint, Loop, Pose, Tendon, TendonCoupling, spring_of_softness
+from artsim.sim.description import IMPEDANCE, Coupling, Joint, Loop, Pose, Tendon, TendonCoupling, reference_of_softness
 from artsim.sim.errors import nearest
 
 
@@ -53,10 +55,17 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
         moved = about_zero(about, leader.reference)
         coefficients = (moved[0] + follower.reference, *moved[1:])
     softness = read_softness(item, "solref", "solimp")
-    soft = softness.reference is not None
-    frequency, ratio = spring_of_softness(softness) if soft else (None, None)
-    source = bodies.reading.at(item.element)
-    return Coupling(follower.name, None if leader is None else leader.name, coefficients, frequency, ratio, source)
+    K, B = reference_of_softness(softness)
+    name = None if leader is None else leader.name
+    coupling = Coupling(follower.name, name, coefficients, source=bodies.reading.at(item.element))
+    if K <= 0:
+        return coupling
+    return replace(
+        coupling,
+        frequency=math.sqrt(K) / (2.0 * math.pi),
+        damping_ratio=B / (2.0 * math.sqrt(K)),
+        impedance=softness.impedance or IMPEDANCE,
+    )
 
 
 def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> TendonCoupling:

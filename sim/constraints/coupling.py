@@ -1,6 +1,7 @@
 """A coupling kept as a row: q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
 
-Seed 000, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope.
+Seed 000, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope. Equalities of MJCF files whose solref is
+set give way as MuJoCo's do (softness.py).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import math
 from typing import Any
 
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
-from artsim.sim.jit import njit
+from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.jit import inlined, njit
 from artsim.sim.run import COUPLING_ROW
 
 
@@ -35,6 +37,20 @@ def spring_of(frequency: Any, damping_ratio: Any, r: Any) -> Any:
     return mu * mu / r, 2.0 * damping_ratio * mu / r
 
 
+@inlined
+def reference_of(m: Any, c: Any) -> Any:
+    """K and B of coupling row c's reference acceleration."""
+    mu = 2.0 * math.pi * m.row_frequency[c]
+    return mu * mu, 2.0 * m.row_damping_ratio[c] * mu
+
+
+@inlined
+def coupling_rate(m: Any, v: Any, c: Any, slope: Any) -> Any:
+    """Ċ of coupling row c."""
+    leader = m.row_leader[c]
+    return v[m.row_follower[c]] - (slope * v[leader] if leader >= 0 else 0.0)
+
+
 @njit
 def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None:
     """C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
@@ -51,6 +67,13 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
     r.bias[n] = error / h + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
+        if m.row_impedance[c, 0] > 0.0:
+            K, B = reference_of(m, c)
+            d = impedance(m.row_impedance, c, abs(error))
+            rate = coupling_rate(m, s.qvel, c, slope)
+            # without what bends in the polynomial, as MuJoCo has it
+            r.bias[n], r.cfm[n] = softened(h, K, B, d, f.effective_coupling[c], error, rate, drift)
+            return
         stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
         r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
         r.bias[n] = stiffness * error / (h * stiffness + damping) + h * drift

@@ -5,7 +5,8 @@ efc_J, but for the common sign of a weld's three last rows (there the quaternion
 
 A loop in a plane, and many a closed linkage, has more rows than freedoms that they take away, and rounding in its file
 makes the surplus ones contradict the rest by a hair. So no loop is quite hard: each of its rows gives way by 1e-9 of
-what the loop's freest row does, which leaves errors of 1e-9 of a step's motion and no impulse without measure.
+what its links do, which leaves errors of 1e-9 of a step's motion and no impulse without measure. One whose solref the
+file sets gives way as in MuJoCo (computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.coupling import spring_of
 from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
 from artsim.sim.jit import inlined, njit
@@ -27,111 +28,103 @@ _YIELD = 1e-9
 
 
 @njit
-def loop_rows(m: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
     """The rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, right to the second order.
 
+    A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, its reference taken at the end of the step.
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
     """
     h = i.time_step[0]
     for n in range(e.loop_kind.shape[0]):
         loop_geometry(m, w, e, x, n, f.columns)
+        d = impedance(e.loop_impedance, n, _openness(x, n))
+        K = e.loop_reference[n, 0]
         for part in range(2 if e.loop_kind[n] == WELD else 1):
-            mobility = x.loop_mobility[n, part]
-            rate = min(1.0 / h, _SPEED / max(loop_size(e, x, n, part), 1e-300))
-            cfm = _YIELD * mobility
-            if e.loop_soft[n, 0] > 0.0 and mobility > 0.0:
-                stiffness, damping = spring_of(e.loop_soft[n, 0], e.loop_soft[n, 1], mobility)
-                cfm += 1.0 / (h * (h * stiffness + damping))
-                rate = stiffness / (h * stiffness + damping)
+            rate = min(1.0 / h, _SPEED / max(_size(e, x, n, part), 1e-300))
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(m, w, r, n, axis, f.columns)
-                r.bias[row] = rate * x.loop_error[n, axis] + 0.5 * h * x.loop_drift[axis]
-                r.cfm[row] = cfm
+                C = x.loop_error[n, axis]
+                drift = x.loop_drift[axis]
+                mobility = x.loop_mobility[n, part]
+                r.bias[row] = rate * C + 0.5 * h * drift
+                r.cfm[row] = _YIELD * mobility
+                if K >= 0.0:
+                    speed = _rate(v, f.columns, axis)
+                    r.bias[row], cfm = softened(h, K, e.loop_reference[n, 1], d, mobility, C, speed, drift)
+                    r.cfm[row] += cfm
 
 
 @njit
-def hold_loops(m: Any, v: Any, w: Any, r: Any, f: Any, e: Any, x: Any, a: Any) -> None:
-    """The rows of hard loops on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded."""
+def hold_loops(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, a: Any) -> None:
+    """The rows on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded; a soft one has K d and B.
+
+    These act at the step's start and are bounded, as MuJoCo's refsafe does, for steps that are too long.
+    """
+    h = i.time_step[0]
     for n in range(e.loop_kind.shape[0]):
-        if e.loop_soft[n, 0] > 0.0:
-            continue
         loop_geometry(m, w, e, x, n, f.columns)
+        d = impedance(e.loop_impedance, n, _openness(x, n))
+        B = e.loop_reference[n, 1]
+        K = d * e.loop_reference[n, 0]
+        most = slowest(h, B, e.loop_impedance[n, 1])
         for part in range(2 if e.loop_kind[n] == WELD else 1):
             # alone, a² C would close the loop at ½ a |C|
-            share = min(1.0, 2.0 * _SPEED / max(a * loop_size(e, x, n, part), 1e-300))
+            share = min(1.0, 2.0 * _SPEED / max(a * _size(e, x, n, part), 1e-300))
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(m, w, r, n, axis, f.columns)
+                C = x.loop_error[n, axis]
                 rate = _rate(v, f.columns, axis)
-                r.bias[row] = x.loop_drift[axis] + 2.0 * a * rate + share * a * a * x.loop_error[n, axis]
+                r.bias[row] = x.loop_drift[axis] + 2.0 * a * rate + share * a * a * C
                 r.cfm[row] = _YIELD * x.loop_mobility[n, part]
+                if K >= 0.0:
+                    r.bias[row] = x.loop_drift[axis] + most * B * rate + most * most * K * C
+                    r.cfm[row] += x.loop_mobility[n, part] * (1.0 - d) / d
 
 
-@njit
-def spring_loops(m: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """f.loop of the soft loops as explicit springs, for RK4: no faster than half a step (as MuJoCo's refsafe)."""
-    for n in range(e.loop_kind.shape[0]):
-        if e.loop_soft[n, 0] <= 0.0:
-            continue
-        loop_geometry(m, w, e, x, n, f.columns)
-        ratio = e.loop_soft[n, 1]
-        frequency = min(e.loop_soft[n, 0], 1.0 / (4.0 * math.pi * i.time_step[0] * max(ratio, 0.1)))
-        for part in range(2 if e.loop_kind[n] == WELD else 1):
-            if x.loop_mobility[n, part] <= 0.0:
-                continue
-            stiffness, damping = spring_of(frequency, ratio, x.loop_mobility[n, part])
-            for axis in range(3 * part, 3 * part + 3):
-                force = -stiffness * x.loop_error[n, axis] - damping * _rate(v, f.columns, axis)
-                x.loop_force[n, axis] = force
-                for k in range(v.shape[0]):
-                    f.loop[k] += f.columns[axis, k] * force
-
-
-@njit
-def has_soft_loops(e: Any) -> bool:
-    """True when a loop is softer than the engine's own."""
-    for n in range(e.loop_kind.shape[0]):
-        if e.loop_soft[n, 0] > 0.0:
-            return True
-    return False
-
-
-@njit
-def follow_soft_loops(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
-    """`loop_mobilities` where a spring's strength depends on them; the hard ones keep those of the file's pose."""
-    if has_soft_loops(e):
-        loop_mobilities(m, w, f, e, x)
+@inlined
+def _openness(x: Any, n: Any) -> Any:
+    """Length of the loop's whole error, by which MuJoCo's impedance goes."""
+    size = 0.0
+    for axis in range(6):
+        size += x.loop_error[n, axis] ** 2
+    return math.sqrt(size)
 
 
 @njit
 def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
-    """x.loop_mobility (nloop, 2): largest J M⁻¹ Jᵀ of each loop's translations and rotations, bare M factorised.
+    """x.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both ends added.
 
-    One for three rows: a row that hardly moves anything would else be as stiff as the others, and lock a linkage
-    whose axes are parallel but for its file's last digit.
+    MuJoCo's invweight0. M is the bare one, factorised. One for three rows: a row that hardly moves anything would
+    else be as stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
     """
+    J = f.columns
     y = w.reduced
     for n in range(e.loop_kind.shape[0]):
-        loop_geometry(m, w, e, x, n, f.columns)
         for part in range(2):
             x.loop_mobility[n, part] = 0.0
-            for axis in range(3 * part, 3 * part + 3):
+        for end in range(2):
+            body = e.loop_body[n, end]
+            c = e.loop_centre[2 * n + end]
+            c0, c1, c2 = turn(w.rotation, body, c[0], c[1], c[2])
+            for axis in range(6):
+                for k in range(J.shape[1]):
+                    J[axis, k] = 0.0
+            _add_columns(m, w, body, w.arm[body, 0] + c0, w.arm[body, 1] + c1, w.arm[body, 2] + c2, 1.0, J)
+            for axis in range(6):
                 for a in range(y.shape[0]):
                     y[a] = 0.0
-                for k in range(m.dof_body.shape[0]):
-                    a = m.dof_independent[k]
-                    if a >= 0:
-                        y[a] += f.columns[axis, k] * w.gain[k]
+                for k in range(J.shape[1]):
+                    if m.dof_independent[k] >= 0:
+                        y[m.dof_independent[k]] += J[axis, k] * w.gain[k]
                 solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
-                value = 0.0
-                for k in range(m.dof_body.shape[0]):
-                    a = m.dof_independent[k]
-                    if a >= 0:
-                        value += f.columns[axis, k] * w.gain[k] * y[a]
-                x.loop_mobility[n, part] = max(x.loop_mobility[n, part], value)
+                for k in range(J.shape[1]):
+                    if m.dof_independent[k] >= 0:
+                        part = axis // 3
+                        x.loop_mobility[n, part] += J[axis, k] * w.gain[k] * y[m.dof_independent[k]] / 3.0
 
 
 @inlined
-def loop_size(e: Any, x: Any, n: Any, part: Any) -> Any:
+def _size(e: Any, x: Any, n: Any, part: Any) -> Any:
     """How far loop n is open: distance [m], or angle [rad] while it is small."""
     c = x.loop_error[n]
     k = 3 * part

@@ -48,7 +48,7 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Non
     if e is not None:
         actuator_rows(m, w, i, r, e, x)
         tendon_rows(m, s.qvel, w, i, r, e, x)
-        loop_rows(m, w, i, r, f, e, x)
+        loop_rows(m, s.qvel, w, i, r, f, e, x)
 
 
 @njit

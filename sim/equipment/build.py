@@ -39,6 +39,14 @@ class Places:
         rotation, position = model.link_rotation[n], model.link_position[n]
         return int(model.link_body[n]), rotation @ turn, position + rotation @ place
 
+    def centre(self, link: str) -> Real:
+        """A link's centre of mass in the internal frame of its body (3,)."""
+        if link not in self.links:
+            return np.zeros(3)
+        model, n = self.compiled.model, self.links[link]
+        centre: Real = model.link_position[n] + model.link_rotation[n] @ model.link_com[n]
+        return centre
+
     def first_dof(self, joint: str) -> int:
         """The first dof of a moving joint."""
         return int(self.compiled.labels.joint_dofs[joint].start)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from artsim.sim.description import Articulation, spring_of_softness
+from artsim.sim.description import IMPEDANCE, Articulation, reference_of_softness
 from artsim.sim.equipment.record import CONNECT, WELD, Equipped
 from artsim.sim.model import Model
 from artsim.sim.poses import body_poses
@@ -29,7 +29,11 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
         "loop_rotation": np.array([turn for _, turn, _ in ends]).reshape(-1, 3, 3),
         "loop_position": np.array([place for _, _, place in ends]).reshape(-1, 3),
         "loop_torque_scale": np.array([loop.torque_scale for loop in loops]),
-        "loop_soft": np.array([spring_of_softness(loop.softness) for loop in loops]).reshape(-1, 2),
+        "loop_reference": np.array([reference_of_softness(loop.softness) for loop in loops]).reshape(-1, 2),
+        "loop_impedance": np.array([loop.softness.impedance or IMPEDANCE for loop in loops]).reshape(-1, 5),
+        "loop_centre": np.array([places.centre(link) for loop in loops for link in (loop.link_a, loop.link_b)]).reshape(
+            -1, 3
+        ),
     }
 
 

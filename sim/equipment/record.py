@@ -153,7 +153,9 @@ class Equipment(NamedTuple):
     loop_rotation: ConstReals3  # (2 nloop, 3, 3) frames of a and b, one after the other
     loop_position: ConstReals2  # (2 nloop, 3)
     loop_torque_scale: ConstReals1  # (nloop,)
-    loop_soft: ConstReals2  # (nloop, 2) as tendon_row_soft
+    loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
+    loop_impedance: ConstReals2  # (nloop, 5) solimp
+    loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass
     # passive forces
     compensated_mass: ConstReals1  # (nb,) or none: what gravity compensation carries of each body [kg]
     compensated_moment: ConstReals2  # (nb, 3) times its place in the body's internal frame [kg m]
@@ -246,7 +248,7 @@ class EquipmentWork(NamedTuple):
     loop_error: Reals2  # (nloop, 6) C of each loop: translation [m], and of a weld rotation times its torque scale
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
-    loop_mobility: Reals2  # (nloop, 2) largest J M⁻¹ Jᵀ of its translations and rotations
+    loop_mobility: Reals2  # (nloop, 2) what a unit of force and of torque does to its links, in the file's pose
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,)

@@ -1,0 +1,57 @@
+"""How a constraint of an MJCF file gives way: R f = -C̈ - B Ċ - K d C, R = (1 - d) / d times its mobility.
+
+MuJoCo's constraint model (computation chapter, "Impedance", "Reference"); the file gives K, B and how d grows with C.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+
+_LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
+
+
+@njit
+def impedance(solimp: Any, n: Any, size: Any) -> Any:
+    """d at an error of this size: from the first to the second number of row n, as a power of size over width.
+
+    Powers that are no whole numbers count as the nearest one.
+    """
+    start = min(max(solimp[n, 0], _LEAST), _MOST)
+    end = min(max(solimp[n, 1], _LEAST), _MOST)
+    if solimp[n, 2] <= 1e-15:
+        return 0.5 * (start + end)
+    y = min(size / solimp[n, 2], 1.0)
+    middle = min(max(solimp[n, 3], _LEAST), _MOST)
+    power = math.floor(max(solimp[n, 4], 1.0) + 0.5)
+    if y <= middle:
+        y = middle * _whole_power(y / middle, power)
+    else:
+        y = 1.0 - (1.0 - middle) * _whole_power((1.0 - y) / (1.0 - middle), power)
+    return start + y * (end - start)
+
+
+@inlined
+def _whole_power(x: Any, n: Any) -> Any:
+    value = 1.0
+    for _ in range(n):
+        value *= x
+    return value
+
+
+@inlined
+def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, drift: Any) -> Any:
+    """Bias and cfm of a soft row whose reference is taken at the step's end; rate = J v, drift = C̈ at u̇ = 0."""
+    b = h * B
+    k = h * d * K
+    scale = 1.0 / (1.0 + b + h * k)
+    bias = (k * C + (1.0 + b + 0.5 * h * k) * h * drift - rate) * scale
+    return bias, mobility * (1.0 - d) / d * scale
+
+
+@inlined
+def slowest(h: Any, B: Any, most: Any) -> Any:
+    """By how much an explicit reference must be slowed for steps that are too long: MuJoCo's refsafe."""
+    return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)
