@@ -17,7 +17,7 @@ from artsim.sim.configuration import RunConfig, plan_run
 from artsim.sim.description import Articulation, Softness
 from artsim.sim.errors import ModelError
 from artsim.sim.run import LOOP_ROW
-from tests.conftest import corpus_entries
+from tests.conftest import ROOT, corpus_entries
 from tests.equipment_kernels import Bench
 from tests.simulation import FORCES, Run, simulate
 
@@ -374,3 +374,19 @@ def test_stewart_platform_rises_and_falls() -> None:
         heights.append(run["qpos"][-1])
         assert worst < 1e-3
     assert np.abs(heights[1] - heights[0]).max() > 0.02
+
+
+def test_our_clamp_closes_and_opens_with_parallel_fingers() -> None:
+    """Its fingers hang on parallelograms: whatever the cranks do, they do not turn."""
+    path = str(ROOT / "robots" / "clamp.xml")
+    articulation = load_articulation(path)
+    start: dict[str, float] = {}
+    for control, crank in ((1.0, 0.4), (0.0, 0.0722)):  # against its limit; where the band and the servo balance
+        run = simulate(articulation, steps=1000, dt=0.002, control={"grip": control}, q0=start, record=RECORD)
+        q = dict(zip(run.robot.coords, run["qpos"].T, strict=True))
+        start = {name: float(values[-1]) for name, values in q.items()}
+        for side in ("left", "right"):
+            assert q[f"crank_{side}"][-1] == pytest.approx(crank, abs=5e-4)
+            assert np.abs(q[f"crank_{side}"] + q[f"finger_{side}"]).max() < 1e-5
+        assert worst_equality(path, run["qpos"]) < 1e-6
+        assert imbalance(run) < 1e-9
