@@ -600,7 +600,7 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
 def _wrapped_equality(equipped: Equipped) -> str | None:
     """A tendon that wraps around a geom and is held by a hard equality."""
     e = equipped.arrays
-    held = np.concatenate([e.tendon_row_follower, e.tendon_row_leader])[np.tile(e.tendon_row_soft[:, 0] <= 0, 2)]
+    held = np.concatenate([e.tendon_row_follower, e.tendon_row_leader])[np.tile(e.tendon_row_reference[:, 0] < 0, 2)]
     for t in held[held >= 0]:
         if np.isin(e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]], (PATH_SPHERE, PATH_CYLINDER)).any():
             name: str = equipped.labels.tendons[t]

@@ -6,7 +6,6 @@ Every named thing carries the line it came from, so that an error found late sti
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -78,21 +77,6 @@ class Softness:
 
 
 IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's default solimp
-
-
-def spring_of_softness(softness: Softness) -> tuple[float, float]:
-    """Natural frequency [Hz] and damping ratio of a soft constraint; (-1, 1) where it is hard.
-
-    MuJoCo's reference acceleration is that of a spring and damper: solref (t, ζ) means K = 1/(t ζ)², B = 2/t; negative
-    numbers mean K and B themselves (computation chapter, "Reference"). Its impedance, near 1, is taken as 1.
-    """
-    if softness.reference is None:
-        return -1.0, 1.0
-    first, second = softness.reference
-    if first > 0:
-        return 1.0 / (2.0 * math.pi * first * second), second
-    root = math.sqrt(-first)
-    return root / (2.0 * math.pi), -second / (2.0 * root)
 
 
 def reference_of_softness(softness: Softness) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.rows import joint_forces, responses
 from artsim.sim.constraints.softness import impedance, slowest
-from artsim.sim.constraints.tendon import broken_side, hold_tendons, spring_tendons
+from artsim.sim.constraints.tendon import broken_side, hold_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import factorise, solve
 from artsim.sim.equipment.actuators import advance_activations
@@ -75,9 +75,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for k in range(f.stiffness.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    bare_system(m, q, v, w, i, f, e, x)
-    if e is not None:
-        spring_tendons(e, x)
+    bare_system(m, q, v, w, i, f)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
@@ -134,7 +132,7 @@ def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     _hold_couplings(m, q, v, w, i, r, f, a)
     if e is not None:
         hold_loops(m, v, w, i, r, f, e, x, a)
-        hold_tendons(m, v, w, r, e, x, a)
+        hold_tendons(m, v, w, i, r, e, x, a)
     if r.number[0] == 0:
         return
     responses(m, w, r)

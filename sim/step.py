@@ -24,7 +24,7 @@ from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import mark_violations
 from artsim.sim.constraints.loop import clear_loop_forces, note_loop_forces
 from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
-from artsim.sim.constraints.tendon import has_soft_tendons, mark_tendon_violations, needs_rows, tendon_mobilities
+from artsim.sim.constraints.tendon import mark_tendon_violations, needs_rows
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     articulated_dynamics,
@@ -153,7 +153,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
             return
         if broken and _refused(i, r, f, x):
             return
-    bare_system(m, s.qpos, s.qvel, w, i, f, e, x)
+    bare_system(m, s.qpos, s.qvel, w, i, f)
     most = 5 * f.velocity.shape[0] + 1
     if e is not None:
         most += f.velocity.shape[0] + 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
@@ -215,7 +215,7 @@ def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
 
 
 @njit
-def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r."""
     coupled_bias(m, v, w)
     composites(m, w)
@@ -225,14 +225,10 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) 
         f.diagonal[k] = 0.0
         if i.drive_acceleration[k] == 1:
             needed = True
-    if e is not None:
-        needed = needed or has_soft_tendons(e)
     if not needed:
         return
     reduce_matrix(m, w, f.diagonal)
     factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-    if e is not None:
-        tendon_mobilities(m, w, e, x)
     for c in range(m.row_follower.shape[0]):
         leader = m.row_leader[c]
         _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)

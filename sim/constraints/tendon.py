@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.coupling import polynomial, spring_of
+from artsim.sim.constraints.coupling import polynomial
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
-from artsim.sim.equipment.tendon_forces import pull_along
 from artsim.sim.equipment.tendons import tendon_drift
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import accelerations
@@ -46,13 +46,14 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
     """The rows of all tendons; lengths and moments in x are up to date."""
     h = i.time_step[0]
     for c in range(e.tendon_row_follower.shape[0]):
-        n, error, _ = _equality_row(m, w, r, e, x, c)
-        r.bias[n] = min(max(error / h, -_CLOSING), _CLOSING)
-        if e.tendon_row_soft[c, 0] > 0.0 and x.tendon_mobility[c] > 0.0:
-            stiffness, damping = spring_of(e.tendon_row_soft[c, 0], e.tendon_row_soft[c, 1], x.tendon_mobility[c])
-            r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
-            r.bias[n] = stiffness * error / (h * stiffness + damping)
-        r.bias[n] += h * drift_of(w, r, n)
+        n, error, rate = _equality_row(m, w, r, e, x, c)
+        drift = drift_of(w, r, n)
+        r.bias[n] = min(max(error / h, -_CLOSING), _CLOSING) + h * drift
+        K = e.tendon_row_reference[c, 0]
+        if K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
+            d = impedance(e.tendon_row_impedance, c, abs(error))
+            B = e.tendon_row_reference[c, 1]
+            r.bias[n], r.cfm[n] = softened(h, K, B, d, x.tendon_mobility[c], error, rate, drift)
     if _has_inertia(e):
         _prepare_drifts(m, v, w, x)
     for t in range(x.tendon_length.shape[0]):
@@ -71,14 +72,19 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
 
 
 @njit
-def hold_tendons(m: Any, v: Any, w: Any, r: Any, e: Any, x: Any, a: Any) -> None:
-    """The rows of hard tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0."""
+def hold_tendons(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any, a: Any) -> None:
+    """The rows of tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
     if _has_inertia(e) or e.tendon_row_follower.shape[0] > 0:
         _prepare_drifts(m, v, w, x)
     for c in range(e.tendon_row_follower.shape[0]):
-        if e.tendon_row_soft[c, 0] > 0.0:
-            continue
         n, error, rate = _equality_row(m, w, r, e, x, c)
+        if e.tendon_row_reference[c, 0] >= 0.0:
+            d = impedance(e.tendon_row_impedance, c, abs(error))
+            B = e.tendon_row_reference[c, 1]
+            most = slowest(i.time_step[0], B, e.tendon_row_impedance[c, 1])
+            r.bias[n] = drift_of(w, r, n) + most * B * rate + most * most * d * e.tendon_row_reference[c, 0] * error
+            r.cfm[n] = x.tendon_mobility[c] * (1.0 - d) / d
+            continue
         r.bias[n] = 2.0 * a * rate + a * a * error + drift_of(w, r, n) + tendon_drift(m, w, e, e.tendon_row_follower[c])
         leader = e.tendon_row_leader[c]
         if leader >= 0:
@@ -90,57 +96,37 @@ def hold_tendons(m: Any, v: Any, w: Any, r: Any, e: Any, x: Any, a: Any) -> None
 
 
 @njit
-def spring_tendons(e: Any, x: Any) -> None:
-    """Add to x.tendon the forces of soft tendon equalities as explicit springs, for RK4. Needs tendon_mobilities."""
-    for c in range(e.tendon_row_follower.shape[0]):
-        if e.tendon_row_soft[c, 0] > 0.0 and x.tendon_mobility[c] > 0.0:
-            stiffness, damping = spring_of(e.tendon_row_soft[c, 0], e.tendon_row_soft[c, 1], x.tendon_mobility[c])
-            error, rate, slope = _error(e, x, c)
-            force = -stiffness * error - damping * rate
-            pull_along(e, x, e.tendon_row_follower[c], force)
-            if e.tendon_row_leader[c] >= 0:
-                pull_along(e, x, e.tendon_row_leader[c], -slope * force)
-
-
-@njit
-def has_soft_tendons(e: Any) -> bool:
-    """True when a tendon equality is soft: its gains then need J M⁻¹ Jᵀ on the bare M."""
-    for c in range(e.tendon_row_follower.shape[0]):
-        if e.tendon_row_soft[c, 0] > 0.0:
-            return True
-    return False
-
-
-@njit
 def tendon_mobilities(m: Any, w: Any, e: Any, x: Any) -> None:
-    """x.tendon_mobility = J M⁻¹ Jᵀ of every tendon equality, with the bare M factorised in w.factor."""
-    y = w.reduced
+    """x.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ of its two tendons, added, M being factorised in w.factor.
+
+    MuJoCo's invweight0.
+    """
     for c in range(e.tendon_row_follower.shape[0]):
-        _, _, slope = _error(e, x, c)
-        for k in range(x.row.shape[0]):
-            x.row[k] = 0.0
-        _add_moments(e, x, e.tendon_row_follower[c], 1.0, x.row)
-        if e.tendon_row_leader[c] >= 0:
-            _add_moments(e, x, e.tendon_row_leader[c], -slope, x.row)
-        for n in range(y.shape[0]):
-            y[n] = 0.0
-        for k in range(x.row.shape[0]):
-            n = m.dof_independent[k]
-            if n >= 0:
-                y[n] += w.gain[k] * x.row[k]
-        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
-        value = 0.0
-        for k in range(x.row.shape[0]):
-            n = m.dof_independent[k]
-            if n >= 0:
-                value += w.gain[k] * x.row[k] * y[n]
-        x.tendon_mobility[c] = value
+        leader = e.tendon_row_leader[c]
+        x.tendon_mobility[c] = _mobility(m, w, e, x, e.tendon_row_follower[c])
+        if leader >= 0:
+            x.tendon_mobility[c] += _mobility(m, w, e, x, leader)
 
 
 @njit
-def _add_moments(e: Any, x: Any, t: Any, scale: Any, out: Any) -> None:
+def _mobility(m: Any, w: Any, e: Any, x: Any, t: Any) -> Any:
+    """J M⁻¹ Jᵀ of tendon t."""
+    y = w.reduced
+    for n in range(y.shape[0]):
+        y[n] = 0.0
     for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
-        out[e.tendon_dof[entry]] += scale * x.tendon_moment[entry]
+        k = e.tendon_dof[entry]
+        n = m.dof_independent[k]
+        if n >= 0:
+            y[n] += w.gain[k] * x.tendon_moment[entry]
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
+    value = 0.0
+    for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+        k = e.tendon_dof[entry]
+        n = m.dof_independent[k]
+        if n >= 0:
+            value += w.gain[k] * x.tendon_moment[entry] * y[n]
+    return value
 
 
 @njit

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from artsim.sim.description import Articulation, Tendon, spring_of_softness
+from artsim.sim.description import IMPEDANCE, Articulation, Tendon, reference_of_softness
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
 from artsim.sim.records import Array
 
@@ -97,5 +97,6 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
         "tendon_row_follower": np.array([places.tendons[c.follower] for c in couplings], np.int64),
         "tendon_row_leader": np.array([places.tendons[c.leader] if c.leader else -1 for c in couplings], np.int64),
         "tendon_row_polynomial": polynomial,
-        "tendon_row_soft": np.array([spring_of_softness(c.softness) for c in couplings]).reshape(-1, 2),
+        "tendon_row_reference": np.array([reference_of_softness(c.softness) for c in couplings]).reshape(-1, 2),
+        "tendon_row_impedance": np.array([c.softness.impedance or IMPEDANCE for c in couplings]).reshape(-1, 5),
     }

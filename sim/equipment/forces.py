@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.loop import loop_mobilities
+from artsim.sim.constraints.tendon import tendon_mobilities
 from artsim.sim.coupling import reduce_matrix
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals
@@ -19,7 +20,7 @@ from artsim.sim.kinematics import kinematics, velocities, world_inertia
 
 @njit
 def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
-    """Tendons' lengths, actuators' and loops' mobilities: what is defined in the pose of the file, into x. Once."""
+    """Lengths and mobilities that are defined in the pose of the file, into x. Once."""
     if x.calibrated[0] == 1.0:
         return
     x.calibrated[0] = 1.0
@@ -41,11 +42,12 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
         x.tendon_length0[t] = x.tendon_length[t]
     if e.actuator_target.shape[0] > 0:
         _calibrate_actuators(m, w, e, x)
-    if e.loop_kind.shape[0] > 0:
+    if e.loop_kind.shape[0] + e.tendon_row_follower.shape[0] > 0:
         composites(m, w)
         mass_matrix(m, w)
         reduce_matrix(m, w, f.diagonal)
         factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+        tendon_mobilities(m, w, e, x)
         loop_mobilities(m, w, f, e, x)
 
 
