@@ -21,11 +21,12 @@ from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import Plan, RunConfig
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
 from artsim.sim.jit import warm
+from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told

@@ -10,21 +10,12 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.sim.configuration import (
-    CONTROLLERS,
-    COUPLINGS,
-    DEFAULT_RECORD,
-    INTEGRATORS,
-    MAX_STEPS,
-    SOLVERS,
-    TIME_STEP,
-    RunConfig,
-    time_step,
-)
+from artsim.sim.configuration import CONTROLLERS, COUPLINGS, DEFAULT_RECORD, INTEGRATORS, MAX_STEPS, SOLVERS, RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.model import compile_model
+from artsim.sim.plan import TIME_STEP, time_step
 from artsim.sim.run import RECORDED
 
 R = TypeVar("R")

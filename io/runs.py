@@ -21,13 +21,14 @@ from artsim.io.controls import read_controls, read_run_controls
 from artsim.io.reader import Difference, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.rows import Rows
-from artsim.sim.configuration import Plan, RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.model import Labels
+from artsim.sim.plan import Plan, plan_run
 from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot

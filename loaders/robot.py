@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Literal, Unpack
 
 from artsim.loaders.load import ReadOptions, load_articulation
-from artsim.sim.configuration import RunConfig, compiled_robot, find_keyframe
+from artsim.sim.configuration import RunConfig
+from artsim.sim.plan import compiled_robot
 from artsim.sim.robot import Robot
+from artsim.sim.start import find_keyframe
 
 
 def load_robot(

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.configuration import Plan, make_inputs
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
+from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_step
 from artsim.sim.spatial import Real

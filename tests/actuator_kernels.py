@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.configuration import Plan, make_inputs
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.model import Model
+from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.run import Inputs, Step, make_step
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.configuration import Plan
 from artsim.sim.constraints.rows import build
 from artsim.sim.coupling import expand
 from artsim.sim.equipment.forces import calibrate, equipment_forces
@@ -15,6 +14,7 @@ from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.model import Model
+from artsim.sim.plan import Plan
 from artsim.sim.run import Inputs, Rows, Step, make_rows, make_step
 from artsim.sim.simulate import make_inputs
 from artsim.sim.state import State, Workspace, make_state, make_workspace

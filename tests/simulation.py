@@ -20,9 +20,10 @@ import numpy as np
 import pinocchio as pin
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import Plan, RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
+from artsim.sim.plan import Plan, plan_run
 from artsim.sim.robot import Robot
 from artsim.sim.simulate import Simulation
 from tests.conftest import ROOT, corpus

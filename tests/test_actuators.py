@@ -22,10 +22,11 @@ from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading
 from artsim.loaders.mjcf.read import read_mjcf
 from artsim.loaders.xml import parse
-from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
+from artsim.sim.plan import plan_run
 from artsim.sim.simulate import Simulation
 from tests.actuator_kernels import Actuators
 from tests.conftest import corpus_entries

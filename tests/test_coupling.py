@@ -16,10 +16,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from artsim.loaders.load import load_text
-from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation, Coupling
 from artsim.sim.errors import ModelError, UsageError
 from artsim.sim.model import compile_model
+from artsim.sim.plan import plan_run
 from artsim.sim.robot import Robot
 from tests.simulation import (
     Array,

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation, Inertial, Joint, Link, Pose
 from artsim.sim.jit import disabled
+from artsim.sim.plan import plan_run
 from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError, StoppedError
+from artsim.sim.plan import plan_run
 from tests.conftest import corpus_entries
 from tests.equipment_kernels import Bench
 from tests.simulation import FORCES, simulate

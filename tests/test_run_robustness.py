@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.sim.configuration import Plan
 from artsim.sim.controls import Controls
 from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.plan import Plan
 from artsim.sim.run import RECORDED
 from tests.simulation import Array, Run, box_link, constant_controls, joint, robot_file, simulate, slider, urdf
 

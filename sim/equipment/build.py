@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
-from artsim.sim.description import Articulation, Pose
+from artsim.sim.description import Articulation
 from artsim.sim.equipment.build_actuators import acting, actuator_arrays
 from artsim.sim.equipment.build_loops import loop_arrays
 from artsim.sim.equipment.build_passive import has_passive, passive_arrays
 from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
 from artsim.sim.equipment.build_tendons import tendon_arrays
+from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, Equipped
 from artsim.sim.model import Compiled
 from artsim.sim.records import Array, kinds
-from artsim.sim.spatial import Real, rotation_matrix
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where named things are in the compiled model: links and frames on them, joints' dofs, what moves a body."""
-
-    compiled: Compiled
-    links: Mapping[str, int]
-    sites: Mapping[str, int]
-    tendons: Mapping[str, int]
-    wraps: Mapping[str, int]
-    actuators: Mapping[str, int]
-
-    def frame(self, link: str, pose: Pose) -> tuple[int, Real, Real]:
-        """Body, and a link's frame in its internal frame: rotation (3, 3), position (3,). "world" need be no link."""
-        turn, place = rotation_matrix(pose.rotation), np.array(pose.position)
-        if link not in self.links:
-            return 0, turn, place
-        model, n = self.compiled.model, self.links[link]
-        rotation, position = model.link_rotation[n], model.link_position[n]
-        return int(model.link_body[n]), rotation @ turn, position + rotation @ place
-
-    def centre(self, link: str) -> Real:
-        """A link's centre of mass in the internal frame of its body (3,)."""
-        if link not in self.links:
-            return np.zeros(3)
-        model, n = self.compiled.model, self.links[link]
-        centre: Real = model.link_position[n] + model.link_rotation[n] @ model.link_com[n]
-        return centre
-
-    def first_dof(self, joint: str) -> int:
-        """The first dof of a moving joint."""
-        return int(self.compiled.labels.joint_dofs[joint].start)
-
-    def dofs_of_body(self, body: int) -> set[int]:
-        """The dofs that move a body: those of its joint and of all before it."""
-        model = self.compiled.model
-        found: set[int] = set()
-        while body > 0:
-            found.update(range(int(model.body_dof[body]), int(model.body_dof[body + 1])))
-            body = int(model.body_parent[body])
-        return found
+from artsim.sim.spatial import Real
 
 
 def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from artsim.sim.description import Actuator, Articulation
+from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import (
     AFFINE,
     BODY,
@@ -34,9 +34,6 @@ from artsim.sim.equipment.record import (
 )
 from artsim.sim.model import BALL
 from artsim.sim.records import Array
-
-if TYPE_CHECKING:
-    from artsim.sim.equipment.build import Places
 
 TRANSMISSIONS = {
     "joint": JOINT,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from artsim.sim.description import IMPEDANCE, Articulation, reference_of_softness
+from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import CONNECT, WELD, Equipped
 from artsim.sim.model import Model
 from artsim.sim.poses import body_poses
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real, quaternion
-
-if TYPE_CHECKING:
-    from artsim.sim.equipment.build import Places
 
 
 def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:

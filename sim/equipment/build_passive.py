@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from artsim.sim.description import Articulation, FluidShape, Joint
+from artsim.sim.equipment.places import Places
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real
-
-if TYPE_CHECKING:
-    from artsim.sim.equipment.build import Places
 
 _TINY = 1e-15  # MuJoCo's smallest mass of a body in a medium, and of a moment
 # 15-point rule of Kronrod on [0, 1] (Piessens 1983), to 8 digits, as MuJoCo has it

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from artsim.sim.description import SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
+from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import SENSORS
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real, rotation_matrix
-
-if TYPE_CHECKING:
-    from artsim.sim.equipment.build import Places
 
 Frame = tuple[int, Real, Real]
 

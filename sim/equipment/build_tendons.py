@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from artsim.sim.description import IMPEDANCE, Articulation, Tendon, reference_of_softness
+from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
 from artsim.sim.records import Array
-
-if TYPE_CHECKING:
-    from artsim.sim.equipment.build import Places
 
 
 def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) -> dict[str, Array]:

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import RunConfig, plan_run
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
+from artsim.sim.plan import plan_run
 from artsim.sim.robot import Robot
 from artsim.sim.simulate import Simulation
 

@@ -1,0 +1,332 @@
+"""What a configuration means for a robot: names resolved into the arrays that a simulation starts from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
+from artsim.sim.controls import Controls
+from artsim.sim.description import Articulation, Coupling
+from artsim.sim.equipment.build import equip
+from artsim.sim.equipment.build_loops import open_loops
+from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
+from artsim.sim.errors import UsageError, nearest
+from artsim.sim.jit import Entry
+from artsim.sim.model import Labels, Model, compile_model
+from artsim.sim.records import Array
+from artsim.sim.robot import Robot
+from artsim.sim.run import NO_CONTROLLER, SIMULATE, Inputs
+from artsim.sim.spatial import Real
+from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos
+
+TIME_STEP = 0.002  # [s] where neither the user nor the file says another
+TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A configuration resolved against a robot: all arrays a simulation starts from."""
+
+    config: RunConfig
+    robot: Robot
+    inputs: Mapping[str, Array]  # Inputs but the controls
+    torque: Real  # (nv,) what holds when no control file says otherwise
+    target: Real  # (nv,)
+    target_velocity: Real  # (nv,)
+    qpos: Real  # (nq,)
+    qvel: Real  # (nv,)
+    notes: tuple[str, ...]
+    equipped: Equipped | None = None
+    control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
+    activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
+
+    @property
+    def dt(self) -> float:
+        """The time step [s]."""
+        return float(self.inputs["time_step"][0])
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel that runs it."""
+        return SIMULATE[INTEGRATORS[self.config.integrator], self.equipped is not None]
+
+
+def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
+    """Resolve names into arrays.
+
+    Raises:
+        UsageError: an unknown name (with the nearest), a follower given inconsistently, a target without gains, an
+            option that the integrator or solver cannot serve.
+        ModelError: the model cannot be simulated.
+    """
+    notes: list[str] = []
+    config = with_options(articulation, config, notes)
+    robot = compiled_robot(articulation, config)
+    equipped = equip(articulation, robot.compiled)
+    labels, model = robot.labels, robot.model
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    key = find_keyframe(articulation, config.keyframe)
+    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    if equipped is not None:
+        notes += [
+            f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"
+            for name, gap in open_loops(model, equipped, qpos, 1e-3).items()
+        ]
+    qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
+    activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
+    control = _values(config.control, names.controls, "control", "actuator", key.control)
+    follow_velocities(model, labels, qpos, qvel, config.v0)
+    changes: dict[str, Array] = {}
+    if not config.velocity_limits:
+        changes["velocity_limit"] = np.full(robot.nv, np.inf)
+    if config.friction_coefficient:
+        changes["friction_coefficient"] = _joint_values(
+            config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
+        )
+    robot = robot.with_model(changes) if changes else robot
+    inputs = _drives(robot, config, config.dt or time_step(articulation))
+    _refuse_unservable(robot, config, equipped)
+    zero = np.zeros(robot.nv)
+    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    target = _dof_values(config.target, labels, "target", hold)
+    _refuse_idle_targets(config, labels, inputs)
+    return Plan(
+        replace(
+            _resolved(config, model, labels, qpos, qvel),
+            activation=dict(zip(names.activations, activation.tolist(), strict=True)),
+            control=dict(zip(names.controls, control.tolist(), strict=True)),
+            record=_recordable(config, equipped, notes),
+        ),
+        robot,
+        inputs,
+        _dof_values(config.torque, labels, "torque", zero),
+        target,
+        _dof_values(config.target_velocity, labels, "target_velocity", zero),
+        qpos,
+        qvel,
+        tuple(notes),
+        equipped,
+        control,
+        activation,
+    )
+
+
+def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
+    """The configuration with the time step and the integrator that the file wants, where the user wants none."""
+    options = articulation.options
+    integrator = config.integrator
+    if integrator == "auto":
+        integrator = "semi-implicit-euler"  # implicit in springs, dampers, drives: what implicit ones are used for
+        if options.integrator == "RK4":
+            reason = _rows_needed(articulation)
+            integrator = "semi-implicit-euler" if reason else "rk4"
+            if reason:
+                notes.append(f"the file wants RK4, which has no rows for {reason}: semi-implicit-euler is used")
+    dt = config.dt if config.dt is not None else time_step(articulation)
+    return replace(config, dt=dt, integrator=integrator)
+
+
+def time_step(articulation: Articulation) -> float:
+    """The file's time step, else artsim's [s]."""
+    return articulation.options.timestep or TIME_STEP
+
+
+def _rows_needed(articulation: Articulation) -> str:
+    """What of the robot RK4 would stop at or refuse; empty when there is nothing."""
+    for joint in articulation.joints:
+        if joint.friction or joint.friction_coefficient:
+            return f"the friction of joint {joint.name!r}"
+        if joint.lower is not None or joint.upper is not None:
+            return f"the limits of joint {joint.name!r}"
+    for tendon in articulation.tendons:
+        if tendon.friction or tendon.lower is not None or tendon.upper is not None:
+            return f"the limits or friction of tendon {tendon.name!r}"
+    return ""
+
+
+def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
+    """Values by name over those to start with, (names,)."""
+    values = np.array(start if len(start) else np.zeros(len(names)), float)
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[names.index(name)] = value
+    return values
+
+
+_EQUIPMENT_ROWS = {
+    "tau_loop": "loops",
+    "tau_tendon": "tendons",
+    "activation": "activations",
+    "actuator_force": "actuators",
+    "actuator_length": "actuators",
+    "actuator_velocity": "actuators",
+    "tendon_length": "tendons",
+    "tendon_velocity": "tendons",
+    "sensors": "sensors",
+}
+
+
+def _recordable(config: RunConfig, equipped: Equipped | None, notes: list[str]) -> tuple[str, ...]:
+    """What is to be recorded, without what the robot does not have."""
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    kept: list[str] = []
+    for name in config.record:
+        if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
+            if name not in DEFAULT_RECORD:
+                notes.append(f"{name} is not recorded: the robot has no {_EQUIPMENT_ROWS[name]}")
+        else:
+            kept.append(name)
+    return tuple(kept)
+
+
+def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
+    """A target that nothing would follow is a mistake."""
+    if config.controller == "computed-torque":
+        return
+    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
+    for name in config.target:
+        if config.controller == "hold":
+            raise UsageError(f"controller 'hold' keeps the start; for a target of {name!r} use computed-torque")
+        if not driven[labels.dofs.index(name)]:
+            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+
+
+def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
+    """The configuration with the whole start in it; followers are left out, so that it can be changed and run again."""
+    coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
+    dofs = {int(k) for k in model.coupling_follower}
+    return replace(
+        config,
+        q0={name: float(qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
+        v0={name: float(qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
+    )
+
+
+def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
+    """The articulation with its arrays, couplings and gravity as configured; see compile_model."""
+    soft = articulation
+    if config.coupling == "compliant":
+        soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
+    return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
+
+
+def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
+    if coupling.frequency is not None:
+        return coupling
+    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+
+
+def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
+    values = np.array(default, float)
+    for name, value in given.items():
+        if name not in labels.dofs:
+            raise UsageError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[labels.dofs.index(name)] = value
+    return values
+
+
+def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
+    """Per-dof values by name; "*" sets every joint of one dof that is no follower."""
+    values = np.array(default, float)
+    if "*" in given:
+        values[drivable(robot.model)] = given["*"]
+    named = {name: value for name, value in given.items() if name != "*"}
+    values = _dof_values(named, robot.labels, what, values)
+    if np.any(values < 0):
+        name = robot.labels.dofs[int(np.argmin(values))]
+        raise UsageError(f"{what}: {name} is {values.min()}, want a number from 0")
+    return values
+
+
+def drivable(model: Model) -> list[int]:
+    """Dofs a drive makes sense on: joints of one dof that are no followers, be their couplings eliminated or rows."""
+    count = np.diff(model.body_dof)
+    followers = set(model.row_follower)
+    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
+
+
+def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
+    model = robot.model
+    zero = np.zeros(robot.nv)
+    drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
+    drive_damping = _joint_values(config.damping, robot, "damping", zero)
+    limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
+    if config.drive_limit_kind == "impulse":
+        limit = limit / dt
+    driven = (drive_stiffness > 0) | (drive_damping > 0)
+    gain = TRACKING_FREQUENCY
+    return {
+        "time_step": np.array([dt]),
+        "solver": np.array([SOLVERS[config.solver]]),
+        "iterations": np.array([config.iterations]),
+        "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
+        "controller_gains": np.array([gain**2, 2 * gain]),
+        "drive_stiffness": drive_stiffness,
+        "drive_damping": drive_damping,
+        "drive_limit": np.minimum(limit, model.effort),
+        "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
+    }
+
+
+def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | None) -> None:
+    """RK4 and `direct` have no rows that push one way: say so before the run where it is already sure."""
+    model = robot.model
+    reason = ""
+    if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):
+        k = int(np.argmax((model.friction > 0) | (model.friction_coefficient > 0)))
+        reason = f"joint friction ({robot.dofs[k]})"
+    elif equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
+        t = int(np.argmax(equipped.arrays.tendon_friction > 0))
+        reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
+    elif config.velocity_limits:
+        reason = "--velocity-limits"
+    if reason and config.integrator == "rk4":
+        raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
+    wrapped = None if equipped is None else _wrapped_equality(equipped)
+    if wrapped and config.integrator == "rk4":
+        raise UsageError(
+            f"integrator 'rk4' cannot hold the equality of tendon {wrapped!r}, which wraps around a geom; "
+            "use semi-implicit-euler"
+        )
+    if reason and config.solver == "direct":
+        raise UsageError(f"solver 'direct' serves equalities only, {reason} needs 'auto' or 'pgs'")
+
+
+def _wrapped_equality(equipped: Equipped) -> str | None:
+    """A tendon that wraps around a geom and is held by a hard equality."""
+    e = equipped.arrays
+    held = np.concatenate([e.tendon_row_follower, e.tendon_row_leader])[np.tile(e.tendon_row_reference[:, 0] < 0, 2)]
+    for t in held[held >= 0]:
+        if np.isin(e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]], (PATH_SPHERE, PATH_CYLINDER)).any():
+            name: str = equipped.labels.tendons[t]
+            return name
+    return None
+
+
+def make_inputs(plan: Plan, controls: Controls) -> Inputs:
+    """The Inputs record: the plan's constants and these control rows; the plan's controls where these have none.
+
+    Raises UsageError: controls for another number of actuators.
+    """
+    control = controls.control
+    if control.shape[1] == 0:
+        control = np.tile(plan.control, (len(control), 1))
+    if control.shape[1] != plan.control.size:  # kernels do not look
+        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
+    return Inputs(
+        **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
+        start_step=np.ascontiguousarray(controls.start_step, np.int64),
+        torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
+        target=np.array(controls.target, float),
+        target_velocity=np.array(controls.target_velocity, float),
+        control=np.array(control, float, order="C"),
+    )

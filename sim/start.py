@@ -1,0 +1,128 @@
+"""The state a run starts from: a keyframe's or the file's pose, what is given by name, followers last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from artsim.sim.configuration import Value
+from artsim.sim.description import Articulation, Keyframe
+from artsim.sim.errors import UsageError, nearest
+from artsim.sim.model import BALL, FREE, Compiled, Labels, Model
+from artsim.sim.spatial import Real
+
+
+def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
+    """The keyframe of that name; one that gives nothing where there is no name. Raises UsageError."""
+    if not name:
+        return Keyframe("")
+    for key in articulation.keyframes:
+        if key.name == name:
+            return key
+    known = [key.name for key in articulation.keyframes]
+    there = nearest(name, known) or f"; the file has {', '.join(known[:8]) or 'none'}"
+    raise UsageError(f"keyframe {name!r} does not exist{there}")
+
+
+def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequence[float] = ()) -> Real:
+    """Coordinates to start from: a keyframe's, or the file's pose clamped into the limits; then what is `given`.
+
+    Followers come last.
+
+    Raises UsageError: unknown coordinate, value not finite, or a follower given against its leader.
+    """
+    model, labels = compiled.model, compiled.labels
+    if len(key):
+        q = np.array(key, float)
+    else:
+        q = compiled.reference.copy()
+        _clamp(model, q)
+    for name, value in given.items():
+        if name not in labels.coords:
+            raise UsageError(f"q0: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
+        if not math.isfinite(value):
+            raise UsageError(f"q0: {name} is {value}, want a finite number")
+        q[labels.coords.index(name)] = value
+    _unit_quaternions(model, labels, q)
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        coord = int(model.dof_coord[follower])
+        want, _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        name = labels.coords[coord]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        q[coord] = want
+    _place_row_followers(model, labels, q, given)
+    for k, coord in enumerate(model.dof_coord):
+        if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
+            notes.append(
+                f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
+                f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
+            )
+    return q
+
+
+def _at_leader(p: Real, x: float) -> tuple[float, float]:
+    """A coupling's value and slope where its leader is at x."""
+    value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
+    return float(value), float(p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])))
+
+
+def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
+    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere.
+
+    One that another coupling eliminates is where that one wants it.
+    """
+    for _ in model.row_follower:  # not leaders first: as many passes as a chain can be long
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            coord = int(model.dof_coord[follower])
+            if labels.coords[coord] not in given and follower not in model.coupling_follower:
+                q[coord], _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+
+
+def _clamp(model: Model, q: Real) -> None:
+    """Move independent coordinates into their own limits and, through linear couplings, their followers'."""
+    low, high = model.lower.copy(), model.upper.copy()
+    for c in range(len(model.coupling_follower) - 1, -1, -1):
+        follower, leader = model.coupling_follower[c], model.coupling_leader[c]
+        p = model.coupling_polynomial[c]
+        if leader < 0 or p[1] == 0 or np.any(p[2:]):
+            continue
+        ends = sorted(((low[follower] - p[0]) / p[1], (high[follower] - p[0]) / p[1]))
+        if max(low[leader], ends[0]) <= min(high[leader], ends[1]):
+            low[leader], high[leader] = max(low[leader], ends[0]), min(high[leader], ends[1])
+    for k in model.independent_dof:
+        coord = model.dof_coord[k]
+        if coord >= 0:
+            q[coord] = min(max(q[coord], low[k]), high[k])
+
+
+def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
+    for i, kind in enumerate(model.joint_type):
+        if i == 0 or kind not in (BALL, FREE):
+            continue
+        start = int(model.body_coord[i]) + (3 if kind == FREE else 0)
+        part = slice(start, start + 4)
+        length = float(np.linalg.norm(q[part]))
+        if length < 1e-9:
+            raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
+        if abs(length - 1.0) > 1e-14:  # leaves a quaternion that was made unit before as it is, bit for bit
+            q[part] /= length
+
+
+def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Value) -> None:
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        want = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
+        name = labels.dofs[follower]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        v[follower] = want
+    for _ in model.row_follower:
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            if labels.dofs[follower] not in given and follower not in model.coupling_follower:
+                v[follower] = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
