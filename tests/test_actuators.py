@@ -390,6 +390,26 @@ def test_a_joint_bounds_the_sum_of_its_actuators() -> None:
     assert run_rows(text, [0, 0, 7.0], steps=1, integrator="rk4")["tau_drive"][0, 0] == pytest.approx(4.0, abs=0)
 
 
+def test_what_an_actuator_bounds_counts_once_in_the_sum_of_its_joint() -> None:
+    text = servo('<position joint="hinge" kp="1e4" forcerange="-3 3"/>', 'actuatorfrcrange="-8 8"')
+    rows = run_rows(text, [1.0], steps=3)
+    assert rows["tau_drive"][:, 0] == pytest.approx(3.0, abs=0)
+    assert balance(rows) < 1e-12
+
+
+def test_an_actuator_that_meets_its_bound_in_a_sum_at_its_bound_is_not_added() -> None:
+    """Held back by the joint's bound, the servo lags behind and asks for more than it can."""
+    servos = '<velocity joint="hinge" kv="1e4" {}/>'
+    free = run_rows(servo(servos.format("")), [0.5], steps=1)["actuator_force"][0, 0]
+    text = servo(
+        servos.format(f'forcerange="{-1.5 * free} {1.5 * free}"'), f'actuatorfrcrange="{-0.5 * free} {0.5 * free}"'
+    )
+    rows = run_rows(text, [0.5], steps=1)
+    assert rows["actuator_force"][0, 0] == pytest.approx(1.5 * free, rel=1e-12)
+    assert rows["tau_drive"][0, 0] == pytest.approx(0.5 * free, rel=1e-12)
+    assert balance(rows) < 1e-12
+
+
 def test_a_servo_at_rest_carries_the_load() -> None:
     """kp (control - q) = m g l cos q at the end of a damped swing."""
     text = """<mujoco><worldbody><body><joint name="j" axis="0 -1 0" damping="2"/>

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import coordinate
+from artsim.sim.actuation import actuator_force, coordinate
 from artsim.sim.elementary import exponential
 from artsim.sim.equipment.dc_motor import (
     limit_slew,
@@ -275,23 +275,27 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
             rate += x.actuator_moment[entry] * f.velocity[e.actuator_dof[entry]]
         constant, stiffness, damping = affine_force(e, x, a)
         force = constant - stiffness * (x.actuator_length[a] + h * rate) - damping * rate
-        x.actuator_force[a] = force
-        if force < e.force_lower[a] - _SLACK * abs(force) or force > e.force_upper[a] + _SLACK * abs(force):
-            x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a])
+        slack = _SLACK * abs(force)
+        beyond = force < e.force_lower[a] - slack or force > e.force_upper[a] + slack
+        x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a]) if beyond else force
+        held = x.actuator_implicit[a] == IN_MATRIX and x.dof_held[e.actuator_target[a]] == 1.0
+        if beyond and not held:
             x.actuator_implicit[a] = EXPLICIT
             _add(e, x, a)
             found = True
+    if found:
+        _gather(e, x)
     for k in range(x.actuator_total.shape[0]):
         if x.dof_held[k] == 0.0 and (e.dof_force_lower[k] != -math.inf or e.dof_force_upper[k] != math.inf):
-            end = coordinate(m, q, k) + h * f.velocity[k]
-            total = x.actuator_total[k] + x.offset[k] - x.stiffness[k] * end - x.damping[k] * f.velocity[k]
+            total = actuator_force(x, k, coordinate(m, q, k) + h * f.velocity[k], f.velocity[k])
             slack = _SLACK * abs(total)
             if total < e.dof_force_lower[k] - slack or total > e.dof_force_upper[k] + slack:
                 x.dof_held[k] = 1.0
                 x.actuator_total[k] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
+                x.stiffness[k] = 0.0
+                x.damping[k] = 0.0
+                x.offset[k] = 0.0
                 found = True
-    if found:
-        _gather(e, x)
     return found
 
 
