@@ -377,6 +377,7 @@ def test_stewart_platform_rises_and_falls() -> None:
     assert np.abs(heights[1] - heights[0]).max() > 0.02
 
 
+<<<<<<< HEAD
 def test_our_clamp_closes_and_opens_with_parallel_fingers() -> None:
     """Its fingers hang on parallelograms: whatever the cranks do, they do not turn."""
     path = str(ROOT / "robots" / "clamp.xml")
@@ -391,3 +392,34 @@ def test_our_clamp_closes_and_opens_with_parallel_fingers() -> None:
             assert np.abs(q[f"crank_{side}"] + q[f"finger_{side}"]).max() < 1e-5
         assert worst_equality(path, run["qpos"]) < 1e-6
         assert imbalance(run) < 1e-9
+=======
+# --- beside exact couplings and tendons with inertia -----------------------------------------------------------------
+
+FOLLOWED = """<mujoco><compiler angle="radian"/><worldbody>
+  <body name="a"><joint name="a" axis="0 1 0"/>{bar}<site name="s"/>
+    <body name="b" pos=".3 0 0"><joint name="b" axis="0 1 0"/>{bar}<site name="t" pos=".3 .1 0"/></body></body>
+  <body name="c" pos="0 1 0"><joint name="c" axis="0 0 1"/>{bar}</body>
+</worldbody><tendon><spatial name="k" armature="{armature}"><site site="s"/><site site="t"/></spatial></tendon>
+<equality>{coupling}<connect body1="b" body2="c" anchor=".3 .1 0"/></equality></mujoco>"""
+
+
+def at_loop(armature: float, coupling: str) -> tuple[list[float], Array]:
+    """Biases of the loop's rows and its mobilities, both joints of the coupling moving."""
+    text = FOLLOWED.format(bar=bar(0.3, 0), armature=armature, coupling=coupling)
+    bench = Bench(plan_run(load_text(text, name="model.xml"), RunConfig()))
+    bench.evaluate(np.array([0.3, 0.222, 0.1]), np.array([2.0, 1.96, 0.3]))
+    r = bench.rows
+    return [float(r.bias[n]) for n in range(r.number[0]) if r.kind[n] == LOOP_ROW], bench.equipment.loop_mobility[0]
+
+
+def test_a_tendons_inertia_leaves_what_a_coupling_does_to_a_loop() -> None:
+    coupling = '<joint joint1="b" joint2="a" polycoef="0 0.5 0.8 0 0"/>'
+    assert at_loop(0.2, coupling)[0] == at_loop(0.0, coupling)[0]
+    assert at_loop(0.0, coupling)[0] != at_loop(0.0, "")[0]
+
+
+def test_a_loops_mobility_is_that_of_the_tree_without_couplings() -> None:
+    """As MuJoCo's, which knows no exact ones: so a soft loop gives way alike however couplings are held."""
+    _, coupled = at_loop(0.0, '<joint joint1="b" joint2="a" polycoef="0 0.5 0 0 0"/>')
+    _, alone = at_loop(0.0, "")
+    assert coupled == pytest.approx(alone, rel=1e-12)

@@ -94,11 +94,11 @@ def _openness(x: Any, n: Any) -> Any:
 def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
     """x.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both ends added.
 
-    MuJoCo's invweight0. M is the bare one, factorised. One for three rows: a row that hardly moves anything would
+    MuJoCo's invweight0. M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py). One for three rows: a row that hardly moves anything would
     else be as stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
     """
     J = f.columns
-    y = w.reduced
+    y = x.row
     for n in range(e.loop_kind.shape[0]):
         for part in range(2):
             x.loop_mobility[n, part] = 0.0
@@ -111,16 +111,11 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
                     J[axis, k] = 0.0
             _add_columns(m, w, body, w.arm[body, 0] + c0, w.arm[body, 1] + c1, w.arm[body, 2] + c2, 1.0, J)
             for axis in range(6):
-                for a in range(y.shape[0]):
-                    y[a] = 0.0
-                for k in range(J.shape[1]):
-                    if m.dof_independent[k] >= 0:
-                        y[m.dof_independent[k]] += J[axis, k] * w.gain[k]
-                solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
-                for k in range(J.shape[1]):
-                    if m.dof_independent[k] >= 0:
-                        part = axis // 3
-                        x.loop_mobility[n, part] += J[axis, k] * w.gain[k] * y[m.dof_independent[k]] / 3.0
+                for k in range(y.shape[0]):
+                    y[k] = J[axis, k]
+                solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
+                for k in range(y.shape[0]):
+                    x.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
 
 
 @inlined

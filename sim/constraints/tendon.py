@@ -69,6 +69,8 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], h)
         if x.row_of_tendon[t] & _UPPER:
             _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], h)
+    if _has_inertia(e):
+        accelerations(m, v, w.drift, w)  # as the bias left them: loops' rows go by these
 
 
 @njit
@@ -97,9 +99,9 @@ def hold_tendons(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any, a: Any)
 
 @njit
 def tendon_mobilities(m: Any, w: Any, e: Any, x: Any) -> None:
-    """x.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ of its two tendons, added, M being factorised in w.factor.
+    """x.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ of its two tendons, added: MuJoCo's invweight0.
 
-    MuJoCo's invweight0.
+    M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py).
     """
     for c in range(e.tendon_row_follower.shape[0]):
         leader = e.tendon_row_leader[c]
@@ -111,21 +113,15 @@ def tendon_mobilities(m: Any, w: Any, e: Any, x: Any) -> None:
 @njit
 def _mobility(m: Any, w: Any, e: Any, x: Any, t: Any) -> Any:
     """J M⁻¹ Jᵀ of tendon t."""
-    y = w.reduced
-    for n in range(y.shape[0]):
-        y[n] = 0.0
+    y = x.row
+    for k in range(y.shape[0]):
+        y[k] = 0.0
     for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
-        k = e.tendon_dof[entry]
-        n = m.dof_independent[k]
-        if n >= 0:
-            y[n] += w.gain[k] * x.tendon_moment[entry]
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, y)
+        y[e.tendon_dof[entry]] = x.tendon_moment[entry]
+    solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
     value = 0.0
     for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
-        k = e.tendon_dof[entry]
-        n = m.dof_independent[k]
-        if n >= 0:
-            value += w.gain[k] * x.tendon_moment[entry] * y[n]
+        value += x.tendon_moment[entry] * y[e.tendon_dof[entry]]
     return value
 
 

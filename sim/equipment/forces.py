@@ -6,7 +6,6 @@ from typing import Any
 
 from artsim.sim.constraints.loop import loop_mobilities
 from artsim.sim.constraints.tendon import tendon_mobilities
-from artsim.sim.coupling import reduce_matrix
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals
 from artsim.sim.equipment.passive import passive_extra
@@ -20,7 +19,11 @@ from artsim.sim.kinematics import kinematics, velocities, world_inertia
 
 @njit
 def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
-    """Lengths and mobilities that are defined in the pose of the file, into x. Once."""
+    """Lengths and mobilities that are defined in the pose of the file, into x. Once.
+
+    Mobilities are MuJoCo's, of the tree without couplings but with the tendons' inertia. That M, factorised, stands in
+    w.mass_matrix and x.row2 until the step makes its own.
+    """
     if x.calibrated[0] == 1.0:
         return
     x.calibrated[0] = 1.0
@@ -40,36 +43,32 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
     transmissions(m, e.reference, f.velocity, w, e, x)
     for t in range(x.tendon_length.shape[0]):
         x.tendon_length0[t] = x.tendon_length[t]
-    if e.actuator_target.shape[0] > 0:
-        _calibrate_actuators(m, w, e, x)
-    if e.loop_kind.shape[0] + e.tendon_row_follower.shape[0] > 0:
+    for a in range(e.actuator_target.shape[0]):
+        x.actuator_damping[a] = -e.bias_parameters[a, 2]
+    if _needs_mobilities(e, x):  # else M may be singular
         composites(m, w)
         mass_matrix(m, w)
-        reduce_matrix(m, w, f.diagonal)
-        factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+        add_tendon_inertia(m, w, e, x)
+        factorise(w.mass_matrix, x.row2, m.dof_parent, m.dof_run)
+        _calibrate_actuators(m, w, e, x)
         tendon_mobilities(m, w, e, x)
         loop_mobilities(m, w, f, e, x)
 
 
 @njit
-def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
-    """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos).
-
-    M is that of the tree without couplings but with the tendons' inertia, and stands in w.mass_matrix until the step
-    makes its own.
-    """
-    needed = False
+def _needs_mobilities(e: Any, x: Any) -> bool:
+    """True when something is given relative to the robot's inertia."""
     for a in range(e.actuator_target.shape[0]):
-        x.actuator_damping[a] = -e.bias_parameters[a, 2]
-        muscle = e.actuator_gain[a] == MUSCLE or e.actuator_bias[a] == MUSCLE
-        needed = needed or muscle or x.actuator_damping[a] < 0.0
-    if not needed:  # M may be singular
-        return
-    composites(m, w)
-    mass_matrix(m, w)
-    add_tendon_inertia(m, w, e, x)
+        if e.actuator_gain[a] == MUSCLE or e.actuator_bias[a] == MUSCLE or x.actuator_damping[a] < 0.0:
+            return True
+    found: bool = e.loop_kind.shape[0] + e.tendon_row_follower.shape[0] > 0
+    return found
+
+
+@njit
+def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
+    """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos)."""
     y = x.row
-    factorise(w.mass_matrix, x.row2, m.dof_parent, m.dof_run)
     for a in range(e.actuator_target.shape[0]):
         for k in range(y.shape[0]):
             y[k] = 0.0
