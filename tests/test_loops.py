@@ -377,7 +377,6 @@ def test_stewart_platform_rises_and_falls() -> None:
     assert np.abs(heights[1] - heights[0]).max() > 0.02
 
 
-<<<<<<< HEAD
 def test_our_clamp_closes_and_opens_with_parallel_fingers() -> None:
     """Its fingers hang on parallelograms: whatever the cranks do, they do not turn."""
     path = str(ROOT / "robots" / "clamp.xml")
@@ -392,7 +391,8 @@ def test_our_clamp_closes_and_opens_with_parallel_fingers() -> None:
             assert np.abs(q[f"crank_{side}"] + q[f"finger_{side}"]).max() < 1e-5
         assert worst_equality(path, run["qpos"]) < 1e-6
         assert imbalance(run) < 1e-9
-=======
+
+
 # --- beside exact couplings and tendons with inertia -----------------------------------------------------------------
 
 FOLLOWED = """<mujoco><compiler angle="radian"/><worldbody>

@@ -94,8 +94,9 @@ def _openness(x: Any, n: Any) -> Any:
 def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
     """x.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both ends added.
 
-    MuJoCo's invweight0. M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py). One for three rows: a row that hardly moves anything would
-    else be as stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
+    MuJoCo's invweight0. M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py). One for three rows: a
+    row that hardly moves anything would else be as stiff as the others, and lock a linkage whose axes are parallel but
+    for its file's last digit.
     """
     J = f.columns
     y = x.row
