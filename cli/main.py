@@ -15,7 +15,7 @@ import click
 
 from artsim import __version__
 from artsim.cli.terminal import printable
-from artsim.sim.errors import ArtsimError, StorageError
+from artsim.sim.errors import ArtsimError, MissingInputError, StorageError
 
 # The one line of help stands here, so that `artsim --help` imports no command.
 COMMANDS = {
@@ -79,6 +79,8 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             drop_output(sys.stdout)
             stop(f"cannot write: {error.strerror}", StorageError.exit_code, debug=debug)
+        if error.errno == errno.ENAMETOOLONG:
+            stop(f"{str(error.filename)[:60]}…: {error.strerror}", MissingInputError.exit_code, debug=debug)
         stop_internal(error, debug=debug)
     except Exception as error:
         stop_internal(error, debug=debug)

@@ -31,6 +31,14 @@ class LoadOptions(TypedDict):
     max_faces: int | None
 
 
+def is_file(word: str) -> bool:
+    """Whether something typed is a file; a list of numbers can be longer than a name may be."""
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
     """NAME=DIR, several times; the folders must exist."""
     packages: dict[str, Path] = {}

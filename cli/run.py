@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.options import LoadOptions, is_file, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_files, run_config, run_options, was_typed
 from artsim.cli.terminal import printable, warn
@@ -167,7 +167,7 @@ def _python_controller(config: RunConfig) -> Controller | None:
     import runpy
 
     path, _, name = config.controller.rpartition(":")
-    if not Path(path).is_file():
+    if not is_file(path):
         raise MissingInputError(f"--controller: {path}: no such file")
     sys.path.insert(0, str(Path(path).resolve().parent))  # modules beside it, as when Python runs it
     try:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from artsim.cli.options import is_file
 from artsim.sim.configuration import CONTROLLERS, COUPLINGS, DEFAULT_RECORD, INTEGRATORS, MAX_STEPS, SOLVERS, RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
@@ -237,7 +238,7 @@ def _read_record(text: str | None) -> tuple[str, ...]:
 
 def control_files(words: Sequence[str]) -> list[str]:
     """Those of --control's values that are files."""
-    return [word for word in words if Path(word).suffix.lower() in CONTROL_SUFFIXES or Path(word).is_file()]
+    return [word for word in words if Path(word).suffix.lower() in CONTROL_SUFFIXES or is_file(word)]
 
 
 def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> dict[str, float]:
@@ -253,7 +254,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> di
             if name not in names:
                 raise UsageError(f"{flag}: {name!r} is not {what} of this robot{nearest(name, names)}")
             values[name] = _number(number, f"{flag} {name}")
-        elif _NAMES[option] == "gain" and "," not in word and not Path(word).exists():
+        elif _NAMES[option] == "gain" and "," not in word and not is_file(word):
             values["*"] = _number(word, flag)
         else:
             vector = _read_vector(flag, word)
@@ -279,7 +280,7 @@ def _number(word: str, what: str) -> float:
 
 def _read_vector(flag: str, word: str) -> list[float]:
     path = Path(word)
-    if not path.is_file():
+    if not is_file(word):
         if path.suffix in (".npy", ".csv", ".txt"):
             raise UsageError(f"{flag}: file {word!r} does not exist")
         return [_number(part, flag) for part in word.split(",")]

@@ -367,6 +367,16 @@ def test_vectors_by_file_are_real_numbers(tmp_path: Path) -> None:
     assert "…" not in line
 
 
+def test_what_is_longer_than_a_file_name_may_be() -> None:
+    """Numbers for many joints are no file, and a name that cannot be one is no fault of artsim's."""
+    numbers = ",".join(["0." + "1" * 40] * 7)
+    good("run", ARM, "--steps", 1, "--q0", numbers, "--v0", numbers)
+    for options in (("--control", "x" * 300), ("--stiffness", "x" * 300), ("--controller", "x" * 300 + ".py:f")):
+        done = run("run", ARM, "--steps", 1, *options)
+        assert done.returncode in (2, 66), done.stderr
+    assert "File name too long" in refused(66, "replay", "--verify", "x" * 300 + ".h5")
+
+
 def test_a_typed_value_does_not_hide_a_wrong_configuration(tmp_path: Path) -> None:
     config = tmp_path / "run.toml"
     config.write_text("q0 = 5")

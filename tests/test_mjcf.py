@@ -344,6 +344,21 @@ def test_keyframes_and_options() -> None:
     assert articulation.joints[0].lower is None
 
 
+def test_a_keyframe_holds_activations_and_says_what_it_does_not_start() -> None:
+    actuators = '<actuator><cylinder joint="j"/><motor joint="j"/><cylinder joint="j"/></actuator>'
+    articulation = read(beside(f'{actuators}<keyframe><key name="k" act=".5 -2" time="3"/></keyframe>'))
+    assert articulation.keyframes[0].activation == (0.5, -2.0)
+    assert [note.message for note in articulation.notes if "key 'k': time" in note.message]
+
+
+def test_made_up_names_avoid_those_of_the_file() -> None:
+    motors = '<motor name="actuator_1" joint="j"/><motor joint="j"/>'
+    sensors = '<jointpos name="jointvel_1" joint="j"/><jointvel joint="j"/>'
+    articulation = read(beside(f"<actuator>{motors}</actuator><sensor>{sensors}</sensor>"))
+    assert [actuator.name for actuator in articulation.actuators] == ["actuator_1", "actuator_1_"]
+    assert [sensor.name for sensor in articulation.sensors] == ["jointvel_1", "jointvel_1_"]
+
+
 def test_the_leg_of_the_robots_folder() -> None:
     articulation = assert_agrees(LEG.read_text())
     robot = Robot.of(articulation)
@@ -384,6 +399,19 @@ REFUSED = {
     "101 plugin": (world('<body><plugin plugin="x"/></body>'), ("<plugin>", "not supported yet")),
     "global": ('<mujoco><compiler coordinate="global"/></mujoco>', ("coordinate 'global'",)),
     "two names": (world(f'{BODY}\n<body name="b">{BOX}</body>'), (":2:", "body 'b' is already defined at line 1")),
+    **{
+        f"two {kind}s": (beside(f"<{section}>{one}{one}</{section}>"), (f"{kind} 'x' is already defined at line 1",))
+        for kind, section, one in (
+            ("actuator", "actuator", '<motor name="x" joint="j"/>'),
+            ("tendon", "tendon", '<fixed name="x"><joint joint="j" coef="1"/></fixed>'),
+            ("sensor", "sensor", '<jointpos name="x" joint="j"/>'),
+            ("key", "keyframe", '<key name="x"/>'),
+        )
+    },
+    "99 activations": (
+        beside('<actuator><cylinder joint="j"/></actuator><keyframe><key act="1 2"/></keyframe>'),
+        ("act", "2 numbers", "want 0 to 1"),
+    ),
     "class twice": (beside('<default><default class="a"/><default class="a"/></default>'), ("'a' is already",)),
     "numbers": (world('<body pos="1 2"/>'), ("pos '1 2' holds 2 numbers, want 3",)),
     "overflow": (world('<body><joint/><geom size="1e308"/></body>'), ("a number beyond 1e+30",)),

@@ -118,7 +118,12 @@ def differing_keys(articulation: Articulation, model: mujoco.MjModel) -> Iterato
     for number, key in enumerate(articulation.keyframes):
         qpos = np.array(key.qpos or model.qpos0)
         mujoco.mj_normalizeQuat(model, qpos)
-        pairs = ((qpos, model.key_qpos), (key.qvel or 0, model.key_qvel), (key.control or 0, model.key_ctrl))
+        pairs = (
+            (qpos, model.key_qpos),
+            (key.qvel or 0, model.key_qvel),
+            (key.control or 0, model.key_ctrl),
+            (key.activation or 0, model.key_act),
+        )
         if model.key(number).name not in ("", key.name) or not all(np.allclose(a, b[number]) for a, b in pairs):
             yield f"key {key.name!r}"
 

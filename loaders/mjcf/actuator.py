@@ -64,7 +64,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         item.reading.later(item.element, "a delay")
     transmission, target, reference = read_transmission(targets, item)
     actuator = Actuator(
-        name=item.text("name") or f"actuator_{count}",
+        name=item.text("name") or targets.bodies.free_name("actuator", f"actuator_{count}"),
         target=target,
         gear=item.filled("gear", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
         source=item.reading.at(item.element),

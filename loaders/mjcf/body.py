@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from artsim.loaders.elements import Element, children, tag
@@ -20,6 +20,7 @@ from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
 
 WORLD = "world"
+SECTIONS = {"tendon": "tendon", "actuator": "actuator", "sensor": "sensor", "equality": "equality", "keyframe": "key"}
 NOT_YET = frozenset(("composite", "plugin"))
 
 
@@ -60,7 +61,7 @@ class Bodies:
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
-    taken: dict[str, int] = field(default_factory=dict)  # names of bodies and joints given in the file, by line
+    taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
     @property
     def reading(self) -> MjcfReading:
@@ -79,7 +80,7 @@ class Bodies:
     def read(self, root: Element) -> None:
         """Every <worldbody>, depth first, in the order of MuJoCo's body ids. Without recursion."""
         worlds = list(children(root, "worldbody"))
-        self.claim_names(worlds)
+        self.claim_names(root, worlds)
         stack = [(WORLD, item, frame, name) for item, frame, name in reversed(self.read_world(worlds))]
         while stack:
             parent, element, frame, childclass = stack.pop()
@@ -90,21 +91,23 @@ class Bodies:
         joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
         self.joints = [switched(joint, self.options.off) for joint in joints]
 
-    def claim_names(self, worlds: list[Element]) -> None:
-        """Note the names that the file gives to bodies and joints, each once, so that made-up ones avoid them."""
+    def claim_names(self, root: Element, worlds: list[Element]) -> None:
+        """Note the names that the file gives, each once of a kind, so that made-up ones avoid them."""
         for kind in ("body", "joint", "geom", "site"):
-            lines: dict[str, int] = {WORLD: 0} if kind == "body" else {}
-            for element in (
-                item for world in worlds for item in world.iter(kind, *(["freejoint"] * (kind == "joint")))
-            ):
-                name = element.get("name", "")
-                if not name:
-                    continue
-                if name in lines:
-                    self.reading.refuse(element, f"{kind} {name!r} is already defined at line {lines[name]}")
-                lines[name] = self.reading.at(element).line
-            if kind in ("body", "joint"):
-                self.taken.update({f"{kind} {name}": line for name, line in lines.items()})
+            tags = ("joint", "freejoint") if kind == "joint" else (kind,)
+            self.claim(kind, (element for world in worlds for element in world.iter(*tags)))
+        for section, kind in SECTIONS.items():
+            self.claim(kind, (element for part in children(root, section) for element in part))
+
+    def claim(self, kind: str, elements: Iterable[Element]) -> None:
+        """Note the names of one kind. Raises ModelError for one that is given twice."""
+        for element in elements:
+            name = element.get("name", "")
+            key = f"{kind} {name}"
+            if key in self.taken:
+                self.reading.refuse(element, f"{kind} {name[:80]!r} is already defined at line {self.taken[key]}")
+            if name:
+                self.taken[key] = self.reading.at(element).line
 
     def free_name(self, kind: str, wanted: str) -> str:
         """A name for what the file leaves unnamed: `wanted`, or with underscores where that is taken."""
@@ -253,7 +256,7 @@ class Bodies:
             pose = read_frame(item, self.compiler_at(item.element).angles)
             if item.has("fromto"):
                 pose = fromto(item, item.text("type", "sphere"))[1]
-            name = item.text("name") or f"site_{len(self.sites)}"
+            name = item.text("name") or self.free_name("site", f"site_{len(self.sites)}")
             self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element))
         named = {shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")}
         self.shapes.update(named)

@@ -129,7 +129,7 @@ def read_loop(bodies: Bodies, item: Item, count: int, active: bool) -> Loop:
             frame = Pose(item.vector("anchor", (0.0, 0.0, 0.0)))
             a, b = (first, relative(item) or compose(between, frame)), (second, frame)
     return Loop(
-        item.text("name") or f"{kind}_{count}",
+        item.text("name") or bodies.free_name("equality", f"{kind}_{count}"),
         "weld" if kind == "weld" else "connect",
         a[0],
         b[0],

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.reading import Item, States, describe
-from artsim.sim.description import Joint, Keyframe
+from artsim.sim.description import Actuator, Joint, Keyframe
 
 DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
 
 
-def read_keyframes(bodies: Bodies, root: Element, actuators: int) -> list[Keyframe]:
+def read_keyframes(bodies: Bodies, root: Element, actuators: Sequence[Actuator]) -> list[Keyframe]:
     """Every <key>; lengths are those of the model."""
     start = tuple(number for joint in bodies.joints for number in reference(joint))
     rest = (0.0,) * sum(DOFS[joint.kind] for joint in bodies.joints)
+    controls = (0.0,) * sum(len(actuator.inputs) for actuator in actuators)
+    states = (0.0,) * sum(actuator.activation_size for actuator in actuators)
     keys: list[Keyframe] = []
     for section in children(root, "keyframe"):
         for element in section:
             item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
-            name = item.text("name") or f"key_{len(keys)}"
+            name = item.text("name") or bodies.free_name("key", f"key_{len(keys)}")
             qpos, qvel = filled(item, "qpos", start), filled(item, "qvel", rest)
-            keys.append(Keyframe(name, qpos, qvel, filled(item, "ctrl", (0.0,) * actuators)))
+            ctrl, act = filled(item, "ctrl", controls), filled(item, "act", states)
+            keys.append(Keyframe(name, qpos, qvel, ctrl, act))
+            note_left_out(item)
     return [*keys, *attached_keyframes(bodies, root)]
+
+
+def note_left_out(item: Item) -> None:
+    """What a <key> holds and a run does not start from."""
+    left_out = [name for name in ("mpos", "mquat", "plastic", "time") if item.text(name, "0").strip() not in ("", "0")]
+    if left_out:
+        why = "mocap bodies stand still, runs start at 0 s"
+        item.reading.note(item.element, f"{describe(item.element)}: {', '.join(left_out)} left out: {why}", once="key")
 
 
 def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:

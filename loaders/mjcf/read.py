@@ -75,7 +75,7 @@ def read_mjcf(
         contact_pairs=tuple(pairs),
         no_contact=tuple(excluded),
         sensors=tuple(sensors),
-        keyframes=tuple(read_keyframes(bodies, root, sum(len(actuator.inputs) for actuator in actuators))),
+        keyframes=tuple(read_keyframes(bodies, root, actuators)),
         options=options.file,
         notes=tuple(reading.notes),
         ignored=tuple(ignored_parts(root)),

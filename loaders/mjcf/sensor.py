@@ -52,7 +52,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
         left_out(bodies, element, MISSING["camprojection"])
         return None
     return Sensor(
-        name=item.text("name") or f"{kind}_{count}",
+        name=item.text("name") or bodies.free_name("sensor", f"{kind}_{count}"),
         kind=kind,
         object_kind=object_kind,
         object=name,

@@ -35,7 +35,7 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     damping = item.filled("damping", (0.0, 0.0, 0.0))
     limits = read_limits(bodies, item, "range", "limited")
     tendon = Tendon(
-        name=item.text("name") or f"tendon_{count}",
+        name=item.text("name") or bodies.free_name("tendon", f"tendon_{count}"),
         kind="fixed" if tag(item.element) == "fixed" else "spatial",
         path=tuple(read_point(bodies, point) for point in item.element),
         lower=limits[0] if limits else None,
