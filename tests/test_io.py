@@ -44,6 +44,8 @@ LABELS = Labels(
     actuator=("m/1", ".."),
     actuator_state=("m/1",),
     tendon=("rope", "/"),
+    sensor=("imu.x", "imu/y"),
+    sensor_units=("m/s^2", "rad"),
 )
 MODEL = ModelRecord(
     text="<robot name='r'>\n  <!-- ü -->\n</robot>\n",
@@ -91,7 +93,7 @@ def block(recorder: Recorder, rows: int, seed: int = 0) -> dict[str, Array]:
     """Random rows of the variables the recorder expects, shaped by the table and the labels alone."""
     random = np.random.default_rng(seed)
     sizes = {dim: len(values) for dim, values in schema.FIXED_LABELS.items()}
-    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2}
+    sizes |= {"coord": 5, "dof": 4, "dof2": 4, "link": 3, "actuator": 2, "actuator_state": 1, "tendon": 2, "sensor": 2}
     values = {}
     for name in recorder.variables:
         variable = schema.TABLE[f"trajectory/{name}"]
