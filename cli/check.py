@@ -171,7 +171,7 @@ def align(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def describe_totals(articulation: Articulation) -> list[str]:
-    """What there is of everything, in two lines."""
+    """What there is of everything."""
     numbers = counts(articulation)
     kinds = ", ".join(f"{count} {kind}" for kind, count in joint_kinds(articulation).items())
     lines = [
@@ -181,9 +181,11 @@ def describe_totals(articulation: Articulation) -> list[str]:
     ]
     others = [
         f"{numbers[key]} {key if numbers[key] > 1 else key[:-1]}"
-        for key in ("couplings", "actuators", "visuals", "collisions")
+        for key in ("couplings", "loops", "tendons", "actuators", "sensors", "keyframes", "visuals", "collisions")
         if numbers[key]
     ]
+    if numbers["collisions"]:
+        others[-1] += " (contact is not simulated yet)"
     return [*lines, *([", ".join(others)] if others else []), *describe_ignored(articulation)]
 
 
@@ -206,7 +208,11 @@ def counts(articulation: Articulation) -> dict[str, int]:
         "dofs": dofs,
         "independent_dofs": dofs - hard,
         "couplings": len(articulation.couplings),
+        "loops": len(articulation.loops),
+        "tendons": len(articulation.tendons),
         "actuators": len(articulation.actuators),
+        "sensors": len(articulation.sensors),
+        "keyframes": len(articulation.keyframes),
         "visuals": roles["visual"],
         "collisions": roles["collision"],
         "meshes_missing": sum(

@@ -13,7 +13,7 @@ from artsim.cli.check import align, counts, describe_joint, describe_totals, joi
 from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
-from artsim.sim.description import Articulation
+from artsim.sim.description import Actuator, Articulation
 
 MAX_ROWS = 24  # lines of a table
 MAX_NAMES = 12  # names in a line
@@ -62,7 +62,7 @@ def is_recording(file: str) -> bool:
 
 
 def describe_model(articulation: Articulation) -> list[str]:
-    """Totals, then the moving joints with their limits."""
+    """Totals, the moving joints with their limits, and what options go by: actuators, keyframes, sensors."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     moving = [joint for joint in articulation.joints if joint.kind != "fixed"]
     rows = [("JOINT", "TYPE", "RANGE", "EFFORT", "VELOCITY")]
@@ -70,9 +70,31 @@ def describe_model(articulation: Articulation) -> list[str]:
     lines = [*describe_totals(articulation), *(["", *align([*rows])] if moving else [])]
     if len(moving) > MAX_ROWS:
         lines.append(f"… and {len(moving) - MAX_ROWS} more joints; `artsim check` prints the tree")
+    lines += describe_equipment(articulation)
     if articulation.notes:
-        lines += ["", f"{len(articulation.notes)} warnings; `artsim check` prints them"]
+        count = len(articulation.notes)
+        lines += ["", f"{count} {'warning' if count == 1 else 'warnings'}; `artsim check` prints them"]
     return lines
+
+
+def describe_equipment(articulation: Articulation) -> list[str]:
+    """A table of the actuators, the names of the keyframes and of the sensors."""
+    rows = [("ACTUATOR", "ACTS ON", "CONTROL")]
+    rows += [describe_actuator(actuator) for actuator in articulation.actuators[:MAX_ROWS]]
+    lines = ["", *align([*rows])] if articulation.actuators else []
+    if len(articulation.actuators) > MAX_ROWS:
+        lines.append(f"… and {len(articulation.actuators) - MAX_ROWS} more actuators; --json lists all")
+    for what, parts in (("keyframes", articulation.keyframes), ("sensors", articulation.sensors)):
+        if parts:
+            lines += ["", f"{what} ({len(parts)}): {some([part.name for part in parts])}"]
+    return lines
+
+
+def describe_actuator(actuator: Actuator) -> tuple[str, str, str]:
+    """Name, what it acts on, the range of each of its controls."""
+    ranges = ["any" if bounds is None else f"{bounds[0]:.6g} … {bounds[1]:.6g}" for bounds in actuator.control_ranges]
+    told = [f"{name} {bounds}".strip() for name, bounds in zip(actuator.inputs, ranges, strict=True)]
+    return actuator.name, f"{actuator.transmission} {actuator.target}", ", ".join(told)
 
 
 def model_object(articulation: Articulation) -> dict[str, Any]:
@@ -88,7 +110,21 @@ def model_object(articulation: Articulation) -> dict[str, Any]:
         "mass": total_mass(articulation),
         "links": [link.name for link in articulation.links],
         "joints": [joint_object(joint, couplings.get(joint.name)) for joint in articulation.joints],
+        "actuators": [actuator_object(actuator) for actuator in articulation.actuators],
+        "keyframes": [key.name for key in articulation.keyframes],
+        "sensors": [sensor.name for sensor in articulation.sensors],
         "warnings": len(articulation.notes),
+    }
+
+
+def actuator_object(actuator: Actuator) -> dict[str, Any]:
+    """Name, what it acts on, the range of each of its controls."""
+    return {
+        "name": actuator.name,
+        "transmission": actuator.transmission,
+        "target": actuator.target,
+        "inputs": actuator.inputs,
+        "control_ranges": actuator.control_ranges,
     }
 
 
@@ -109,6 +145,7 @@ def describe_run(run: Mapping[str, Any]) -> list[str]:
             for name in ("integrator", "solver", "coupling", "controller", "base")
             if name in config
         ),
+        *([f"actuators ({len(config['control'])}): {some(list(config['control']))}"] if config.get("control") else []),
         *names_and_origin(run),
         "",
     ]

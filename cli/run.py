@@ -18,7 +18,7 @@ from artsim.cli.run_options import control_files, run_config, run_options, was_t
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, plan_controls, prepare, provenance
+from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
@@ -98,12 +98,6 @@ def run(
     articulation = _load(model, stored, load_options)
     of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
     plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **of_model))
-    if not quiet:
-        warn(
-            [*map(str, articulation.notes), *plan.notes],
-            all_of_them=verbose,
-            more="--verbose shows them, artsim check too",
-        )
     controls: Controls | None = None
     controller: Controller | None = None
     files = control_files(options["control"])
@@ -116,6 +110,9 @@ def run(
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
         controller = _python_controller(plan.config)
+    if not quiet:
+        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
+        warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
     # Ctrl-C still ends the process here, before there is an output
     warm(plan.entry, 1)
     with caught_signals() as caught:

@@ -73,6 +73,22 @@ def held_controls(plan: Plan) -> Controls:
     )
 
 
+def clamped_controls(plan: Plan, controls: Controls) -> list[str]:
+    """A warning about the controls that leave their actuators' ranges; 0, which nobody may have asked for, may."""
+    if plan.equipped is None or not controls.control.size:
+        return []
+    lower, upper = plan.equipped.arrays.control_lower, plan.equipped.arrays.control_upper
+    beyond = ((controls.control < lower) | (controls.control > upper)) & (controls.control != 0)
+    found = np.flatnonzero(beyond.any(axis=0))
+    if not found.size:
+        return []
+    n = int(found[0])
+    value = controls.control[np.argmax(beyond[:, n]), n]
+    more = f" (and those of {found.size - 1} more actuators)" if found.size > 1 else ""
+    name = plan.equipped.labels.controls[n]
+    return [f"control {value:g} of {name!r}{more} is outside its range [{lower[n]:g}, {upper[n]:g}] and is clamped"]
+
+
 def run(
     plan: Plan,
     *,
@@ -345,7 +361,15 @@ _BY_NAME = {
 
 
 def _plain(name: str, value: Any, robot: Robot) -> Any:
-    """A setting as RunConfig stores it: Python numbers, values by name."""
+    """A setting as RunConfig stores it: Python numbers, values by name. Raises UsageError for what is none."""
+    try:
+        return _numbers_by_name(name, value, robot)
+    except (TypeError, ValueError, AttributeError):
+        where = "; a file goes to controls=" if name == "control" and isinstance(value, str | os.PathLike) else ""
+        raise UsageError(f"{name} is {value!r}, want numbers by name or in order{where}") from None
+
+
+def _numbers_by_name(name: str, value: Any, robot: Robot) -> Any:
     if name == "activation":
         return {key: float(number) for key, number in value.items()}
     if name not in _BY_NAME:

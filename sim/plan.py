@@ -21,7 +21,7 @@ from artsim.sim.records import Array
 from artsim.sim.robot import Robot
 from artsim.sim.run import NO_CONTROLLER, SIMULATE, Inputs
 from artsim.sim.spatial import Real
-from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos
+from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
 TIME_STEP = 0.002  # [s] where neither the user nor the file says another
 TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
@@ -71,6 +71,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    if articulation.format == "mjcf" and not key.qpos:  # a URDF has no pose of its own
+        notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
         notes += [
             f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"

@@ -25,6 +25,9 @@ class Robot:
     compiled: Compiled
     loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of it takes over
 
+    def __repr__(self) -> str:
+        return f"<Robot {self.articulation.name!r}: nq {self.nq}, nv {self.nv}, {len(self.links)} links>"
+
     @classmethod
     def of(cls, articulation: Articulation, *, coupling: str = "auto", gravity: Sequence[float] | None = None) -> Robot:
         """Compile an articulation; see compile_model."""

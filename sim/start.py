@@ -65,6 +65,19 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequen
     return q
 
 
+def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
+    """A warning about the joints whose limits leave out the file's pose, and which start at a limit instead."""
+    model, labels = compiled.model, compiled.labels
+    moved = [
+        f"{labels.coords[coord]} at {q[coord]:.6g}, not {compiled.reference[coord]:.6g}"
+        for k, coord in enumerate(model.dof_coord)
+        if coord >= 0 and not model.lower[k] <= compiled.reference[coord] <= model.upper[k]
+        if q[coord] in (model.lower[k], model.upper[k])
+    ]
+    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+    return [f"the file's pose is beyond limits; starts at them: {', '.join(moved[:3])}{more}"] if moved else []
+
+
 def _at_leader(p: Real, x: float) -> tuple[float, float]:
     """A coupling's value and slope where its leader is at x."""
     value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))

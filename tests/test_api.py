@@ -29,6 +29,22 @@ def in_memory(*arguments: Any, **options: Any) -> MemoryRecording:
     return recording
 
 
+def test_a_robot_prints_on_a_line() -> None:
+    assert repr(artsim.load(ROOT / "robots" / "clamp.xml")) == "<Robot 'clamp': nq 6, nv 6, 7 links>"
+
+
+def test_wrong_kinds_of_settings_are_named() -> None:
+    clamp = ROOT / "robots" / "clamp.xml"
+    for settings, words in (
+        ({"control": "file.csv"}, "a file goes to controls="),
+        ({"control": {"grip": "far"}}, "want numbers by name"),
+        ({"q0": [[1.0], [2.0, 3.0]]}, "want numbers by name"),
+        ({"activation": 1.0}, "want numbers by name"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            artsim.simulate(clamp, steps=1, **settings)
+
+
 def test_names() -> None:
     assert artsim.Robot.__name__ == "Robot"
     assert issubclass(artsim.UsageError, artsim.ArtsimError)

@@ -367,6 +367,29 @@ def test_vectors_by_file_are_real_numbers(tmp_path: Path) -> None:
     assert "…" not in line
 
 
+def test_a_pose_beyond_limits_is_told(tmp_path: Path) -> None:
+    """MuJoCo starts there and lets its soft limits push; here limits are hard and the run starts at them."""
+    body = '<body><joint name="thumb" range=".25 1"/><geom size=".1"/></body>'
+    key = '<keyframe><key name="in" qpos=".5"/></keyframe>'
+    path = tmp_path / "model.xml"
+    path.write_text(f'<mujoco><compiler angle="radian"/><worldbody>{body}</worldbody>{key}</mujoco>')
+    told = "warning: the file's pose is beyond limits; starts at them: thumb at 0.25, not 0"
+    assert told in good("run", path, "--steps", 1).stderr
+    assert "warning" not in good("run", path, "--steps", 1, "--keyframe", "in").stderr
+    assert "warning" not in good("run", path, "--steps", 1, "--q0", "thumb=.5").stderr
+
+
+def test_controls_beyond_their_range_are_told(tmp_path: Path) -> None:
+    clamp = ROOT / "robots" / "clamp.xml"
+    assert "outside" not in good("run", clamp, "--steps", 1, "--control", "grip=1").stderr
+    assert (
+        "control 90 of 'grip' is outside its range" in good("run", clamp, "--steps", 1, "--control", "grip=90").stderr
+    )
+    table = tmp_path / "table.csv"
+    table.write_text("time,grip\n0,0\n1,-90\n")
+    assert "control -90 of 'grip' is outside" in good("run", clamp, "--steps", 1, "--control", table).stderr
+
+
 def test_what_is_longer_than_a_file_name_may_be() -> None:
     """Numbers for many joints are no file, and a name that cannot be one is no fault of artsim's."""
     numbers = ",".join(["0." + "1" * 40] * 7)

@@ -40,6 +40,21 @@ def test_a_model() -> None:
     assert "18 dofs" in info(ROOT / "robots" / "quadruped.urdf", "--base", "floating").stdout
 
 
+def test_what_options_of_an_mjcf_file_go_by(tmp_path: Path) -> None:
+    leg, clamp = ROOT / "robots" / "leg.xml", ROOT / "robots" / "clamp.xml"
+    told = info(leg).stdout
+    assert "keyframes (1): crouched" in told
+    assert "knee" in told[told.index("ACTUATOR") :]
+    told = info(clamp).stdout
+    assert "2 loops, 2 tendons, 1 actuator, 3 sensors" in told
+    assert "tendon" in told[told.index("ACTUATOR") :]
+    told = json.loads(info(clamp, "--json").stdout)
+    assert [actuator["name"] for actuator in told["actuators"]] == ["grip"]
+    assert told["counts"]["loops"] == 2
+    artsim.simulate(clamp, steps=1, output=tmp_path / "clamp.h5").close()  # type: ignore[union-attr]
+    assert "actuators (1): grip" in info(tmp_path / "clamp.h5").stdout
+
+
 def test_a_model_as_json() -> None:
     told = json.loads(info(GRIPPER, "--json").stdout)
     assert (told["counts"]["dofs"], told["counts"]["independent_dofs"]) == (6, 1)

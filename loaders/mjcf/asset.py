@@ -80,8 +80,8 @@ class Meshes:
         if key not in self.shapes:
             self.shapes[key] = shape = read_shape(mesh, item)
             if not shape.closed:
-                what = "is not closed: its mass is that of MuJoCo's pyramids over its faces; inertia='convex' takes its"
-                self.reading.note(mesh.item.element, f"{describe(mesh.item.element)} {what} hull", once="open mesh")
+                what = "is not closed: it weighs what MuJoCo's pyramids over its faces do; inertia='convex': its hull"
+                self.reading.note(mesh.item.element, f"mesh {key!r} {what}", once="open mesh")
         return self.shapes[key]
 
 
