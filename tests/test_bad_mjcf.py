@@ -55,6 +55,23 @@ A, B, C, D = [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]
 TETRAHEDRON = [A, C, B, A, B, D, A, D, C, B, C, D]
 
 
+def test_a_mesh_whose_mass_is_needed_is_looked_for_in_mesh_root_too(tmp_path: Path) -> None:
+    text = mjcf('file="part.stl"').replace("<asset>", '<compiler meshdir="parts"/><asset>')
+    path, meshes = model(tmp_path, text), tmp_path / "meshes"
+    meshes.mkdir()
+    missing = artsim("check", path)
+    assert missing.exit_code == 65
+    assert "'part.stl', which its mass comes from, was not found: tried" in missing.stderr
+    assert "was not looked for" in artsim("check", path, "--no-meshes").stderr
+    assert "give --mesh-root DIR" in artsim("check", "-", stdin=text.encode()).stderr
+    (meshes / "part.stl").write_bytes(stl(4, TETRAHEDRON))
+    for words in ((path,), ("-",)):
+        found = artsim("check", *words, "--mesh-root", meshes, stdin=text.encode())
+        assert found.exit_code == 0, found.stderr
+    away = artsim("check", model(tmp_path, mjcf('file="../../../part.stl"')), "--mesh-root", meshes)
+    assert "outside the allowed roots" in away.stderr
+
+
 # --- where a mesh is -------------------------------------------------------------------------------------------------
 
 PLACES = {

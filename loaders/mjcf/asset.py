@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets
+from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, MeshShape, mesh_shape, read_mesh_shape
@@ -97,7 +98,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
         path = mesh.path
         return item.tried(lambda: read_mesh_shape(path, max_faces=item.reading.max_faces, **options))
     if mesh.uri:
-        user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, was not found or not looked for")
+        user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
     if item.has("builtin"):
         item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
     return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
@@ -118,6 +119,15 @@ def as_numbers(shape: MeshShape) -> str:
     """All that a model takes from a mesh file, for the text that an output holds; every digit."""
     numbers = (*shape.pose.position, *shape.pose.rotation, shape.amount, *shape.box, *shape.lower, *shape.upper)
     return " ".join(map(repr, numbers))
+
+
+def why_absent(mesh: MeshAsset) -> str:
+    """Why the mesh has no file: nobody looked for it, or it is not where it was looked for."""
+    for absent in mesh.item.reading.missing.values():
+        for element, _, tried in absent:
+            if element is mesh.item.element:
+                return f"was not found: {tried}"
+    return "was not looked for"
 
 
 def table(item: Item, name: str) -> Any:
@@ -202,12 +212,17 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
 
 
 def resolve(assets: Assets, uri: str, compiler: Compiler) -> Path:
-    """meshdir and the name, below the model's folder. Raises AssetMissingError or AssetRefusedError."""
-    if assets.folder is None:
-        raise AssetMissingError("the model is not in a file")
+    """meshdir and the name, below the model's folder or else --mesh-root, which may itself be the meshdir.
+
+    Raises AssetMissingError or AssetRefusedError: of the first place, the one that the file means.
+    """
     name = PurePosixPath(uri).name if compiler.strip_path else uri
-    candidate = assets.folder / compiler.mesh_dir / name
-    try:
-        return assets.permit(candidate, None)
-    except FileNotFoundError:
-        raise AssetMissingError(f"tried {str(candidate)!r}", f"tried in {str(candidate.parent)!r}") from None
+    places = [folder / compiler.mesh_dir / name for folder in (assets.folder, assets.mesh_root) if folder is not None]
+    places += [] if assets.mesh_root is None else [assets.mesh_root / name]
+    if not places:
+        raise AssetMissingError("the model is not in a file; give --mesh-root DIR")
+    for candidate in dict.fromkeys(places):
+        with suppress(FileNotFoundError, *([AssetRefusedError] if candidate != places[0] else [])):
+            return assets.permit(candidate, None)
+    folders = dict.fromkeys(place.parent for place in places)
+    raise AssetMissingError(f"tried {listed(dict.fromkeys(places))}", f"tried in {listed(folders)}")
