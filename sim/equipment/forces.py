@@ -27,20 +27,24 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
     if x.calibrated[0] == 1.0:
         return
     x.calibrated[0] = 1.0
+    q = f.stage_qpos  # a constant array would have all that follows compiled a second time
     for k in range(f.velocity.shape[0]):
         f.velocity[k] = 0.0
-        f.diagonal[k] = 0.0
-    kinematics(m, e.relaxed, w)
-    tendon_paths(m, e.relaxed, f.velocity, w, e, x)
+    for n in range(q.shape[0]):
+        q[n] = e.relaxed[n]
+    kinematics(m, q, w)
+    tendon_paths(m, q, f.velocity, w, e, x)
     for t in range(x.tendon_length.shape[0]):
         for end in range(2):
             rest = e.tendon_spring[t, end]
             x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
-    kinematics(m, e.reference, w)
+    for n in range(q.shape[0]):
+        q[n] = e.reference[n]
+    kinematics(m, q, w)
     world_inertia(m, w)
     velocities(m, f.velocity, w)
-    tendon_paths(m, e.reference, f.velocity, w, e, x)
-    transmissions(m, e.reference, f.velocity, w, e, x)
+    tendon_paths(m, q, f.velocity, w, e, x)
+    transmissions(m, q, f.velocity, w, e, x)
     for t in range(x.tendon_length.shape[0]):
         x.tendon_length0[t] = x.tendon_length[t]
     for a in range(e.actuator_target.shape[0]):
