@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
-from artsim.sim.controls import Controls
+from artsim.sim.controls import VALUES, Controls
 from artsim.sim.description import Articulation, Coupling
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
@@ -317,13 +317,12 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:
     """The Inputs record: the plan's constants and these control rows; the plan's controls where these have none.
 
-    Raises UsageError: controls for another number of actuators.
+    Raises UsageError: controls for another number of dofs or actuators, none for the first step, or not finite.
     """
     control = controls.control
     if control.shape[1] == 0:
         control = np.tile(plan.control, (len(control), 1))
-    if control.shape[1] != plan.control.size:  # kernels do not look
-        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
+    _check_controls(plan, controls, control)
     return Inputs(
         **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
         start_step=np.ascontiguousarray(controls.start_step, np.int64),
@@ -332,3 +331,17 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
         target_velocity=np.array(controls.target_velocity, float),
         control=np.array(control, float, order="C"),
     )
+
+
+def _check_controls(plan: Plan, controls: Controls, control: Real) -> None:
+    """Refuse what kernels, which do not look, would read beyond."""
+    if control.shape[1] != plan.control.size:
+        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
+    if controls.nv != plan.robot.nv:
+        raise UsageError(f"controls: there are torques for {controls.nv} of {plan.robot.nv} degrees of freedom")
+    if controls.rows == 0 or controls.start_step[0] != 0:
+        raise UsageError("controls: no row begins at step 0")
+    for name in VALUES:
+        values = control if name == "control" else getattr(controls, name)
+        if not np.all(np.isfinite(values)):
+            raise UsageError(f"controls: {name} has numbers that are not finite")

@@ -179,6 +179,25 @@ def test_controls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("start", "nv", "value", "message"),
+    [
+        ([0], 5, 0.0, "torques for 5 of 7 degrees of freedom"),
+        ([0], 9, 0.0, "torques for 9 of 7 degrees of freedom"),
+        ([3], 7, 0.0, "no row begins at step 0"),
+        ([], 7, 0.0, "no row begins at step 0"),
+        ([0], 7, np.nan, "torque has numbers that are not finite"),
+    ],
+)
+def test_controls_that_kernels_could_not_read_are_refused(
+    start: list[int], nv: int, value: float, message: str
+) -> None:
+    rows = np.zeros((len(start), nv))
+    given = Controls(np.array(start, np.int64), rows + value, rows, rows)
+    with pytest.raises(UsageError, match=message):
+        in_memory(ARM, steps=5, controls=given)
+
+
+@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"stepz": 3}, "did you mean 'steps'"),
