@@ -115,6 +115,7 @@ def test_light_commands_import_nothing_heavy(run_file: Path) -> None:
 def test_a_run_with_warm_kernels_does_not_import_numba(run_file: Path, tmp_path: Path) -> None:
     if os.environ.get("NUMBA_BOUNDSCHECK") or os.environ.get("NUMBA_DISABLE_JIT"):
         pytest.skip("kernels are not loaded from objects")
+    artsim.simulate(ROOT / "robots" / "arm7.urdf", steps=1)
     loaded = loaded_by("run", ROOT / "robots" / "arm7.urdf", "--steps", 5, "--quiet", "-o", tmp_path / "out.h5")
     assert not loaded & {"numba", "trimesh", "scipy", "rich"}
     assert "h5py" in loaded
