@@ -11,6 +11,7 @@ from typing import Any
 
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.coupling import follow
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import COUPLING_ROW
 
@@ -18,16 +19,7 @@ from artsim.sim.run import COUPLING_ROW
 @njit
 def coupling_slope(m: Any, c: Any, x: Any) -> Any:
     """Value and first two derivatives of coupling row c's polynomial at x."""
-    return polynomial(m.row_polynomial[c], x)
-
-
-@njit
-def polynomial(p: Any, x: Any) -> Any:
-    """Value and first two derivatives of p0 + p1 x + … + p4 x⁴."""
-    value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
-    slope = p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4])))
-    bend = 2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4]))
-    return value, slope, bend
+    return follow(m.row_polynomial[c], x)
 
 
 @njit

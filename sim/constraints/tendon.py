@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.coupling import polynomial
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.constraints.softness import impedance, slowest, softened
+from artsim.sim.coupling import follow
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.tendons import tendon_drift
 from artsim.sim.jit import njit
@@ -217,4 +217,4 @@ def _error(e: Any, x: Any, c: Any) -> Any:
 def _polynomial(e: Any, x: Any, c: Any) -> Any:
     """Value, slope and second derivative of equality c's polynomial at its leader."""
     b = e.tendon_row_leader[c]
-    return polynomial(e.tendon_row_polynomial[c], x.tendon_length[b] - x.tendon_length0[b] if b >= 0 else 0.0)
+    return follow(e.tendon_row_polynomial[c], x.tendon_length[b] - x.tendon_length0[b] if b >= 0 else 0.0)

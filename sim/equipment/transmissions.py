@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from artsim.sim.equipment.record import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
+from artsim.sim.equipment.tendons import site_point
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, origin_of, turn
 from artsim.sim.quaternions import quaternion_of, rotation_vector
@@ -85,16 +86,6 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 
 
 @inlined
-def _place(m: Any, w: Any, e: Any, site: Any) -> Any:
-    """A site's position in the world."""
-    body = e.site_body[site]
-    p = e.site_position[site]
-    o0, o1, o2 = origin_of(m, w, body)
-    d0, d1, d2 = turn(w.rotation, body, p[0], p[1], p[2])
-    return o0 + d0, o1 + d1, o2 + d2
-
-
-@inlined
 def _turned(w: Any, e: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
     """A vector in a site's axes, in world axes."""
     b0, b1, b2 = turn(e.site_rotation, site, g0, g1, g2)
@@ -131,12 +122,12 @@ def _site(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
     f0, f1, f2 = _turned(w, e, frame, gear[0], gear[1], gear[2])
     t0, t1, t2 = _turned(w, e, frame, gear[3], gear[4], gear[5])
     wrench = (f0, f1, f2, t0, t1, t2)
-    p0, p1, p2 = _place(m, w, e, site)
+    p0, p1, p2 = site_point(m, w, e, site)
     body = e.site_body[site]
     _push(m, w, x, body, p0, p1, p2, wrench, 1.0)
     if reference < 0:
         return
-    r0, r1, r2 = _place(m, w, e, reference)
+    r0, r1, r2 = site_point(m, w, e, reference)
     base = e.site_body[reference]
     _push(m, w, x, base, r0, r1, r2, wrench, -1.0)
     k = _common_dof(m, body, base)
@@ -199,8 +190,8 @@ def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
     gear = e.actuator_gear[a, 0]
     rod = e.actuator_crank[a]
     z0, z1, z2 = _turned(w, e, slider, 0.0, 0.0, 1.0)
-    p0, p1, p2 = _place(m, w, e, pin)
-    s0, s1, s2 = _place(m, w, e, slider)
+    p0, p1, p2 = site_point(m, w, e, pin)
+    s0, s1, s2 = site_point(m, w, e, slider)
     d0 = p0 - s0
     d1 = p1 - s1
     d2 = p2 - s2
