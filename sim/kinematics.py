@@ -31,6 +31,12 @@ def turn(R: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @inlined
+def turned_back(R: Any, x: Any, y: Any, z: Any) -> Any:
+    """Rᵀ (x, y, z), R being 9 numbers by rows."""
+    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
+
+
+@inlined
 def symmetric_times(I: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
     """I[i] (x, y, z) for I[i] = (xx, xy, xz, yy, yz, zz)."""
     return (

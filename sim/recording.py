@@ -17,6 +17,7 @@ from artsim.sim.kinematics import (
     motion_columns,
     origin_of,
     symmetric_times,
+    turned_back,
     velocities,
 )
 from artsim.sim.quaternions import quaternion_of
@@ -111,8 +112,8 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any) -> None:
         f1 = mass * (w.acceleration[i, 1] + g1 + s1)
         f2 = mass * (w.acceleration[i, 2] + g2 + s2)
         # I α + ω × I ω in link axes, then turned
-        u0, u1, u2 = _back(R, o0, o1, o2)
-        q0, q1, q2 = _back(R, a0, a1, a2)
+        u0, u1, u2 = turned_back(R, o0, o1, o2)
+        q0, q1, q2 = turned_back(R, a0, a1, a2)
         L0, L1, L2 = symmetric_times(m.link_inertia, link, u0, u1, u2)
         k0, k1, k2 = symmetric_times(m.link_inertia, link, q0, q1, q2)
         h0, h1, h2 = cross(u0, u1, u2, L0, L1, L2)
@@ -157,12 +158,6 @@ def _between(m: Any, w: Any, link: Any, above: Any) -> Any:
         d2 += w.offset[body, 2]
         body = m.body_parent[body]
     return d0, d1, d2
-
-
-@inlined
-def _back(R: Any, x: Any, y: Any, z: Any) -> Any:
-    """Rᵀ (x, y, z)."""
-    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 
 @njit

@@ -253,8 +253,6 @@ class EquipmentWork(NamedTuple):
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,)
-    body_force: Reals2  # (nb, 3) wrenches that act on bodies, about their origins, world axes [N]
-    body_torque: Reals2  # (nb, 3) [N m]
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
     stiffness: Reals1  # (nv,) what the implicit ones add to the system
     damping: Reals1  # (nv,)
@@ -305,7 +303,7 @@ class Equipped:
 
 def make_equipment_work(model: Model, equipment: Equipment, activations: int) -> EquipmentWork:
     """The scratch of a robot's equipment."""
-    nb, nv = len(model.body_parent), len(model.dof_body)
+    nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
     tendons = dict.fromkeys(("tendon_length0", "tendon_length", "tendon_velocity"), (nt,))
     actuators = dict.fromkeys(
@@ -335,8 +333,6 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
-            "body_force": (nb, 3),
-            "body_torque": (nb, 3),
         },
     )
     return work

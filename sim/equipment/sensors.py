@@ -39,7 +39,16 @@ from artsim.sim.equipment.record import (
     VELOCIMETER,
 )
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, cross, link_frame, origin_of, symmetric_times, turn, velocities
+from artsim.sim.kinematics import (
+    accelerations,
+    cross,
+    link_frame,
+    origin_of,
+    symmetric_times,
+    turn,
+    turned_back,
+    velocities,
+)
 from artsim.sim.quaternions import quaternion_of
 
 
@@ -89,12 +98,6 @@ def _frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
 
 
 @inlined
-def _back(R: Any, x: Any, y: Any, z: Any) -> Any:
-    """Rᵀ (x, y, z)."""
-    return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
-
-
-@inlined
 def _rate(w: Any, body: Any, d: Any) -> Any:
     """Velocity of a point of a body, d from its origin [m/s]."""
     o = w.angular_velocity
@@ -136,7 +139,7 @@ def _on_site(m: Any, w: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: A
             _, p = link_frame(m, w, link)
             c0, c1, c2 = cross(p[0] - d[0], p[1] - d[1], p[2] - d[2], F[0], F[1], F[2])
             a = (N[0] + c0, N[1] + c1, N[2] + c2)
-    v = _back(R, a[0], a[1], a[2])
+    v = turned_back(R, a[0], a[1], a[2])
     _put(x, first, v[0], v[1], v[2])
 
 
@@ -151,9 +154,9 @@ def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> 
     r1 = p[1] + d[1] - o[1] - g[1]
     r2 = p[2] + d[2] - o[2] - g[2]
     if kind == FRAME_QUATERNION:
-        a = _back(Q, R[0], R[3], R[6])
-        b = _back(Q, R[1], R[4], R[7])
-        c = _back(Q, R[2], R[5], R[8])
+        a = turned_back(Q, R[0], R[3], R[6])
+        b = turned_back(Q, R[1], R[4], R[7])
+        c = turned_back(Q, R[2], R[5], R[8])
         q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
         for k in range(4):
             x.sensor[first + k] = q[k]
@@ -178,7 +181,7 @@ def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> 
         a = w.angular_acceleration[body]
         v = (a[0], a[1], a[2])
     if e.sensor_referred[n] == 1:
-        v = _back(Q, v[0], v[1], v[2])
+        v = turned_back(Q, v[0], v[1], v[2])
     _put(x, first, v[0], v[1], v[2])
 
 
@@ -248,7 +251,7 @@ def _link_motion(m: Any, w: Any, link: Any) -> Any:
     p2 = d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
     v = _rate(w, body, (p0, p1, p2))
     o = w.angular_velocity
-    a0, a1, a2 = _back(R, o[body, 0], o[body, 1], o[body, 2])
+    a0, a1, a2 = turned_back(R, o[body, 0], o[body, 1], o[body, 2])
     h0, h1, h2 = symmetric_times(m.link_inertia, link, a0, a1, a2)
     L = (R[0] * h0 + R[1] * h1 + R[2] * h2, R[3] * h0 + R[4] * h1 + R[5] * h2, R[6] * h0 + R[7] * h1 + R[8] * h2)
     q = origin_of(m, w, body)
