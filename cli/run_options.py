@@ -92,12 +92,16 @@ RUN_OPTIONS = (
     click.option(
         "--solver",
         type=click.Choice(list(SOLVERS)),
-        default="auto",
+        default="newton",
         show_default=True,
-        help="auto: exact where nothing is bounded, else sweeps; pgs: PhysX's order; direct: equalities only.",
+        help="newton: exact; pgs: Gauss-Seidel in PhysX's order.",
     ),
     click.option(
-        "--iterations", type=click.IntRange(min=1), default=64, show_default=True, help="Sweeps of the solver per step."
+        "--iterations",
+        type=click.IntRange(min=1),
+        default=64,
+        show_default=True,
+        help="Sweeps per step, of solvers that sweep.",
     ),
     click.option(
         "--integrator",

@@ -7,12 +7,15 @@ import click
 from artsim.sim.batch import COMPUTE
 from artsim.sim.jit import warm
 from artsim.sim.records import WIDTH
-from artsim.sim.run import SIMULATE
+from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, simulate_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
 def warmup() -> None:
-    """Compile every kernel that is not in the cache yet."""
-    for entry, width in (*((entry, 1) for entry in SIMULATE.values()), (COMPUTE, 1), (COMPUTE, WIDTH)):
-        warm(entry, width)
+    """Compile every kernel that is not in the cache yet, but for those of other solvers than the default."""
+    for equipped in (False, True):
+        for integrator in (SEMI_IMPLICIT_EULER, RK4):
+            warm(simulate_entry(integrator, NEWTON, equipped), 1)
+    for width in (1, WIDTH):
+        warm(COMPUTE, width)
     click.echo("kernels are ready")

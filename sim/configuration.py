@@ -14,10 +14,9 @@ from typing import Any
 
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.run import (
-    AUTO,
     COMPUTED_TORQUE,
-    DIRECT,
     GRAVITY_COMPENSATION,
+    NEWTON,
     NO_CONTROLLER,
     PGS,
     RECORDED,
@@ -25,7 +24,7 @@ from artsim.sim.run import (
     SEMI_IMPLICIT_EULER,
 )
 
-SOLVERS = {"auto": AUTO, "pgs": PGS, "direct": DIRECT}
+SOLVERS = {"newton": NEWTON, "pgs": PGS}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 COUPLINGS = ("auto", "exact", "rows", "compliant")
 CONTROLLERS = {
@@ -81,7 +80,7 @@ class RunConfig:
     drive_limit_kind: str = "force"  # or "impulse": drive limits in N m s or N s
     friction_coefficient: Value = field(default_factory=dict)
     controller: str = "none"
-    solver: str = "auto"
+    solver: str = "newton"
     iterations: int = 64
     integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
     coupling: str = "auto"

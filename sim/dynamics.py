@@ -229,6 +229,21 @@ def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
 
 
 @njit
+def multiply(H: Any, parent: Any, run: Any, x: Any, out: Any) -> None:
+    """out = H x for the H of `factorise`, before it is factorised: lower triangle over the tree. O(n d)."""
+    for i in range(x.shape[0]):
+        y = H[i, i] * x[i]
+        j = parent[i]
+        while j >= 0:
+            start = run[j]
+            for c in range(start, j + 1):
+                y = y + H[i, c] * x[c]
+                out[c] = out[c] + H[i, c] * x[i]
+            j = parent[start]
+        out[i] = y
+
+
+@njit
 def invert(L: Any, inverse_pivot: Any, parent: Any, out: Any) -> None:
     """out (n, n) = H⁻¹ of the factorised H = LᵀDL, both triangles. O(n² d).
 

@@ -147,6 +147,28 @@ def _where_greater(typing_context: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
 overload(where_greater)(lambda a, b, x, y: lambda a, b, x, y: _where_greater(a, b, x, y))
 
 
+def highest(x: Any) -> float:
+    """The largest of a T's lanes, a float."""
+    return float(x)
+
+
+@intrinsic
+def _highest(typing_context: Any, x: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.DoubleType(), [_VECTOR])
+        name = f"llvm.vector.reduce.fmax.v{WIDTH}f64"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
+
+    return types.float64(pack), codegen
+
+
+@overload(highest)
+def _highest_of(x):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x: _highest(x)
+    return lambda x: x
+
+
 @intrinsic
 def _splat(typing_context: Any, x: Any) -> Any:
     return pack(types.float64), lambda context, builder, sig, args: _broadcast(builder, args[0])

@@ -19,7 +19,7 @@ from artsim.sim.jit import Entry
 from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
-from artsim.sim.run import NO_CONTROLLER, SIMULATE, Inputs
+from artsim.sim.run import NO_CONTROLLER, Inputs, simulate_entry
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -52,7 +52,8 @@ class Plan:
     @property
     def entry(self) -> Entry:
         """The kernel that runs it."""
-        return SIMULATE[INTEGRATORS[self.config.integrator], self.equipped is not None]
+        config = self.config
+        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], self.equipped is not None)
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -280,7 +281,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
 
 
 def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | None) -> None:
-    """RK4 and `direct` have no rows that push one way: say so before the run where it is already sure."""
+    """RK4 has no rows that push one way: say so before the run where it is already sure."""
     model = robot.model
     reason = ""
     if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):
@@ -299,8 +300,6 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
             f"integrator 'rk4' cannot hold the equality of tendon {wrapped!r}, which wraps around a geom; "
             "use semi-implicit-euler"
         )
-    if reason and config.solver == "direct":
-        raise UsageError(f"solver 'direct' serves equalities only, {reason} needs 'auto' or 'pgs'")
 
 
 def _wrapped_equality(equipped: Equipped) -> str | None:

@@ -13,11 +13,10 @@ from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, refer
 from artsim.sim.constraints.limit import ball_rotation, is_cone
 from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
-from artsim.sim.constraints.rows import joint_forces, responses
+from artsim.sim.constraints.rows import joint_forces
 from artsim.sim.constraints.softness import impedance, slowest
 from artsim.sim.constraints.tendon import broken_side, hold_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
-from artsim.sim.dynamics import factorise, solve
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.tendons import tendon_paths
@@ -26,36 +25,36 @@ from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.recording import record
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
-from artsim.sim.solvers.direct import direct
+from artsim.sim.solvers.newton import newton
 from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
 
 
 @njit
-def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, y: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    _simulate(m, s, w, i, r, f, b, None, None)
+    _simulate(m, s, w, i, r, f, b, None, None, y)
 
 
 @njit
-def simulate_rk4_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+def simulate_rk4_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """The same for a robot with equipment."""
-    _simulate(m, s, w, i, r, f, b, e, x)
+    _simulate(m, s, w, i, r, f, b, e, x, y)
 
 
 @njit
-def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
-    begin(m, s, w, i, f, e, x)
+def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
+    begin(m, s, w, i, f, e, x, (y, None))
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0
         r.report[1] = 0.0
-        _stage(m, s.qpos, s.qvel, w, i, r, f, e, x, s.activation)
+        _stage(m, s.qpos, s.qvel, w, i, r, f, e, x, y, s.activation)
         if not is_finite(m, f):
             break
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
             record(m, s, w, i, r, f, b, e, x)
-        _finish(m, s, w, i, r, f, e, x)
+        _finish(m, s, w, i, r, f, e, x, y)
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
@@ -64,7 +63,7 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
 
 
 @njit
-def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, activation: Any) -> None:
+def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: Any, activation: Any) -> None:
     """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
     expand(m, q, v, w)
     kinematics(m, q, w)
@@ -98,10 +97,14 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for k in range(f.force.shape[0]):
         f.force[k] += f.coupling[k]
     reduce_matrix(m, w, f.diagonal)
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-    reduce_vector(m, f.force, w, f.next)
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.next)
+    reduce_vector(m, f.force, w, f.free)
+    for a in range(f.next.shape[0]):
+        f.next[a] = 0.0
     _hold(m, q, v, w, i, r, f, e, x)
+    newton(m, w, i, r, f.free, f.next, y)
+    joint_forces(r, f, 1.0)
+    if e is not None:
+        note_loop_forces(r, e, x, 1.0)
     expand_velocity(m, f.next, w, f.qacc)
     for k in range(f.qacc.shape[0]):
         f.qacc[k] += w.drift[k]
@@ -133,13 +136,6 @@ def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     if e is not None:
         hold_loops(m, v, w, i, r, f, e, x, a)
         hold_tendons(m, v, w, i, r, e, x, a)
-    if r.number[0] == 0:
-        return
-    responses(m, w, r)
-    direct(r, f.next)
-    joint_forces(r, f, 1.0)
-    if e is not None:
-        note_loop_forces(r, e, x, 1.0)
 
 
 @njit
@@ -171,7 +167,7 @@ def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, a: A
 
 
 @njit
-def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: Any) -> None:
     """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
 
     Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
@@ -203,7 +199,7 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> N
         if x is not None:
             for n in range(s.activation.shape[0]):
                 s.activation[n] = x.start_activation[n] + step * x.activation_rate[n]
-        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, s.activation)
+        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, y, s.activation)
         weight = 1.0 if stage == 3 else 2.0
         if x is not None:
             for n in range(s.activation.shape[0]):

@@ -5,7 +5,7 @@ No numba here: the process that starts with warm kernels imports this.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from artsim.sim.records import (
     ConstInts1,
     ConstReals1,
     Ints1,
+    Lanes1,
+    Lanes2,
     Reals1,
     Reals2,
     Reals3,
@@ -25,14 +27,14 @@ from artsim.sim.records import (
 from artsim.sim.state import State, Workspace
 
 # solvers
-AUTO, PGS, DIRECT = range(3)
+NEWTON, PGS = range(2)
 # integrators
 SEMI_IMPLICIT_EULER, RK4 = range(2)
 # controllers
 NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
-# kinds of constraint rows, in the order in which the PhysX guide solves them
+# kinds of constraint rows
 COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW, ACTUATOR_ROW = range(8)
 
 
@@ -40,7 +42,7 @@ class Inputs(NamedTuple):
     """What a run is given. Controls are rows that hold until the next one begins."""
 
     time_step: ConstReals1  # (1,) [s]
-    solver: ConstInts1  # (1,) AUTO, PGS, DIRECT
+    solver: ConstInts1  # (1,) NEWTON, PGS
     iterations: ConstInts1  # (1,) sweeps
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
@@ -59,7 +61,9 @@ class Rows(NamedTuple):
     """Constraint rows of one step: J u + bias + cfm λ is 0, or as near as λ's bounds allow. Impulses in N s or N m s.
 
     Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
-    start[n] ≤ e < stop[n] in independent ones, which the solvers see; `response` is M̂⁻¹Jᵀ.
+    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order.
+
+    A cone is a run of rows, the normal one first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
     """
 
     number: Ints1  # (1,) of rows
@@ -68,22 +72,54 @@ class Rows(NamedTuple):
     start: Ints1  # (rows + 1,) first entry of each row
     stop: Ints1  # (rows,) end of its entries in independent coordinates
     entry_dof: Ints1  # (entries,) which dof
-    entry_value: Reals1  # (entries,)
+    entry_value: Lanes1  # (entries,)
     column: Ints1  # (entries,) which independent dof
-    value: Reals1  # (entries,)
-    bias: Reals1  # (rows,) [rad/s or m/s]
-    cfm: Reals1  # (rows,) velocity per impulse
-    lower: Reals1  # (rows,) bounds of the impulse
-    upper: Reals1
-    impulse: Reals1  # (rows,) λ
-    effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
-    response: Reals2  # (rows, nu)
-    correction: Reals1  # (rows,) scratch of the direct solver
-    delassus: Reals2  # (equalities, equalities) K = J M̂⁻¹ Jᵀ + cfm of the direct solver, its factor
-    row_of_position: Ints1  # (nv,) marks of the position limits that have a row: 1 lower, 2 upper, 3 both
-    row_of_velocity: Ints1  # (nv,) the same for velocity limits
+    value: Lanes1  # (entries,)
+    error: Lanes1  # (rows,) C, what the bias takes back [rad or m]
+    bias: Lanes1  # (rows,) [rad/s or m/s]
+    cfm: Lanes1  # (rows,) velocity per impulse; one for all rows of a cone
+    lower: Lanes1  # (rows,) bounds of the impulse
+    upper: Lanes1
+    cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
+    slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
+    impulse: Lanes1  # (rows,) λ
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
+
+
+class NewtonWork(NamedTuple):
+    """Scratch of solvers/newton.py."""
+
+    matrix: Lanes2  # (nu, nu) M̂ + Jᵀ D J, its factor
+    pivot: Lanes1  # (nu,) 1 / D of the factor
+    parent: Ints1  # (nu,) elimination tree with what rows tie together
+    run: Ints1  # (nu,) first dof of the unbroken run of ancestors that ends with a dof
+    change: Lanes1  # (nu,) x, of the velocities
+    product: Lanes1  # (nu,) M̂ x
+    gradient: Lanes1  # (nu,)
+    direction: Lanes1  # (nu,) d
+    through: Lanes1  # (nu,) M̂ d
+    velocity: Lanes1  # (rows,) J (u + x) + bias
+    along: Lanes1  # (rows,) J d
+    eps: Lanes1  # (rows,) ε
+    inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
+    centre: Lanes1  # (rows,) λ_k
+    linear: Lanes1  # (rows,) λ after a full step, to first order
+    shift: Lanes1  # (rows,) of cones
+    before: Lanes1  # (rows,) the shift before
+    unit: Lanes1  # (rows,) direction of cones' tangential impulse
+    weight: Lanes1  # (rows,) D of a box row, c0 of a cone
+    weight_used: Lanes1  # (rows,) the same in `matrix`
+    weight1: Lanes1  # (rows,) c1 to c3 of a cone
+    weight2: Lanes1
+    weight3: Lanes1
+
+
+class SweepWork(NamedTuple):
+    """Scratch of Gauss-Seidel: the test impulses' answers."""
+
+    response: Reals2  # (rows, nu) M̂⁻¹ Jᵀ
+    effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
 
 
 class Step(NamedTuple):
@@ -164,40 +200,54 @@ RECORDED = tuple(name for name in Block._fields if name != "plan")
 
 _RECORDS = (Model, State, Workspace, Inputs, Rows, Step, Block)
 _EQUIPPED = (*_RECORDS, Equipment, EquipmentWork)
-SIMULATE = {
-    (SEMI_IMPLICIT_EULER, False): Entry("simulate", "artsim.sim.step", _RECORDS),
-    (SEMI_IMPLICIT_EULER, True): Entry("simulate_equipped", "artsim.sim.step", _EQUIPPED),
-    (RK4, False): Entry("simulate_rk4", "artsim.sim.rk4", _RECORDS),
-    (RK4, True): Entry("simulate_rk4_equipped", "artsim.sim.rk4", _EQUIPPED),
-}
-"""The entry of each integrator, without and with equipment: one that is not used is not compiled."""
+WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork}
+"""The scratch of each solver; solvers that share it share their entry."""
+
+
+def simulate_entry(integrator: int, solver: int, equipped: bool) -> Entry:
+    """The kernel of an integrator and a solver, with or without equipment: one that is not used is not compiled."""
+    name = "simulate_rk4" if integrator == RK4 else "simulate"
+    module = "artsim.sim.rk4" if integrator == RK4 else "artsim.sim.step"
+    work = WORK[NEWTON if integrator == RK4 else solver]
+    if work is not NewtonWork:
+        name += "_" + {SweepWork: "sweeps"}[work]
+    return Entry(name + "_equipped" * equipped, module, (*(_EQUIPPED if equipped else _RECORDS), work))
 
 
 def make_rows(model: Model, driven: int, equipment: Equipment | None = None) -> Rows:
     """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
-    nv, nu, couplings = len(model.dof_body), len(model.independent_dof), len(model.row_follower)
+    nv, couplings = len(model.dof_body), len(model.row_follower)
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
     limited = np.count_nonzero(np.isfinite(model.lower) | np.isfinite(model.upper))
     slowed = np.count_nonzero(np.isfinite(model.velocity_limit))
     n = couplings + int(rubbing) + driven + 2 * int(limited) + 2 * int(slowed)  # limits: both sides
-    entries, equalities = 2 * n, couplings
+    entries = 2 * n + 2 * int(limited)  # a ball's limit acts on three dofs
     if equipment is not None:
-        further, more, held = equipment_rows(model, equipment)
-        n, entries, equalities = n + further, entries + more, equalities + held
+        further, more = equipment_rows(model, equipment)
+        n, entries = n + further, entries + more
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
         "number": (1,),
         "start": (n + 1,),
-        "response": (n, nu),
-        "delassus": (equalities, equalities),
-        "row_of_position": (nv,),
-        "row_of_velocity": (nv,),
         "implicit": (nv,),
         "report": (2,),
     }
     rows: Rows = allocate(Rows, shapes)
     return rows
+
+
+def make_solver_work(model: Model, rows: Rows, work: type[Any], width: int = 1) -> Any:
+    """The scratch of a solver for so many rows."""
+    nu, n = len(model.independent_dof), len(rows.bias)
+    by_dof = ("pivot", "parent", "run", "change", "product", "gradient", "direction", "through")
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(work._fields, (n,)),
+        **dict.fromkeys(by_dof, (nu,)),
+        "matrix": (nu, nu),
+        "response": (n, nu),
+    }
+    return allocate(work, shapes, width)
 
 
 def make_step(model: Model) -> Step:

@@ -14,7 +14,7 @@ from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
-from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_step
+from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_solver_work, make_step
 from artsim.sim.spatial import Real
 from artsim.sim.state import make_state, make_workspace
 
@@ -48,12 +48,14 @@ class Simulation:
     def __post_init__(self) -> None:
         model = self.plan.robot.model
         equipped = self.plan.equipped
-        self._state = make_state(model, activations=0 if equipped is None else equipped.activations)
+        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
+        self._rows = make_rows(model, int(np.count_nonzero(gains)), None if equipped is None else equipped.arrays)
+        activations = 0 if equipped is None else equipped.activations
+        self._state = make_state(model, activations=activations, rows=len(self._rows.bias))
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
-        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
-        self._rows = make_rows(model, int(np.count_nonzero(gains)), None if equipped is None else equipped.arrays)
+        self._solver_work = make_solver_work(model, self._rows, self.plan.entry.records[-1])
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
@@ -70,7 +72,7 @@ class Simulation:
         model = self.plan.robot.model
         self._block = self._make_block()
         records = (model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
-        self._call = bind(self.plan.entry, 1, *records, *self._equipment)
+        self._call = bind(self.plan.entry, 1, *records, *self._equipment, self._solver_work)
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
@@ -146,9 +148,7 @@ class Simulation:
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:
             return f"the velocity of {what} is not finite; a smaller --dt or softer gains may help"
-        if self.plan.config.integrator == "rk4":
-            return f"{what} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
-        return f"{what} reached a limit, and solver 'direct' serves equalities only; use auto or pgs"
+        return f"{what} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
 
     def _tendon(self, t: int) -> str:
         assert self.plan.equipped is not None

@@ -14,6 +14,7 @@ class State(NamedTuple):
     qpos: Lanes1  # (nq,)
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) of actuators
+    impulse: Lanes1  # (rows,) of the last step's constraint rows, where the solver starts [N s or N m s]
 
 
 class Workspace(NamedTuple):
@@ -85,12 +86,13 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
     return work
 
 
-def make_state(model: Model, width: int = 1, activations: int = 0) -> State:
+def make_state(model: Model, width: int = 1, activations: int = 0, rows: int = 0) -> State:
     """A zeroed state (quaternions too: fill it before use)."""
     shapes: dict[str, tuple[int, ...]] = {
         "qpos": (int(model.body_coord[-1]),),
         "qvel": (len(model.dof_body),),
         "activation": (activations,),
+        "impulse": (rows,),
     }
     state: State = allocate(State, shapes, width)
     return state

@@ -1,8 +1,7 @@
 """The step, and the loop over a block of steps.
 
-Semi-implicit Euler: kinematics → M̂ and bias → free velocity → constraint rows → solver → positions. What no row
-bounds is exact at once; a limit, velocity limit or drive limit gets its row when the velocities found would break it,
-and the step is solved again (lazy rows), until nothing is broken.
+Semi-implicit Euler: kinematics → M̂ and bias → constraint rows → solver → positions. A robot that nothing but limits
+bounds takes the step without rows first, in O(n), and is done when it breaks none.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from artsim.sim.actuation import (
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
-from artsim.sim.constraints.limit import mark_violations
+from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.loop import clear_loop_forces, note_loop_forces
-from artsim.sim.constraints.rows import build, joint_forces, only_equalities, responses
-from artsim.sim.constraints.tendon import mark_tendon_violations, needs_rows
+from artsim.sim.constraints.rows import build, joint_forces
+from artsim.sim.constraints.tendon import needs_rows, tendons_hold
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.dynamics import (
     articulated_dynamics,
@@ -38,36 +37,49 @@ from artsim.sim.dynamics import (
 from artsim.sim.equipment.actuators import advance_activations, clamp_actuators
 from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.integrators import move
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.recording import record
-from artsim.sim.run import DIRECT, INEQUALITY, NON_FINITE, PGS
-from artsim.sim.solvers.direct import direct
+from artsim.sim.run import NON_FINITE
+from artsim.sim.solvers.newton import newton
 from artsim.sim.solvers.pgs import pgs
 
-_TOLERANCE = 1e-13  # of `auto`'s sweeps [rad/s or m/s]
-
 
 @njit
-def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any) -> None:
+def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, y: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
-    _simulate(m, s, w, i, r, f, b, None, None)
+    _simulate(m, s, w, i, r, f, b, None, None, (y, None))
 
 
 @njit
-def simulate_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+def simulate_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """The same for a robot with equipment."""
-    _simulate(m, s, w, i, r, f, b, e, x)
+    _simulate(m, s, w, i, r, f, b, e, x, (y, None))
 
 
 @njit
-def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
-    """`e` and `x` are None for a robot without equipment: what asks for them is then not compiled."""
-    begin(m, s, w, i, f, e, x)
+def simulate_sweeps(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, g: Any) -> None:
+    """`simulate` with Gauss-Seidel."""
+    _simulate(m, s, w, i, r, f, b, None, None, (None, g))
+
+
+@njit
+def simulate_sweeps_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, g: Any) -> None:
+    """The same for a robot with equipment."""
+    _simulate(m, s, w, i, r, f, b, e, x, (None, g))
+
+
+@njit
+def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, z: Any) -> None:
+    """`e` and `x` are None for a robot without equipment, and all of z but the chosen solver's scratch.
+
+    What asks for them is then not compiled.
+    """
+    begin(m, s, w, i, f, e, x, z)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
-        _euler(m, s, w, i, r, f, e, x)
-        if not is_finite(m, f) or f.counters[2] != 0:
+        _euler(m, s, w, i, r, f, e, x, z)
+        if not is_finite(m, f):
             break
         if f.counters[0] % b.plan[1] == 0:
             record(m, s, w, i, r, f, b, e, x)
@@ -79,13 +91,13 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """What a block of steps starts with: followers in place, no rows; before the first step energy and load."""
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+    """What a block of steps starts with: followers in place; before the first step energy and load."""
     f.counters[1] = 0
     if e is not None:
         calibrate(m, w, e, x, f)
     expand(m, s.qpos, s.qvel, w)
-    f.counters[5] = 1 if _is_free(m, i) else 0
+    f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
         f.counters[5] = 0
     if f.counters[0] == 0:
@@ -128,7 +140,7 @@ def is_finite(m: Any, f: Any) -> bool:
 
 
 @njit
-def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
@@ -138,46 +150,48 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> No
     for k in range(f.velocity.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-        r.row_of_position[k] = 0
-        r.row_of_velocity[k] = 0
-        r.implicit[k] = 1 if i.solver[0] != PGS and f.stiffness[k] + f.damping[k] > 0.0 else 0
+        r.implicit[k] = 1 if f.stiffness[k] + f.damping[k] > 0.0 else 0
     r.number[0] = 0
     r.report[0] = 0.0
     r.report[1] = 0.0
     if f.counters[5] == 1:
         _free_step(m, s, w, i, r, f, x)
-        broken = _broken(m, s, i, r, f, e, x)
         clamped = _clamped(m, s, i, f, e, x)
-        if not broken and not clamped:
+        if not clamped and _holds(m, s, i, f, e, x):
+            for n in range(s.impulse.shape[0]):
+                s.impulse[n] = 0.0
             _collect_forces(m, s, w, i, r, f, e, x)
             return
-        if broken and _refused(i, r, f, x):
-            return
+    for k in range(f.velocity.shape[0]):
+        if drives_are_rows(z) or i.drive_limit[k] < math.inf:
+            r.implicit[k] = 0
     bare_system(m, s.qpos, s.qvel, w, i, f)
-    most = 5 * f.velocity.shape[0] + 1
+    most = 1
     if e is not None:
-        most += f.velocity.shape[0] + 2 * (e.actuator_target.shape[0] + e.tendon_lower.shape[0])
-    for _ in range(most):  # every round adds a row; two or three rounds are the rule
-        _solve_with_rows(m, s, w, i, r, f, e, x)
-        broken = _broken(m, s, i, r, f, e, x)
-        clamped = _clamped(m, s, i, f, e, x)
-        if not broken and not clamped:
+        most += f.velocity.shape[0] + e.actuator_target.shape[0]
+    for _ in range(most):  # every round makes an actuator explicit; two or three rounds are the rule
+        _solve_with_rows(m, s, w, i, r, f, e, x, z)
+        if not _clamped(m, s, i, f, e, x):
             break
-        if broken and _refused(i, r, f, x):
-            return
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f, e, x)
 
 
+@inlined
+def drives_are_rows(z: Any) -> bool:
+    """Whether the solver wants every drive as a row, as the PhysX guide has them."""
+    return z[1] is not None
+
+
 @njit
-def _is_free(m: Any, i: Any) -> bool:
+def _is_free(m: Any, i: Any, rows: Any) -> bool:
     """True when a step needs no matrix unless a limit is met: no couplings, no friction, drives all in M̂."""
     if m.coupling_follower.shape[0] + m.row_follower.shape[0] > 0:
         return False
     for k in range(m.dof_body.shape[0]):
         if m.friction[k] > 0.0 or m.friction_coefficient[k] > 0.0 or i.drive_acceleration[k] == 1:
             return False
-        if i.solver[0] == PGS and i.drive_stiffness[k] + i.drive_damping[k] > 0.0:
+        if rows and i.drive_stiffness[k] + i.drive_damping[k] > 0.0:
             return False
     return True
 
@@ -196,14 +210,20 @@ def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
 
 
 @njit
-def _broken(m: Any, s: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> bool:
-    """Mark what the velocities found would break: limits get rows, drives leave M̂. True when there is any."""
-    limits = mark_violations(m, s, i, r, f)
-    drives = _release_drives(m, s, i, r, f)
+def _holds(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
+    """True when the velocities found break no limit of a joint, a drive or a tendon."""
+    if not limits_hold(m, s, i, f):
+        return False
+    h = i.time_step[0]
+    for k in range(f.velocity.shape[0]):
+        if f.stiffness[k] + f.damping[k] > 0.0:
+            v = f.velocity[k]
+            force = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
+            if abs(force) > i.drive_limit[k] * (1.0 + 1e-12):
+                return False
     if e is not None:
-        tendons = mark_tendon_violations(m, i, e, x, f)
-        return limits or drives or tendons
-    return limits or drives
+        return tendons_hold(i, e, x, f)
+    return True
 
 
 @njit
@@ -263,63 +283,35 @@ def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
 
 
 @njit
-def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
-    """Velocities at the end of the step, with the rows marked so far: f.next (nu,), f.velocity (nv,)."""
+def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+    """Velocities at the end of the step: f.next (nu,), f.velocity (nv,)."""
     h = i.time_step[0]
     implicit_system(m, s, w, i, r, f, x)
     for k in range(f.force.shape[0]):
         f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
     reduce_matrix(m, w, f.diagonal)
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
     reduce_vector(m, f.force, w, f.free)
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, f.free)
     for a in range(f.free.shape[0]):
-        f.next[a] = s.qvel[m.independent_dof[a]] + h * f.free[a]
+        f.free[a] *= h
+        f.next[a] = s.qvel[m.independent_dof[a]]
     build(m, s, w, i, r, f, e, x)
-    if r.number[0] > 0:
-        responses(m, w, r)
-        if i.solver[0] == PGS:
-            pgs(r, f.next, i.iterations[0], 0.0)
-        elif only_equalities(r):
-            direct(r, f.next)
-        else:
-            pgs(r, f.next, i.iterations[0], _TOLERANCE)
+    for n in range(r.number[0]):
+        r.impulse[n] = s.impulse[n]
+    solve_rows(m, w, i, r, f.free, f.next, z[0], z[1])
+    for n in range(r.number[0]):
+        s.impulse[n] = r.impulse[n]
     expand_velocity(m, f.next, w, f.velocity)
     for k in range(f.velocity.shape[0]):
         f.velocity[k] += h * w.drift[k]
 
 
 @njit
-def _release_drives(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
-    """Drives in M̂ that would exceed their limit become rows; True when there are any."""
-    found = False
-    h = i.time_step[0]
-    for k in range(f.velocity.shape[0]):
-        if r.implicit[k]:
-            v = f.velocity[k]
-            force = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
-            if abs(force) > i.drive_limit[k] * (1.0 + 1e-12):
-                r.implicit[k] = 0
-                found = True
-    return found
-
-
-@njit
-def _refused(i: Any, r: Any, f: Any, x: Any) -> bool:
-    """True when the rows marked are not for this solver; f.counters then say why and which dof (tendons: + nv)."""
-    if i.solver[0] != DIRECT:
-        return False
-    f.counters[2] = INEQUALITY
-    f.counters[3] = 0
-    if x is not None:
-        for t in range(x.row_of_tendon.shape[0]):
-            if x.row_of_tendon[t] != 0:
-                f.counters[3] = f.velocity.shape[0] + t
-    for k in range(f.velocity.shape[0] - 1, -1, -1):
-        released = f.stiffness[k] + f.damping[k] > 0.0 and r.implicit[k] == 0
-        if r.row_of_position[k] != 0 or r.row_of_velocity[k] != 0 or released:
-            f.counters[3] = k
-    return True
+def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: Any) -> None:
+    """Impulses of the rows and what they make of u (nu,), by the solver whose scratch is there; see `newton`."""
+    if y is not None:
+        newton(m, w, i, r, force, u, y)
+    if g is not None:
+        pgs(m, w, i, r, force, u, g)
 
 
 @njit

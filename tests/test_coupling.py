@@ -263,7 +263,7 @@ def test_polynomial(coefficients: tuple[float, ...]) -> None:
 
 
 @each_small
-@pytest.mark.parametrize("solver", ["direct", "pgs", "auto"])
+@pytest.mark.parametrize("solver", ["newton", "pgs"])
 def test_rows_hold_what_elimination_holds(model: Model, solver: str) -> None:
     """The same couplings as rows, none lost whatever their order in the file."""
     robot = robot_of(model)
@@ -344,7 +344,8 @@ def test_rk4_counts_its_solver_s_rounds_per_step() -> None:
     run = simulate(
         TOPOLOGIES["chain"], steps=10, integrator="rk4", coupling="rows", record=("solver_iterations", "qpos")
     )
-    assert np.all(run["solver_iterations"] == 1)
+    assert np.all(run["solver_iterations"] >= 1)
+    assert np.all(run["solver_iterations"] <= 6)  # and not all those before
 
 
 @pytest.mark.small
@@ -420,7 +421,7 @@ def test_a_soft_equality_moves_as_mujocos(solref: str, error: float) -> None:
         np.testing.assert_allclose(run["qpos"], want, rtol=0, atol=most)
 
 
-@pytest.mark.parametrize("solver", ["auto", "direct", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "pgs"])
 def test_a_joint_that_follows_twice(solver: str) -> None:
     """The second equality is a row, so that all three move as one; twice the same one changes nothing."""
     for second in ('<joint joint1="b" joint2="c"/>', '<joint joint1="b" joint2="c"/>' * 2):

@@ -75,7 +75,7 @@ def folded_gravity(q: float) -> float:
 @pytest.mark.parametrize("stiffness", STIFFNESS)
 @pytest.mark.parametrize(
     ("solver", "coupling", "bound"),
-    [("auto", "exact", 0.0), ("auto", "rows", 1e-12), ("direct", "rows", 1e-12), ("pgs", "exact", 0.0)],
+    [("newton", "exact", 0.0), ("newton", "rows", 1e-12), ("pgs", "exact", 0.0)],
 )
 def test_exact_and_direct(stiffness: float, solver: str, coupling: str, bound: float) -> None:
     q = coordinates(drive(stiffness, solver=solver, coupling=coupling))
@@ -156,7 +156,7 @@ OSCILLATIONS = [(1.0, 0.0, 3.0, 0.1), (-0.6, 0.2, 8.0, 0.0), (2.0, -0.1, 1.5, 1.
 
 @pytest.mark.small
 @pytest.mark.parametrize(("multiplier", "offset", "frequency", "ratio"), OSCILLATIONS)
-@pytest.mark.parametrize("solver", ["auto", "direct", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "pgs"])
 def test_compliance_is_implicit_euler_of_the_oscillator(
     multiplier: float, offset: float, frequency: float, ratio: float, solver: str
 ) -> None:

@@ -394,9 +394,7 @@ def test_inertia_along_a_path_moves_as_in_mujoco(integrator: str, name: str) -> 
     ("text", "config", "error", "message"),
     [
         (hanging('frictionloss="1"'), {"integrator": "rk4"}, UsageError, "friction of tendon 't'"),
-        (hanging('frictionloss="1"'), {"solver": "direct"}, UsageError, "friction of tendon 't'"),
         (hanging('range="-.01 1"'), {"integrator": "rk4"}, StoppedError, "tendon 't' reached its limit"),
-        (hanging('range="-.01 1"'), {"solver": "direct"}, StoppedError, "tendon 't' reached a limit"),
         (
             PATHS.replace("</mujoco>", '<equality><tendon tendon1="around"/></equality></mujoco>'),
             {"integrator": "rk4"},

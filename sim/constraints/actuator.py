@@ -29,7 +29,10 @@ def actuator_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
     """The rows of this step's implicit actuators that no single dof carries."""
     h = i.time_step[0]
     for a in range(e.actuator_linear.shape[0]):
-        if x.actuator_implicit[a] != BY_ROW:
+        if e.actuator_linear[a] != BY_ROW:
+            continue
+        if x.actuator_implicit[a] != BY_ROW:  # acts explicitly in this step: an idle row keeps the others' numbers
+            add_row(r, ACTUATOR_ROW, a)
             continue
         constant, stiffness, damping = affine_force(e, x, a)
         total = h * stiffness + damping

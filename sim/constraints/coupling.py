@@ -56,6 +56,7 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
     if leader >= 0:
         add_entry(m, w, r, leader, -slope)
     drift = drift_of(w, r, n)
+    r.error[n] = error
     r.bias[n] = error / h + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling

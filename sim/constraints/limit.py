@@ -5,9 +5,6 @@ its distance over a tenth of a second: all at once would be a kick.
 
 A ball's limit is one on its angle: its row acts along the axis of its rotation. What spin across that axis adds to the
 angle in the step, ¼ h² cot(angle / 2) |ω|², is taken off the room there is.
-
-A dof can have rows on both sides: what breaks the one limit while a drive is still in M̂, or before another joint meets
-its limit, can break the other when the step is solved again.
 """
 
 from __future__ import annotations
@@ -23,19 +20,19 @@ from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.sincos import sincos
 
 _RECOVERY = 0.1  # s
-_LOWER, _UPPER = 1, 2  # marks, added up
 
 
 @njit
 def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
-    """The rows of dof k's marked position limits."""
+    """The rows of dof k's position limits."""
     if is_cone(m, k):
-        if r.row_of_position[k] & _UPPER:
-            _cone_row(m, s, w, i, r, k)
+        _cone_row(m, s, w, i, r, k)
         return
-    if r.row_of_position[k] & _LOWER:
+    if m.dof_coord[k] < 0:
+        return
+    if m.lower[k] > -math.inf:
         _position_row(m, s, w, i, r, k, 1.0, m.lower[k])
-    if r.row_of_position[k] & _UPPER:
+    if m.upper[k] < math.inf:
         _position_row(m, s, w, i, r, k, -1.0, m.upper[k])
 
 
@@ -44,6 +41,7 @@ def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bou
     n = single_row(m, w, r, POSITION_ROW, k, sign)
     gap = sign * (coordinate(m, s.qpos, k) - bound)
     h = i.time_step[0]
+    r.error[n] = gap
     r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + sign * h * w.drift[k]
     r.lower[n] = 0.0
 
@@ -74,6 +72,7 @@ def _cone_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
         add_entry(m, w, r, k + 2, -z / angle)
     gap = m.upper[k] - angle
     h = i.time_step[0]
+    r.error[n] = gap
     r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) - _widening(s.qvel, k, x, y, z, angle, h) / h
     r.lower[n] = 0.0
 
@@ -91,10 +90,9 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 @njit
 def velocity_rows(m: Any, w: Any, i: Any, r: Any, k: Any) -> None:
-    """The rows of dof k's velocity limit, on the marked sides."""
-    if r.row_of_velocity[k] & _LOWER:
+    """The rows of dof k's velocity limit."""
+    if m.velocity_limit[k] < math.inf:
         _velocity_row(m, w, i, r, k, 1.0)
-    if r.row_of_velocity[k] & _UPPER:
         _velocity_row(m, w, i, r, k, -1.0)
 
 
@@ -106,31 +104,22 @@ def _velocity_row(m: Any, w: Any, i: Any, r: Any, k: Any, sign: Any) -> None:
 
 
 @njit
-def mark_violations(m: Any, s: Any, i: Any, r: Any, f: Any) -> bool:
-    """Mark limits that the velocities f.velocity would break and that have no row yet; True when there are any."""
+def limits_hold(m: Any, s: Any, i: Any, f: Any) -> bool:
+    """False when the velocities f.velocity would break a limit."""
     h = i.time_step[0]
-    found = False
     for k in range(f.velocity.shape[0]):
         v = f.velocity[k]
         if m.dof_coord[k] >= 0:
             end = coordinate(m, s.qpos, k) + h * v
-            side = 0
             if end < m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k])):
-                side = _LOWER
-            elif end > m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k])):
-                side = _UPPER
-            if side & ~r.row_of_position[k]:
-                r.row_of_position[k] |= side
-                found = True
-        elif is_cone(m, k) and r.row_of_position[k] == 0 and _opens_cone(m, s, f, k, h):
-            r.row_of_position[k] = _UPPER
-            found = True
+                return False
+            if end > m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k])):
+                return False
+        elif is_cone(m, k) and _opens_cone(m, s, f, k, h):
+            return False
         if abs(v) > m.velocity_limit[k] * (1.0 + 1e-13):
-            side = _UPPER if v > 0.0 else _LOWER
-            if side & ~r.row_of_velocity[k]:
-                r.row_of_velocity[k] |= side
-                found = True
-    return found
+            return False
+    return True
 
 
 @njit

@@ -46,6 +46,7 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
                 C = x.loop_error[n, axis]
                 drift = x.loop_drift[axis]
                 mobility = x.loop_mobility[n, part]
+                r.error[row] = C
                 r.bias[row] = rate * C + 0.5 * h * drift
                 r.cfm[row] = _YIELD * mobility
                 if K >= 0.0:

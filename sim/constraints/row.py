@@ -19,10 +19,13 @@ def add_row(r: Any, kind: Any, k: Any) -> Any:
     r.start[n + 1] = r.start[n]
     r.stop[n] = r.start[n]
     r.impulse[n] = 0.0
+    r.error[n] = 0.0
     r.bias[n] = 0.0
     r.cfm[n] = 0.0
     r.lower[n] = -1e308
     r.upper[n] = 1e308
+    r.cone[n] = 0
+    r.slope[n] = 0.0
     return n
 
 

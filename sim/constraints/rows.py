@@ -14,7 +14,6 @@ from artsim.sim.constraints.friction import friction_row
 from artsim.sim.constraints.limit import position_rows, velocity_rows
 from artsim.sim.constraints.loop import loop_rows
 from artsim.sim.constraints.tendon import tendon_rows
-from artsim.sim.dynamics import solve
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import (
     ACTUATOR_ROW,
@@ -30,7 +29,7 @@ from artsim.sim.run import (
 
 @njit
 def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
-    """All rows of this step: r.number of them. Needs the marks r.implicit, r.row_of_position, r.row_of_velocity.
+    """All rows of this step: r.number of them, the same ones in the same order at every step. Needs r.implicit.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
     drive is as often on the leader as on the follower.
@@ -55,30 +54,6 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Non
 def _first_dof(m: Any, c: Any) -> Any:
     leader = m.row_leader[c]
     return min(m.row_follower[c], leader) if leader >= 0 else m.row_follower[c]
-
-
-@njit
-def responses(m: Any, w: Any, r: Any) -> None:
-    """r.response = M̂⁻¹ Jᵀ and r.effective = J M̂⁻¹ Jᵀ of every row, with the factorised w.factor."""
-    for n in range(r.number[0]):
-        x = r.response[n]
-        for a in range(x.shape[0]):
-            x[a] = 0.0
-        for e in range(r.start[n], r.stop[n]):
-            x[r.column[e]] += r.value[e]
-        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
-        r.effective[n] = 0.0
-        for e in range(r.start[n], r.stop[n]):
-            r.effective[n] += r.value[e] * x[r.column[e]]
-
-
-@njit
-def only_equalities(r: Any) -> bool:
-    """True when no row is bounded, as those of couplings and loops are; `direct` has room for no more."""
-    for n in range(r.number[0]):
-        if r.lower[n] != -1e308 or r.upper[n] != 1e308:
-            return False
-    return True
 
 
 @njit

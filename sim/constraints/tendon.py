@@ -19,7 +19,7 @@ from artsim.sim.run import TENDON_ROW
 
 _RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained
 _CLOSING = 0.5  # [m/s] at most, an equality that does not hold: all at once would be a kick
-_LOWER, _UPPER = 1, 2  # marks, added up
+_LOWER, _UPPER = 1, 2
 
 
 @njit
@@ -48,6 +48,7 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
     for c in range(e.tendon_row_follower.shape[0]):
         n, error, rate = _equality_row(m, w, r, e, x, c)
         drift = drift_of(w, r, n)
+        r.error[n] = error
         r.bias[n] = min(max(error / h, -_CLOSING), _CLOSING) + h * drift
         K = e.tendon_row_reference[c, 0]
         if K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
@@ -65,9 +66,9 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             r.bias[n] = h * drift_of(w, r, n)
             r.lower[n] = -h * e.tendon_friction[t]
             r.upper[n] = h * e.tendon_friction[t]
-        if x.row_of_tendon[t] & _LOWER:
+        if e.tendon_lower[t] > -1e308:
             _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], h)
-        if x.row_of_tendon[t] & _UPPER:
+        if e.tendon_upper[t] < 1e308:
             _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], h)
     if _has_inertia(e):
         accelerations(m, v, w.drift, w)  # as the bias left them: loops' rows go by these
@@ -126,19 +127,16 @@ def _mobility(m: Any, w: Any, e: Any, x: Any, t: Any) -> Any:
 
 
 @njit
-def mark_tendon_violations(m: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
-    """Mark limits that the velocities f.velocity would break and that have no row yet; True when there are any."""
+def tendons_hold(i: Any, e: Any, x: Any, f: Any) -> bool:
+    """False when the velocities f.velocity would take a tendon beyond its limits."""
     h = i.time_step[0]
-    found = False
     for t in range(x.tendon_length.shape[0]):
         end = x.tendon_length[t]
         for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
             end += h * x.tendon_moment[entry] * f.velocity[e.tendon_dof[entry]]
-        side = broken_side(e, t, end, 1e-13)
-        if side & ~x.row_of_tendon[t]:
-            x.row_of_tendon[t] |= side
-            found = True
-    return found
+        if broken_side(e, t, end, 1e-13) != 0:
+            return False
+    return True
 
 
 @njit
@@ -168,6 +166,7 @@ def _limit_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any, bound:
     """The length stays on its side of the bound at the end of the step."""
     n = _tendon_row(m, w, r, e, x, t, sign)
     gap = sign * (x.tendon_length[t] - bound)
+    r.error[n] = gap
     r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + h * drift_of(w, r, n)
     r.lower[n] = 0.0
 

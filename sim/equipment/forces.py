@@ -109,8 +109,6 @@ def equipment_forces(
     velocities(m, v, w)
     tendon_paths(m, q, v, w, e, x)
     tendon_forces(e, x)
-    for t in range(x.row_of_tendon.shape[0]):
-        x.row_of_tendon[t] = 0
     transmissions(m, q, v, w, e, x)
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)

@@ -18,7 +18,6 @@ from artsim.sim.records import (
     ConstReals1,
     ConstReals2,
     ConstReals3,
-    Ints1,
     Reals1,
     Reals2,
     allocate,
@@ -231,7 +230,6 @@ class EquipmentWork(NamedTuple):
     tendon_velocity: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,) dL/dq
     tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of the two tendons of an equality, added, in the file's pose
-    row_of_tendon: Ints1  # (nt,) marks of the limits that have a row: 1 lower, 2 upper, 3 both
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
     actuator_moment: Reals1  # (entries,)
@@ -261,8 +259,8 @@ class EquipmentWork(NamedTuple):
     tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
 
 
-def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int, int]:
-    """Most constraint rows of a step that come from the equipment, their entries, and how many rows are equalities."""
+def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int]:
+    """Most constraint rows of a step that come from the equipment, and their entries."""
     nv = len(model.dof_body)
     loops = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
     inert = np.count_nonzero(equipment.tendon_armature > 0)
@@ -271,7 +269,7 @@ def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int, int]:
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
     equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
     rows = equalities + 2 * int(limited) + int(rubbing)
-    return rows, (rows + len(equipment.tendon_row_follower)) * nv, equalities  # an equality can have two tendons
+    return rows, (rows + len(equipment.tendon_row_follower)) * nv  # an equality can have two tendons
 
 
 @dataclass(frozen=True)
@@ -327,7 +325,6 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),
             "tendon_mobility": (len(equipment.tendon_row_follower),),
-            "row_of_tendon": (nt,),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
             **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.dynamics import factorise, solve
 from artsim.sim.jit import njit
 
 
 @njit
-def pgs(r: Any, u: Any, sweeps: Any, tolerance: Any) -> None:
-    """Sweep until no row changes a velocity by more than `tolerance` [rad/s or m/s], at most `sweeps` times.
-
-    u (nu,) holds the velocities without these impulses on entry, with them on return. r.report: sweeps, last change.
-    """
-    done = 0
+def pgs(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+    """As `newton`; sweeps as often as i.iterations says. r.report: sweeps, the last one's largest change."""
+    _answers(m, w, r, y)
+    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, force)
+    for a in range(u.shape[0]):
+        u[a] += force[a]
+    for n in range(r.number[0]):
+        r.impulse[n] = 0.0
     change = 0.0
-    for _ in range(sweeps):
+    for _ in range(i.iterations[0]):
         change = 0.0
-        done += 1
         for n in range(r.number[0]):
-            denominator = r.effective[n] + r.cfm[n]
+            denominator = y.effective[n] + r.cfm[n]
             if denominator <= 0.0:
                 continue  # nothing it acts on can move
             error = r.bias[n] + r.cfm[n] * r.impulse[n]
@@ -32,11 +34,25 @@ def pgs(r: Any, u: Any, sweeps: Any, tolerance: Any) -> None:
             delta = new - r.impulse[n]
             if delta != 0.0:
                 r.impulse[n] = new
-                x = r.response[n]
+                x = y.response[n]
                 for a in range(u.shape[0]):
                     u[a] += x[a] * delta
                 change = max(change, abs(delta) * denominator)
-        if change <= tolerance:
-            break
-    r.report[0] += done
+    r.report[0] += i.iterations[0]
     r.report[1] = change
+
+
+@njit
+def _answers(m: Any, w: Any, r: Any, y: Any) -> None:
+    """y.response = M̂⁻¹ Jᵀ and y.effective = J M̂⁻¹ Jᵀ of every row; M̂ is left factorised in w.factor."""
+    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    for n in range(r.number[0]):
+        x = y.response[n]
+        for a in range(x.shape[0]):
+            x[a] = 0.0
+        for e in range(r.start[n], r.stop[n]):
+            x[r.column[e]] += r.value[e]
+        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
+        y.effective[n] = 0.0
+        for e in range(r.start[n], r.stop[n]):
+            y.effective[n] += r.value[e] * x[r.column[e]]
