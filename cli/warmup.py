@@ -8,6 +8,7 @@ from artsim.sim.batch import COMPUTE
 from artsim.sim.jit import warm
 from artsim.sim.records import WIDTH
 from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, simulate_entry
+from artsim.sim.tendon_inertia import TENDON_INERTIA
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -18,4 +19,5 @@ def warmup() -> None:
             warm(simulate_entry(integrator, NEWTON, equipped), 1)
     for width in (1, WIDTH):
         warm(COMPUTE, width)
+    warm(TENDON_INERTIA, 1)
     click.echo("kernels are ready")

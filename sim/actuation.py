@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.dynamics import inverse_dynamics
+from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
 from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import velocities
 from artsim.sim.run import COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER
 
 
 @njit
-def applied_forces(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
+def applied_forces(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
     """f.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
     row = f.counters[4]
     for k in range(f.applied.shape[0]):
         f.applied[k] = i.torque[row, k]
     if i.controller[0] != NO_CONTROLLER:
-        _controller(m, q, v, w, i, f)
+        _controller(m, q, v, w, i, f, e, x)
 
 
 @njit
-def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
+def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
     """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
 
     Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
@@ -51,6 +53,10 @@ def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
         for k in range(nv):
             f.qacc[k] = 0.0
     inverse_dynamics(m, f.velocity, f.qacc, w, f.force)
+    if e is not None and i.controller[0] == COMPUTED_TORQUE and has_inertia(e):
+        velocities(m, v, w)
+        tendon_paths(m, q, v, w, e, x)
+        add_inertia_forces(m, v, f.qacc, w, e, x, f.force)
     for k in range(nv):
         a = m.dof_independent[k]
         if a >= 0 and m.dof_coord[m.independent_dof[a]] >= 0 and _actuated(m, m.independent_dof[a]):

@@ -51,7 +51,7 @@ class Batch(NamedTuple):
     gravity: Reals2  # (N, n)
     coriolis: Reals2  # (N, n) C v
     bias: Reals2  # (N, n) C v + g
-    mass_matrix: Reals3  # (N, n, n) with armature; packed: (N, 1, n (n + 1) / 2)
+    mass_matrix: Reals3  # (N, n, n) with armature of joints; packed: (N, 1, n (n + 1) / 2)
     inverse_mass_matrix: Reals3  # as mass_matrix
     inverse_dynamics: Reals2  # (N, n)
     forward_dynamics: Reals2  # (N, n)

@@ -85,7 +85,7 @@ def _constants(s: Any, w: Any, x: Any) -> None:
 def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
     """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
     gather(b.qpos, first, s.qpos)
-    x.check[0] = _normalise(m, s.qpos, w)
+    x.check[0] = normalise(m, s.qpos, w)
     if b.qvel.shape[0] > 0:
         gather(b.qvel, first, s.qvel)
     if b.qacc.shape[0] > 0:
@@ -133,7 +133,7 @@ def _check_result(values: Any, w: Any, x: Any) -> None:
 
 
 @njit
-def _normalise(m: Any, q: Any, w: Any) -> Any:
+def normalise(m: Any, q: Any, w: Any) -> Any:
     """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN. Returns `_wrong` of them."""
     wrong = like(0.0, w)
     for i in range(1, m.body_parent.shape[0]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from artsim.sim.quantities import (
     JOINT_FORCES,
     QUANTITIES,
     REDUCED_DIMS,
+    WITH_INERTIA,
     WITH_WRENCH,
     dims_of,
     needed_inputs,
@@ -28,6 +30,10 @@ from artsim.sim.quantities import (
 )
 from artsim.sim.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.state import make_state, make_workspace
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.record import Equipped
+    from artsim.sim.tendon_inertia import TendonInertia
 
 _MAX_THREADS = 1024
 PIECE = 1024  # rows that a thread takes at a time
@@ -63,8 +69,12 @@ class Evaluation:
         wrench: bool = False,
         threads: int = 1,
         width: int = WIDTH,
+        equipped: Equipped | None = None,
     ) -> None:
-        """Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH."""
+        """What is asked for is checked. `equipped`: of a robot whose tendons have armature.
+
+        Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
+        """
         if at not in ("com", "origin"):
             raise UsageError(f"at={at!r}: want 'com' or 'origin'")
         if width not in (1, WIDTH):
@@ -90,6 +100,11 @@ class Evaluation:
         self._model = model
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed
+        self._tendons: TendonInertia | None = None
+        if equipped is not None and not WITH_INERTIA.isdisjoint(self.quantities):
+            from artsim.sim.tendon_inertia import TendonInertia  # few robots need it
+
+            self._tendons = TendonInertia(model, equipped, self.quantities, reduced=reduced)
         self._link_indices = [labels.links.index(name) for name in self.links]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -109,8 +124,14 @@ class Evaluation:
             UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
         """
         capacity = self._capacity(inputs, outputs)
+        if self._tendons is not None and self._tendons.needed is not None:
+            dims = dims_of(self._tendons.needed, reduced=bool(self._options["reduced"]), packed=self._packed)
+            shape = [capacity, *(self.sizes[dim] for dim in dims)]
+            outputs = {**outputs, self._tendons.needed: aligned_zeros(shape)}
         batch = self._batch(inputs, outputs)
         workers = [self._worker(batch) for _ in range(self.threads)]
+        if self._tendons is not None:
+            workers = [_then(worker, self._tendons.adder(worker[0], inputs, outputs)) for worker in workers]
         given = [inputs[name] for name in self.inputs]
 
         def call(rows: int) -> None:
@@ -185,6 +206,17 @@ def _sizes(labels: Labels, links: int) -> dict[str, int]:
         "dof_pair": nv * (nv + 1) // 2,
         "independent_pair": nu * (nu + 1) // 2,
     }
+
+
+def _then(worker: tuple[Array, Callable[[], None]], more: Callable[[], None]) -> tuple[Array, Callable[[], None]]:
+    """A worker that calls `more` after each of its calls."""
+    rows, call = worker
+
+    def both() -> None:
+        call()
+        more()
+
+    return rows, both
 
 
 def _share(workers: Sequence[tuple[Array, Callable[[], None]]], rows: int) -> None:

@@ -59,6 +59,11 @@ JOINT_FORCES = frozenset({"gravity", "coriolis", "bias", "inverse_dynamics"})
 WITH_WRENCH = frozenset({"external_force", "inverse_dynamics", "forward_dynamics"})
 """What wrenches on links enter, where they are given."""
 
+WITH_INERTIA = frozenset(
+    "coriolis bias mass_matrix inverse_mass_matrix inverse_dynamics forward_dynamics kinetic_energy".split()
+)
+"""What a robot's inertia enters: tendons with armature change it."""
+
 REDUCED_DIMS = {"dof": "independent_dof", "dof2": "independent_dof2"}
 TRIANGLES = ("mass_matrix", "inverse_mass_matrix")  # symmetric: `packed` keeps their lower triangles
 

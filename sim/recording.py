@@ -8,6 +8,7 @@ from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy
 from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.sensors import sensor_values
+from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
@@ -36,7 +37,6 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     _copy(f.passive, row, b.tau_passive)
     _copy(f.limit, row, b.tau_limit)
     _copy(f.loop, row, b.tau_loop)
-    _copy(f.tendon, row, b.tau_tendon)
     if x is not None:
         _copy(s.activation, row, b.activation)
         _copy(x.actuator_force, row, b.actuator_force)
@@ -48,6 +48,9 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         _poses(m, w, row, b)
     if m.coupling_follower.shape[0] > 0 and b.tau_coupling.shape[0] > 0:
         _coupling_remainder(m, s.qvel, w, f)
+    if e is not None:  # what tendons' inertias need is part of M qacc + bias, not of the forces
+        add_inertia_forces(m, s.qvel, f.qacc, w, e, x, f.tendon)
+    _copy(f.tendon, row, b.tau_tendon)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
         _wrenches(m, s.qvel, w, f, e, x)
     _copy(f.coupling, row, b.tau_coupling)
@@ -58,7 +61,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     if x is not None and b.sensors.shape[0] > 0:
         sensor_values(m, s, w, i, f, e, x)
         _copy(x.sensor, row, b.sensors)
-    _on_request(m, s, w, r, f, row, b)
+    _on_request(m, s, w, r, f, row, b, e, x)
 
 
 @inlined
@@ -162,7 +165,7 @@ def _between(m: Any, w: Any, link: Any, above: Any) -> Any:
 
 @njit
 def _coupling_remainder(m: Any, v: Any, w: Any, f: Any) -> None:
-    """f.coupling = M qacc + bias - all other forces: what exact couplings carry."""
+    """f.coupling = M qacc + bias - all other forces: what exact couplings carry. Tendons' inertias are forces here."""
     inverse_dynamics(m, v, f.qacc, w, f.force)
     for k in range(f.force.shape[0]):
         known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k] + f.loop[k] + f.tendon[k]
@@ -170,7 +173,7 @@ def _coupling_remainder(m: Any, v: Any, w: Any, f: Any) -> None:
 
 
 @njit
-def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> None:
+def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any, e: Any, x: Any) -> None:
     nv = m.dof_body.shape[0]
     if b.solver_iterations.shape[0] > 0:
         b.solver_iterations[row] = r.report[0]
@@ -185,6 +188,8 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
     if b.energy.shape[0] > 0:
         velocities(m, s.qvel, w)
         b.energy[row, 0] = kinetic_energy(m, s.qvel, w)
+        if e is not None:
+            b.energy[row, 0] += inertia_energy(e, x)
         b.energy[row, 1] = potential_energy(m, s.qpos, f.com)
     if b.momentum.shape[0] > 0:
         centroidal_map(m, w, f.com, f.columns)
@@ -201,6 +206,8 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
                 b.mass_matrix[row, k, j] = w.mass_matrix[k, j]
                 b.mass_matrix[row, j, k] = w.mass_matrix[k, j]
                 j = m.dof_parent[j]
+        if e is not None:
+            add_inertia(e, x, b.mass_matrix[row])
     for k in range(nv):
         f.tangent[k] = 0.0
     if b.gravity.shape[0] > 0:
@@ -208,6 +215,8 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any) -> Non
         _copy(w.bias, row, b.gravity)
     if b.bias.shape[0] > 0:
         inverse_dynamics(m, s.qvel, f.tangent, w, w.bias)
+        if e is not None:
+            add_inertia_forces(m, s.qvel, f.tangent, w, e, x, w.bias)
         _copy(w.bias, row, b.bias)
 
 

@@ -59,7 +59,7 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
         f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w, f)
+    f.energy[1] = total_energy(m, s, w, f, e, x)
 
 
 @njit
@@ -68,7 +68,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     expand(m, q, v, w)
     kinematics(m, q, w)
     world_inertia(m, w)
-    applied_forces(m, q, v, w, i, f)
+    applied_forces(m, q, v, w, i, f, e, x)
     if e is not None:
         equipment_forces(m, q, v, w, i, e, x, f, activation, 1)
     for k in range(f.stiffness.shape[0]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from artsim.sim.evaluation import PIECE, Evaluation, available_threads
 from artsim.sim.model import Compiled, Labels, Model, compile_model
 from artsim.sim.records import WIDTH, Array
 from artsim.sim.spatial import Real
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.record import Equipped
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,16 @@ class Robot:
 
     def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
         """What `compute` works with, for blocks of rows; options as Evaluation has them."""
-        return Evaluation(self.model, self.labels, quantities, **options)
+        return Evaluation(self.model, self.labels, quantities, equipped=self._inert_tendons, **options)
+
+    @cached_property
+    def _inert_tendons(self) -> Equipped | None:
+        """The equipment, where a tendon's inertia is part of the robot's."""
+        if not any(tendon.armature > 0 for tendon in self.articulation.tendons):
+            return None
+        from artsim.sim.equipment.build import equip
+
+        return equip(self.articulation, self.compiled)
 
     def _prepare(
         self,

@@ -36,6 +36,7 @@ from artsim.sim.dynamics import (
 )
 from artsim.sim.equipment.actuators import advance_activations, clamp_actuators
 from artsim.sim.equipment.forces import calibrate, equipment_forces
+from artsim.sim.equipment.tendons import has_inertia, inertia_energy, tendon_paths
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
@@ -87,7 +88,7 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
         if e is not None:
             advance_activations(e, x, i.time_step[0], s.activation)
         f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w, f)
+    f.energy[1] = total_energy(m, s, w, f, e, x)
 
 
 @njit
@@ -101,19 +102,23 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, z: Any) -> Non
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
         f.counters[5] = 0
     if f.counters[0] == 0:
-        f.energy[0] = total_energy(m, s, w, f)
+        f.energy[0] = total_energy(m, s, w, f, e, x)
         note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
-def total_energy(m: Any, s: Any, w: Any, f: Any) -> Any:
+def total_energy(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     composites(m, w)
     centre_of_mass(m, w, f.com)
     velocities(m, s.qvel, w)
-    return kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, f.com)
+    total = kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, f.com)
+    if e is not None and has_inertia(e):
+        tendon_paths(m, s.qpos, s.qvel, w, e, x)
+        total += inertia_energy(e, x)
+    return total
 
 
 @njit
@@ -144,7 +149,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: An
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
-    applied_forces(m, s.qpos, s.qvel, w, i, f)
+    applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
     for k in range(f.velocity.shape[0]):

@@ -26,6 +26,7 @@ from artsim.sim.robot import Robot
 from artsim.sim.run import Step, make_step
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 from tests.conftest import corpus, corpus_entries
+from tests.mujoco_tendons import moments_of
 from tests.simulation import Run, simulate
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -67,13 +68,6 @@ class Tendons:
 def read(text: str) -> Articulation:
     """The description of an MJCF text."""
     return load_text(text, name="test.xml")
-
-
-def moments_of(model: mujoco.MjModel, data: mujoco.MjData) -> Array:
-    """MuJoCo's tendon Jacobian, dense."""
-    dense = np.zeros((model.ntendon, model.nv))
-    mujoco.mju_sparse2dense(dense, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind)
-    return dense
 
 
 def only_tendon_springs(model: mujoco.MjModel) -> None:

@@ -54,9 +54,6 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     if tendon.actuator_range and not tendon.actuator_range[0] <= 0 <= tendon.actuator_range[1]:
         item.refuse("actuatorfrcrange does not hold 0")
     check_path(item, tendon)
-    if tendon.armature:
-        where = "acts in runs, as a force in tau_tendon; mass matrices and what is computed with them leave it out"
-        item.reading.note(item.element, f"{describe(item.element)}: armature {where}", once="tendon armature")
     return tendon
 
 

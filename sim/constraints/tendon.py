@@ -1,7 +1,8 @@
 """Tendons as rows: equalities, inertia, friction, limits.
 
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
-is a row of cfm 1/a. It is exact, and M stays the tree's.
+is a row of cfm 1/a. It is exact, and the matrix that is factorised stays the tree's. What is recorded has it in M and
+bias, not among the forces (recording.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.coupling import follow
 from artsim.sim.dynamics import solve
-from artsim.sim.equipment.tendons import tendon_drift
+from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import accelerations
 from artsim.sim.run import TENDON_ROW
@@ -25,18 +26,10 @@ _LOWER, _UPPER = 1, 2
 @njit
 def needs_rows(e: Any) -> bool:
     """True when every step has rows: loops, tendon friction, armature or equalities."""
-    if e.loop_kind.shape[0] > 0 or e.tendon_row_follower.shape[0] > 0 or _has_inertia(e):
+    if e.loop_kind.shape[0] > 0 or e.tendon_row_follower.shape[0] > 0 or has_inertia(e):
         return True
     for t in range(e.tendon_friction.shape[0]):
         if e.tendon_friction[t] > 0.0:
-            return True
-    return False
-
-
-@njit
-def _has_inertia(e: Any) -> bool:
-    for t in range(e.tendon_armature.shape[0]):
-        if e.tendon_armature[t] > 0.0:
             return True
     return False
 
@@ -55,8 +48,8 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             d = impedance(e.tendon_row_impedance, c, abs(error))
             B = e.tendon_row_reference[c, 1]
             r.bias[n], r.cfm[n] = softened(h, K, B, d, x.tendon_mobility[c], error, rate, drift)
-    if _has_inertia(e):
-        _prepare_drifts(m, v, w, x)
+    if has_inertia(e):
+        prepare_drifts(m, v, w, x)
     for t in range(x.tendon_length.shape[0]):
         if e.tendon_armature[t] > 0.0:
             n = _inertia_row(m, w, r, e, x, t)
@@ -70,15 +63,15 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], h)
         if e.tendon_upper[t] < 1e308:
             _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], h)
-    if _has_inertia(e):
+    if has_inertia(e):
         accelerations(m, v, w.drift, w)  # as the bias left them: loops' rows go by these
 
 
 @njit
 def hold_tendons(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any, a: Any) -> None:
     """The rows of tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
-    if _has_inertia(e) or e.tendon_row_follower.shape[0] > 0:
-        _prepare_drifts(m, v, w, x)
+    if has_inertia(e) or e.tendon_row_follower.shape[0] > 0:
+        prepare_drifts(m, v, w, x)
     for c in range(e.tendon_row_follower.shape[0]):
         n, error, rate = _equality_row(m, w, r, e, x, c)
         if e.tendon_row_reference[c, 0] >= 0.0:
@@ -178,14 +171,6 @@ def _inertia_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any) -> Any:
     r.bias[n] = tendon_drift(m, w, e, t) + drift_of(w, r, n)
     r.cfm[n] = 1.0 / e.tendon_armature[t]
     return n
-
-
-@njit
-def _prepare_drifts(m: Any, v: Any, w: Any, x: Any) -> None:
-    """The bodies' accelerations where no dof accelerates, which tendon_drift works with."""
-    for k in range(x.row2.shape[0]):
-        x.row2[k] = 0.0
-    accelerations(m, v, x.row2, w)
 
 
 @njit

@@ -11,7 +11,7 @@ from typing import Any
 from artsim.sim.equipment.record import PATH_JOINT, PATH_PULLEY, PATH_SITE
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import add_point_force, cross, origin_of, point_of, turn
+from artsim.sim.kinematics import accelerations, add_point_force, cross, origin_of, point_of, turn
 
 
 @njit
@@ -173,14 +173,69 @@ def add_tendon_inertia(m: Any, w: Any, e: Any, x: Any) -> None:
                 j = m.dof_parent[j]
 
 
+@njit
+def has_inertia(e: Any) -> bool:
+    """True when a tendon has armature."""
+    for t in range(e.tendon_armature.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            return True
+    return False
+
+
+@njit
+def add_inertia_forces(m: Any, v: Any, a: Any, w: Any, e: Any, x: Any, out: Any) -> None:
+    """Add what the tendons' inertias need at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
+
+    Lengths and moments in x are up to date, and so are `velocities`; `accelerations` are then those at a = 0.
+    """
+    if not has_inertia(e):
+        return
+    prepare_drifts(m, v, w, x)
+    for t in range(e.tendon_armature.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            rate = tendon_drift(m, w, e, t)
+            for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+                rate += x.tendon_moment[entry] * a[e.tendon_dof[entry]]
+            for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+                out[e.tendon_dof[entry]] += e.tendon_armature[t] * rate * x.tendon_moment[entry]
+
+
+@njit
+def add_inertia(e: Any, x: Any, M: Any) -> None:
+    """Add armature Jᵀ J of all tendons to M (nv, nv), between all dofs."""
+    for t in range(e.tendon_armature.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            for row in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+                share = e.tendon_armature[t] * x.tendon_moment[row]
+                for column in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+                    M[e.tendon_dof[row], e.tendon_dof[column]] += share * x.tendon_moment[column]
+
+
+@njit
+def inertia_energy(e: Any, x: Any) -> Any:
+    """Kinetic energy of the tendons' own motion [J], x.tendon_velocity being up to date."""
+    total = 0.0
+    for t in range(e.tendon_armature.shape[0]):
+        total += 0.5 * e.tendon_armature[t] * x.tendon_velocity[t] * x.tendon_velocity[t]
+    return total
+
+
 # ------------------------------------------------------------------ the moments' rates
+
+
+@njit
+def prepare_drifts(m: Any, v: Any, w: Any, x: Any) -> None:
+    """The bodies' accelerations where no dof accelerates, which tendon_drift works with."""
+    for k in range(x.row2.shape[0]):
+        x.row2[k] = 0.0
+    accelerations(m, v, x.row2, w)
 
 
 @njit
 def tendon_drift(m: Any, w: Any, e: Any, t: Any) -> Any:
     """J̇ v: the second derivative of a tendon's length where nothing accelerates [m/s²].
 
-    Fixed tendons and paths over sites. Needs `accelerations` at zero accelerations of the dofs.
+    Fixed tendons and paths over sites. Needs `velocities` and `prepare_drifts`.
     """
     total = 0.0
     share = 1.0
