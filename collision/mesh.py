@@ -93,11 +93,7 @@ def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> M
         raise MeshError("empty file")
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below, in words
         vertices, faces, parts = READERS[kind](data, beside, max_faces)
-    wrong = ~(np.abs(vertices) <= LARGE).all(axis=1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        reason = "beyond any length" if np.isfinite(vertices[row]).all() else "not finite"
-        raise MeshError(f"vertex {row + 1} is {reason}: {' '.join(f'{x:g}' for x in vertices[row])}")
+    check_lengths(vertices)
     if len(vertices) == 0 or (len(faces) == 0 and kind != ".obj"):
         raise MeshError("no triangles in it")
     outside = ((faces < 0) | (faces >= len(vertices))).any(axis=1)
@@ -108,6 +104,15 @@ def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> M
     for array in mesh:
         array.setflags(write=False)
     return mesh
+
+
+def check_lengths(vertices: Real) -> None:
+    """Refuse coordinates that are no lengths."""
+    wrong = ~(np.abs(vertices) <= LARGE).all(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        reason = "beyond any length" if np.isfinite(vertices[row]).all() else "not finite"
+        raise MeshError(f"vertex {row + 1} is {reason}: {' '.join(f'{x:g}' for x in vertices[row])}")
 
 
 def check_faces(count: int, most: int) -> None:
@@ -170,15 +175,15 @@ def stl_text(data: bytes, max_faces: int) -> Real:
     if len(found) % 3 or len(found) != 3 * len(re.findall(rb"^[ \t]*outer[ \t]+loop\b", data, re.M)):
         raise MeshError(f"an STL in text with {len(found)} vertices, which make no triangles; cut short?")
     check_faces(len(found) // 3, max_faces)
-    return numbers([word for words in found for word in words])
+    return numbers([word for words in found for word in words]).reshape(-1, 3)
 
 
 def numbers(words: list[bytes]) -> Real:
-    """Text to numbers, three in a row."""
+    """Text to numbers."""
     try:
         if max(map(len, words), default=0) > 100:  # an array has room for the longest in every place
             raise ValueError
-        return np.array(words, dtype=bytes).astype(np.float64).reshape(-1, 3)
+        return np.array(words, dtype=bytes).astype(np.float64)
     except ValueError:
         wrong = next((word for word in words if not NUMBER.fullmatch(word)), max(words, key=len))
         raise MeshError(f"{wrong[:40].decode('latin-1')!r} is not a number") from None
@@ -208,7 +213,7 @@ def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
         elif words[0] in (b"o", b"g"):
             ends.append(len(sizes))
     check_faces(sum(sizes) - 2 * len(sizes), max_faces)
-    vertices = numbers(coordinates)
+    vertices = numbers(coordinates).reshape(-1, 3)
     index = np.array(corners, np.int64)
     if len(index) and (index.max() >= len(vertices)):
         raise MeshError(f"a face refers to vertex {index.max() + 1}; there are {len(vertices)}")

@@ -27,6 +27,7 @@ from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
+from artsim.sim.length_range import with_length_ranges
 from artsim.sim.model import Labels
 from artsim.sim.plan import Plan, plan_run
 from artsim.sim.records import Array
@@ -49,9 +50,10 @@ class Outcome:
 
 
 def prepare(articulation: Articulation, config: RunConfig) -> Plan:
-    """plan_run, after making sure that the model has dynamics.
+    """plan_run, after making sure that the model has dynamics, and with the muscles' length ranges.
 
-    Raises ModelError naming the links that move without inertia, UsageError as plan_run does.
+    Raises ModelError naming the links that move without inertia or a muscle whose length has no end, UsageError as
+    plan_run does.
     """
     plan = plan_run(articulation, config)
     links = singular_links(plan.robot.compiled)
@@ -63,7 +65,11 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
             "that of the links beyond included; give it mass and inertia, or fix its joint "
             "(or one of them, where several do the same)"
         )
-    return plan
+    notes: list[str] = []
+    ranged = with_length_ranges(articulation, notes)
+    if ranged is not articulation:
+        plan = plan_run(ranged, config)
+    return replace(plan, notes=(*plan.notes, *notes))
 
 
 def held_controls(plan: Plan) -> Controls:

@@ -318,6 +318,19 @@ Bias = Literal["none", "affine", "muscle", "dcmotor"]
 
 
 @dataclass(frozen=True, slots=True)
+class LengthSearch:
+    """How the lengths between which an actuator moves are found by simulation (MJCF compiler/lengthrange)."""
+
+    acceleration: float = 20.0  # norm of what its force does to the joints [rad/s² and m/s²]
+    most_force: float = 0.0  # bound of the norm of the joints' forces [N m and N]; 0: none
+    time_constant: float = 1.0  # in which the joints lose their velocity [s]
+    time_step: float = 0.01  # [s]
+    duration: float = 10.0  # [s]
+    interval: float = 2.0  # at the end, in which the length must have settled [s]
+    tolerance: float = 0.05  # how far it may still move, as a part of the range
+
+
+@dataclass(frozen=True, slots=True)
 class Actuator:
     """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators (computation chapter,
     "Actuation model", whose parameter vectors these are).
@@ -343,6 +356,7 @@ class Actuator:
     activation_size: int = 0  # entries it has in the state
     activation_early: bool = False  # the force uses the activation of the step's end
     length_range: tuple[float, float] | None = None  # muscle
+    length_search: LengthSearch | None = None  # where the range is to be found before a run
     disabled: bool = False  # by group, or all of them by a flag
 
     @property

@@ -82,7 +82,8 @@ def test_a_rigid_flex_adds_nothing() -> None:
 UNSUPPORTED = {
     '<flexcomp name="f" type="grid"><elasticity young="1"/></flexcomp>': "elasticity is not supported yet",
     '<flexcomp name="f" type="grid" dof="trilinear"/>': "dof 'trilinear' is not supported yet",
-    '<flexcomp name="f" type="gmsh" file="x.msh"/>': "type 'gmsh' is not supported yet",
+    '<flexcomp name="f" type="mesh" file="x.obj"/>': "type 'mesh' is not supported yet",
+    '<flexcomp name="f" type="gmsh" file="x.msh"><elasticity young="1"/></flexcomp>': "elasticity is not supported yet",
     '<flexcomp name="f" type="grid"><edge equality="strain"/></flexcomp>': "edge equality 'strain' is not supported",
 }
 
@@ -100,8 +101,10 @@ WRONG = {
     '<flexcomp name="f" type="grid" dim="4"/>': "dim is 4",
     '<flexcomp name="f" type="direct" dim="1" point="0 0 0" element="0 7"/>': "a point that does not exist",
     '<flexcomp name="f" type="direct" dim="1" point="0 0" element="0 1"/>': "holds 2 numbers",
+    '<flexcomp name="f" type="direct" dim="1" point="0 0 0 1 1 1" element="0 0"/>': "an element has a point twice",
     '<flexcomp name="f" type="grid" count="3 3 1"><pin id="99"/></flexcomp>': "a point that does not exist",
     '<flexcomp type="grid" count="3 3 1"/>': "has no 'name'",
+    '<flexcomp name="f" type="gmsh"/>': "has no 'file' attribute",
     '<body><joint/><flexcomp name="f" type="grid" count="3 3 1"/></body>': "its body moves",
 }
 

@@ -14,8 +14,10 @@ from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
+from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.description import Actuator, Joint, Tendon, Transmission
+from artsim.loaders.mjcf.replicate import dict_of
+from artsim.sim.description import Actuator, Joint, LengthSearch, Tendon, Transmission
 from artsim.sim.errors import nearest
 
 TRANSMISSIONS: dict[str, Transmission] = {
@@ -27,7 +29,17 @@ TRANSMISSIONS: dict[str, Transmission] = {
     "cranksite": "slidercrank",
 }
 OTHER = {"slidercrank": "slidersite"}  # what a transmission must have beside its target
+MOST_STEPS = 1_000_000  # of a search for a length range
 Range = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """<lengthrange>: where a muscle's length range comes from."""
+
+    use_given: bool
+    use_limits: bool  # of its target
+    search: LengthSearch | None  # for those that neither gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +48,12 @@ class Targets:
 
     bodies: Bodies
     tendons: list[Tendon]
-    by_limit: bool  # a muscle's length range is its target's range
+    lengths: Lengths
 
 
 def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list[Actuator]:
     """Every <actuator>; joints and tendons get the inertia and the drag of what turns them."""
-    options = [e for compiler in children(root, "compiler") for e in children(compiler, "lengthrange")]
-    targets = Targets(bodies, tendons, any(element.get("uselimit") == "true" for element in options))
+    targets = Targets(bodies, tendons, read_lengths(bodies, root))
     actuators: list[Actuator] = []
     for section in children(root, "actuator"):
         for element in section:
@@ -237,21 +248,46 @@ def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> d
     }
 
 
-def read_muscle(targets: Targets, item: Item, actuator: Actuator) -> Actuator | None:
+def read_muscle(targets: Targets, item: Item, actuator: Actuator) -> Actuator:
     """A muscle's figures checked; the lengths that its operating range stands for."""
     for kind, p in ((actuator.gain, actuator.gain_parameters), (actuator.bias, actuator.bias_parameters)):
         if kind == "muscle" and not (p[0] < p[1] and p[4] < 1 < p[5] and min(p[3], *p[6:9]) > 0):
             item.refuse("a muscle wants range[0] < range[1], lmin < 1 < lmax and positive scale, vmax, fpmax, fvmax")
+    lengths = targets.lengths
     given = item.numbers("lengthrange", 2, 2, (0.0, 0.0))
-    if given[0] < given[1]:
+    if given[0] < given[1] and (lengths.use_given or lengths.search is None):
         return replace(actuator, length_range=(given[0], given[1]))
-    limits = limits_of(targets, actuator)
-    if limits is None:
-        item.reading.later(item.element, "a muscle without lengthrange on what has no range (MuJoCo simulates it)")
-        return None
-    if not targets.by_limit:  # MuJoCo then simulates how far the limits let it go, and scales by the gear
-        gear = actuator.gear[0]
-        limits = (min(gear * limits[0], gear * limits[1]), max(gear * limits[0], gear * limits[1]))
-        what = f"actuator {actuator.name!r} has no lengthrange: it is taken from its target's range"
-        item.reading.note(item.element, what, guess=True)
-    return replace(actuator, length_range=limits)
+    limits = limits_of(targets, actuator) if lengths.use_limits and lengths.search else None
+    return replace(actuator, length_range=limits, length_search=None if limits else lengths.search)
+
+
+def read_lengths(bodies: Bodies, root: Element) -> Lengths:
+    """Every <lengthrange> of the root."""
+    lengths = Lengths(use_given=True, use_limits=False, search=LengthSearch())
+    for compiler in children(root, "compiler"):
+        for element in children(compiler, "lengthrange"):
+            lengths = read_lengthrange(Item(bodies.reading, element, dict_of(element)), lengths, bodies.options)
+    return lengths
+
+
+def read_lengthrange(item: Item, known: Lengths, options: Options) -> Lengths:
+    """One <lengthrange>, over what is known."""
+    old = known.search or LengthSearch()
+    step = item.number("timestep", old.time_step, least=0.0) or options.file.timestep or 0.002
+    search = LengthSearch(
+        acceleration=item.number("accel", old.acceleration, least=0.0),
+        most_force=item.number("maxforce", old.most_force, least=0.0),
+        time_constant=item.number("timeconst", old.time_constant, least=0.0),
+        time_step=step,
+        duration=item.number("inttotal", old.duration, least=step),
+        interval=item.number("interval", old.interval, least=step),
+        tolerance=item.number("tolrange", old.tolerance, least=0.0),
+    )
+    if search.duration > MOST_STEPS * step:
+        item.refuse(f"inttotal is {search.duration:g} s, more than {MOST_STEPS} steps of {step:g} s")
+    mode = item.word("mode", ("none", "muscle", "muscleuser", "all"), "muscle" if known.search else "none")
+    return Lengths(
+        use_given=item.flag("useexisting", known.use_given),
+        use_limits=item.flag("uselimit", known.use_limits),
+        search=None if mode == "none" else search,
+    )

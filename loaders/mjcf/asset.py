@@ -196,19 +196,23 @@ def read_refquat(item: Item) -> Quaternion:
 
 def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
     """The real path of a mesh, None with a warning where there is none."""
-    scheme = SCHEME.match(uri)
-    if scheme:
-        item.refuse(f"{uri!r}: {scheme[0]}// is not read; meshes are files on this machine")
-    assets = item.reading.assets
-    if assets is None:
-        return None
     try:
-        return resolve(assets, uri, compiler)
+        return None if item.reading.assets is None else located(item, uri, compiler)
     except AssetMissingError as error:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
     except AssetRefusedError as error:
         item.refuse(f"{uri!r}: {error}")
     return None
+
+
+def located(item: Item, uri: str, compiler: Compiler) -> Path:
+    """The real path of a mesh. Raises AssetMissingError or AssetRefusedError."""
+    scheme = SCHEME.match(uri)
+    if scheme:
+        raise AssetRefusedError(f"{scheme[0]}// is not read; meshes are files on this machine")
+    if item.reading.assets is None:
+        raise AssetMissingError("it was not looked for")
+    return resolve(item.reading.assets, uri, compiler)
 
 
 def resolve(assets: Assets, uri: str, compiler: Compiler) -> Path:

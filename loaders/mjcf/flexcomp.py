@@ -12,7 +12,10 @@ from itertools import combinations, product
 
 from lxml import etree
 
+from artsim.loaders.assets import AssetMissingError, AssetRefusedError
 from artsim.loaders.elements import Element, child, children, tag
+from artsim.loaders.mjcf.asset import located
+from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import Angles, compose, read_frame
 from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading
 from artsim.loaders.mjcf.replicate import dict_of
@@ -41,10 +44,13 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     """One <flexcomp>: nothing of one that is rigid, which only collides."""
     if not item.text("name"):
         item.refuse("has no 'name' attribute")
-    if item.flag("rigid") or refused(item):
+    if item.flag("rigid"):
         return
-    points, elements = shape(item)
-    pinned = read_pins(item, points)
+    missing = unsupported(item)
+    if missing:
+        item.reading.later(item.element, missing)
+        return
+    points, elements, pinned = used_only(item, *shape(item))
     edges = sorted({pair for corners in elements for pair in combinations(sorted(corners), 2)})
     item.reading.claim(item.element, 6 * len(points) + 3 * len(edges))
     place, body = item.element, item.element.getparent()
@@ -60,23 +66,59 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
 
 
-def refused(item: Item) -> bool:
-    """Whether it needs what is not supported, and is to be left out. Raises ModelError where it is not."""
+def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) -> bool:
+    """Put what Gmsh files hold into the flexcomps that name them, as if it had been listed. True where there are any.
+
+    Raises ModelError: the file may not be read, is absent or damaged.
+    """
+    found = False
+    for world in children(root, "worldbody"):
+        for element in world.iter("flexcomp"):
+            item = Item(reading, element, dict_of(element))
+            if item.text("type") == "gmsh" and not item.flag("rigid") and not unsupported(item):
+                list_points(item, compiler)
+                found = True
+    return found
+
+
+def list_points(item: Item, compiler: Compiler) -> None:
+    """The points and elements of the file, in place of its name; their kind sets dim."""
+    from artsim.collision.gmsh import read_gmsh
+    from artsim.collision.mesh import MAX_FACES, MeshError
+
+    uri = item.text("file").replace("\\", "/")
+    if not uri:
+        item.refuse("has no 'file' attribute")
+    try:
+        path = located(item, uri, compiler)
+        most = MAX_FACES if item.reading.max_faces is None else item.reading.max_faces
+        lattice = read_gmsh(path, min(most, MOST))
+    except (AssetMissingError, AssetRefusedError) as error:
+        item.refuse(f"file {uri!r}: {error}")
+    except MeshError as error:
+        item.refuse(f"file {error}")
+    element = item.element
+    element.attrib.pop("file")
+    element.set("type", "direct")
+    element.set("dim", str(lattice.elements.shape[1] - 1))
+    element.set("point", numbers(lattice.points.ravel().tolist()))
+    element.set("element", numbers(lattice.elements.ravel().tolist()))
+
+
+def unsupported(item: Item) -> str:
+    """What it needs and artsim has not; '' where that is nothing."""
     edge = child(item.reading, item.element, "edge")
-    what = ""
     if child(item.reading, item.element, "elasticity") is not None:
-        what = "elasticity"
-    elif child(item.reading, item.element, "plugin") is not None:
-        what = "a plugin"
-    elif item.word("dof", (*DOFS, *LATER), "full") in LATER:
-        what = f"dof {item.text('dof')!r}"
-    elif item.word("type", TYPES, "grid") not in (*GRIDS, "direct"):
-        what = f"type {item.text('type')!r}"
-    elif edge is not None and edge.get("equality", "false") not in ("true", "false"):
-        what = f"edge equality {edge.get('equality', '')[:20]!r}"
-    if what:
-        item.reading.later(item.element, what)
-    return bool(what)
+        return "elasticity"
+    if child(item.reading, item.element, "plugin") is not None:
+        return "a plugin"
+    if item.word("dof", (*DOFS, *LATER), "full") in LATER:
+        return f"dof {item.text('dof')!r}"
+    if item.word("type", TYPES, "grid") not in (*GRIDS, "direct", "gmsh"):
+        return f"type {item.text('type')!r}"
+    if edge is not None and edge.get("equality", "false") not in ("true", "false"):
+        return f"edge equality {edge.get('equality', '')[:20]!r}"
+    return ""
 
 
 def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
@@ -102,7 +144,7 @@ def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
 
 
 def direct(item: Item, dim: int) -> tuple[Points, list[Sequence[int]]]:
-    """Points and elements as they are listed; points that no element has are none."""
+    """Points and elements as they are listed."""
     numbers, corners = item.numbers("point", 3, 3 * MOST), item.numbers("element", dim + 1, 4 * MOST)
     if len(numbers) % 3 or len(corners) % (dim + 1):
         item.refuse(f"point and element hold {len(numbers)} and {len(corners)} numbers, want threes and {dim + 1}s")
@@ -110,11 +152,20 @@ def direct(item: Item, dim: int) -> tuple[Points, list[Sequence[int]]]:
     points = [(a * x, b * y, c * z) for x, y, z in zip(*[iter(numbers)] * 3, strict=True)]
     if not all(0 <= corner < len(points) for corner in corners):
         item.refuse(f"an element has a point that does not exist; there are {len(points)}")
-    used = {int(corner): number for number, corner in enumerate(sorted(set(corners)))}
-    elements: list[Sequence[int]] = [
-        [used[int(corner)] for corner in some] for some in zip(*[iter(corners)] * (dim + 1), strict=True)
-    ]
-    return [points[corner] for corner in used], elements
+    return points, [[int(corner) for corner in some] for some in zip(*[iter(corners)] * (dim + 1), strict=True)]
+
+
+def used_only(item: Item, points: Points, elements: list[Sequence[int]]) -> tuple[Points, list[list[int]], set[int]]:
+    """The points that an element has, the elements, and which points are pinned: <pin> counts the others too."""
+    pinned = read_pins(item, points)
+    if any(len(set(some)) < len(some) for some in elements):
+        item.refuse("an element has a point twice")
+    used = {corner: number for number, corner in enumerate(sorted({corner for some in elements for corner in some}))}
+    return (
+        [points[corner] for corner in used],
+        [[used[corner] for corner in some] for some in elements],
+        {used[corner] for corner in pinned if corner in used},
+    )
 
 
 def circle(item: Item, count: int, spacing: float) -> tuple[Points, list[Sequence[int]]]:

@@ -14,7 +14,7 @@ from artsim.loaders.mjcf.attach import Child, expand_attachments
 from artsim.loaders.mjcf.attached_keys import carry_keyframes
 from artsim.loaders.mjcf.compiler import read_compiler
 from artsim.loaders.mjcf.defaults import Defaults
-from artsim.loaders.mjcf.flexcomp import expand_flexcomps
+from artsim.loaders.mjcf.flexcomp import expand_flexcomps, read_point_files
 from artsim.loaders.mjcf.include import expand_includes, find, shown
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.replicate import expand_replicates
@@ -48,15 +48,16 @@ def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
     check_names(reading, root)
     refuse_deformables(reading, root)
     models = read_models(reading, root, family)
+    compiler = read_compiler(reading, root)
+    listed = read_point_files(reading, root, compiler)
     stored = deepcopy(root)
     number_meshes(reading, root, stored)
     embed(stored, models.values())
-    compiler = read_compiler(reading, root)
     expand_flexcomps(reading, root, compiler.angles)
     expand_attachments(reading, root, models)
     expand_replicates(reading, root, compiler.angles)
     scope = Scope(reading, compiler, Defaults(reading, root))
-    return Tree(root, scope, stored, found or bool(models))
+    return Tree(root, scope, stored, found or listed or bool(models))
 
 
 def refuse_deformables(reading: MjcfReading, root: Element) -> None:

@@ -93,9 +93,15 @@ def actuator_arrays(
         **_places_in_state(actuators),
         **_controls(actuators),
         "activation_early": np.array([int(a.activation_early) for a in actuators], np.int64),
-        "actuator_length_range": np.array([a.length_range or (0.0, 0.0) for a in actuators]).reshape(-1, 2),
+        "actuator_length_range": np.array([_length_range(a) for a in actuators]).reshape(-1, 2),
         **ranges,
     }
+
+
+def _length_range(actuator: Actuator) -> tuple[float, float]:
+    """NaN where it is still to be found: a run without it stops."""
+    unknown = (0.0, 0.0) if actuator.length_search is None else (np.nan, np.nan)
+    return actuator.length_range or unknown
 
 
 def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
