@@ -21,7 +21,7 @@ from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_ener
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
-from artsim.sim.constraints.loop import clear_loop_forces, note_loop_forces
+from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
 from artsim.sim.constraints.rows import build, joint_forces
 from artsim.sim.constraints.tendon import needs_rows, tendons_hold
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
@@ -42,8 +42,10 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.recording import record
 from artsim.sim.run import NON_FINITE
-from artsim.sim.solvers.newton import newton
+from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
+
+_CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
 
 @njit
@@ -178,6 +180,8 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: An
         _solve_with_rows(m, s, w, i, r, f, e, x, z)
         if not _clamped(m, s, i, f, e, x):
             break
+    if e is not None and has_hard_loops(e) and not drives_are_rows(z):
+        _close_loops(m, s, w, i, r, f, e, x, z)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f, e, x)
 
@@ -303,11 +307,37 @@ def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: 
     for n in range(r.number[0]):
         r.impulse[n] = s.impulse[n]
     solve_rows(m, w, i, r, f.free, f.next, z[0], z[1])
+    _found(m, s, w, i, r, f)
+
+
+@njit
+def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+    """Solve once more, hard loops aimed by where the velocities found lead: what bends is then right to third order."""
+    h = i.time_step[0]
+    for n in range(f.stage_qpos.shape[0]):
+        f.stage_qpos[n] = s.qpos[n]
+    move(m, f.stage_qpos, f.velocity, h)
+    expand(m, f.stage_qpos, f.stage_qvel, w)
+    kinematics(m, f.stage_qpos, w)
+    aim_again(m, w, i, r, e, x)
+    expand(m, s.qpos, s.qvel, w)
+    kinematics(m, s.qpos, w)
+    solve_again(m, w, r, f.free, f.next, z[0])
+    _found(m, s, w, i, r, f)
+
+
+@njit
+def _found(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
+    """f.velocity (nv,) of the solver's f.next; s.impulse, where it starts the next time.
+
+    What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
+    """
+    agreed = r.report[1] <= _CONTRADICTION
     for n in range(r.number[0]):
-        s.impulse[n] = r.impulse[n]
+        s.impulse[n] = r.impulse[n] if agreed else 0.0
     expand_velocity(m, f.next, w, f.velocity)
     for k in range(f.velocity.shape[0]):
-        f.velocity[k] += h * w.drift[k]
+        f.velocity[k] += i.time_step[0] * w.drift[k]
 
 
 @njit
@@ -317,6 +347,13 @@ def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: An
         newton(m, w, i, r, force, u, y)
     if g is not None:
         pgs(m, w, i, r, force, u, g)
+
+
+@njit
+def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+    """Go on with another bias; see `newton_again`."""
+    if y is not None:
+        newton_again(m, w, r, force, u, y)
 
 
 @njit

@@ -48,11 +48,38 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
                 mobility = x.loop_mobility[n, part]
                 r.error[row] = C
                 r.bias[row] = rate * C + 0.5 * h * drift
+                x.loop_aim[n, axis] = C - h * rate * C
                 r.cfm[row] = _YIELD * mobility
                 if K >= 0.0:
                     speed = _rate(v, f.columns, axis)
                     r.bias[row], cfm = softened(h, K, e.loop_reference[n, 1], d, mobility, C, speed, drift)
                     r.cfm[row] += cfm
+
+
+@njit
+def has_hard_loops(e: Any) -> bool:
+    """True when a loop is to be closed exactly."""
+    for n in range(e.loop_kind.shape[0]):
+        if e.loop_reference[n, 0] < 0.0:
+            return True
+    return False
+
+
+@njit
+def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
+    """Take into the bias by how much hard loops would miss their aim; w holds the kinematics of the step's end."""
+    axis = 0
+    before = -1
+    for row in range(r.number[0]):
+        if r.kind[row] != LOOP_ROW:
+            continue
+        n = r.dof[row]
+        axis = axis + 1 if n == before else 0
+        if n != before:
+            loop_error(m, w, e, x, n)
+        before = n
+        if e.loop_reference[n, 0] < 0.0:
+            r.bias[row] += (x.loop_error[n, axis] - x.loop_aim[n, axis]) / i.time_step[0]
 
 
 @njit
@@ -216,13 +243,13 @@ def loop_geometry(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
     p = e.loop_position
     a0, a1, a2 = turn(w.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
     b0, b1, b2 = turn(w.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
+    loop_error(m, w, e, x, n)
     for line in range(6):
-        x.loop_error[n, line] = 0.0
         x.loop_drift[line] = 0.0
         for k in range(J.shape[1]):
             J[line, k] = 0.0
-    _add_point(m, w, x, n, a, a0, a1, a2, 1.0)
-    _add_point(m, w, x, n, b, b0, b1, b2, -1.0)
+    _add_point(w, x, a, a0, a1, a2, 1.0)
+    _add_point(w, x, b, b0, b1, b2, -1.0)
     _add_columns(m, w, a, w.arm[a, 0] + a0, w.arm[a, 1] + a1, w.arm[a, 2] + a2, 1.0, J)
     _add_columns(m, w, b, w.arm[b, 0] + b0, w.arm[b, 1] + b1, w.arm[b, 2] + b2, -1.0, J)
     if e.loop_kind[n] == WELD:
@@ -230,17 +257,36 @@ def loop_geometry(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
 
 
 @njit
-def _add_point(m: Any, w: Any, x: Any, n: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
-    """Position and acceleration of a body's point, r from its origin; angular acceleration too."""
-    p0, p1, p2 = origin_of(m, w, body)
+def loop_error(m: Any, w: Any, e: Any, x: Any, n: Any) -> None:
+    """x.loop_error[n] = C (6,)."""
+    for line in range(6):
+        x.loop_error[n, line] = 0.0
+    for end in range(2):
+        sign = 1.0 if end == 0 else -1.0
+        p = e.loop_position[2 * n + end]
+        r0, r1, r2 = turn(w.rotation, e.loop_body[n, end], p[0], p[1], p[2])
+        p0, p1, p2 = origin_of(m, w, e.loop_body[n, end])
+        x.loop_error[n, 0] += sign * (p0 + r0)
+        x.loop_error[n, 1] += sign * (p1 + r1)
+        x.loop_error[n, 2] += sign * (p2 + r2)
+    if e.loop_kind[n] == WELD:
+        A = _end(w, e, e.loop_body[n, 0], 2 * n)
+        B = _end(w, e, e.loop_body[n, 1], 2 * n + 1)
+        _, q1, q2, q3 = quaternion_of(_relative(A, B))
+        scale = e.loop_torque_scale[n]
+        x.loop_error[n, 3] = scale * q1
+        x.loop_error[n, 4] = scale * q2
+        x.loop_error[n, 5] = scale * q3
+
+
+@njit
+def _add_point(w: Any, x: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
+    """Acceleration of a body's point, r from its origin; angular acceleration too."""
     o = w.angular_velocity[body]
     al = w.angular_acceleration[body]
     c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
     c0, c1, c2 = cross(o[0], o[1], o[2], c0, c1, c2)
     t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
-    x.loop_error[n, 0] += sign * (p0 + r0)
-    x.loop_error[n, 1] += sign * (p1 + r1)
-    x.loop_error[n, 2] += sign * (p2 + r2)
     x.loop_drift[0] += sign * (w.acceleration[body, 0] + t0 + c0)
     x.loop_drift[1] += sign * (w.acceleration[body, 1] + t1 + c1)
     x.loop_drift[2] += sign * (w.acceleration[body, 2] + t2 + c2)
@@ -274,9 +320,6 @@ def _turn_to_quaternion(w: Any, e: Any, x: Any, n: Any, a: Any, b: Any, J: Any) 
     B = _end(w, e, b, 2 * n + 1)
     q0, q1, q2, q3 = quaternion_of(_relative(A, B))
     scale = e.loop_torque_scale[n]
-    x.loop_error[n, 3] = scale * q1
-    x.loop_error[n, 4] = scale * q2
-    x.loop_error[n, 5] = scale * q3
     for k in range(J.shape[1]):
         J[3, k], J[4, k], J[5, k] = _half_product(B, q0, q1, q2, q3, scale, J[3, k], J[4, k], J[5, k])
     o = w.angular_velocity

@@ -245,6 +245,7 @@ class EquipmentWork(NamedTuple):
     start_velocity: Reals1  # (na,) RK4
     sum_activation: Reals1  # (nact,) RK4
     loop_error: Reals2  # (nloop, 6) C of each loop: translation [m], and of a weld rotation times its torque scale
+    loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
     loop_mobility: Reals2  # (nloop, 2) what a unit of force and of torque does to its links, in the file's pose
@@ -327,7 +328,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             "tendon_mobility": (len(equipment.tendon_row_follower),),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(("activation_rate", "start_activation", "sum_activation"), (activations,)),
-            **dict.fromkeys(("loop_error", "loop_force"), (len(equipment.loop_kind), 6)),
+            **dict.fromkeys(("loop_error", "loop_aim", "loop_force"), (len(equipment.loop_kind), 6)),
             "loop_drift": (6,),
             "loop_mobility": (len(equipment.loop_kind), 2),
         },

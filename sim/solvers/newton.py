@@ -37,15 +37,35 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """
     _prepare(m, w, r, u, y)
     _pattern(m, r, y)
+    _iterate(m, w, r, force, u, y, False)
+
+
+@njit
+def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+    """Go on from where `newton` ended, with r.bias changed since; u holds its velocities."""
+    for n in range(r.number[0]):
+        y.velocity[n] = r.bias[n]
+        for e in range(r.start[n], r.stop[n]):
+            y.velocity[n] = y.velocity[n] + r.value[e] * u[r.column[e]]
+    for a in range(u.shape[0]):
+        u[a] = u[a] - y.change[a]
+    _shift(r, y)
+    _iterate(m, w, r, force, u, y, True)
+
+
+@njit
+def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any) -> None:
+    """Newton steps until the rows are met; `factorised`: y.matrix is, with the weights in y.weight_used."""
     _project(r, y)
     left = y.change[0] - y.change[0]
     before = left + 1e300
     stalled = 0
     steps = 0
     while steps < _STEPS and stalled < 4:
-        if steps == 0 or _differs(r, y):
+        if not factorised or _differs(r, y):
             _assemble(m, w, r, y)
             factorise(y.matrix, y.pivot, y.parent, y.run)
+            factorised = True
         steps += 1
         _gradient(r, force, y)
         for a in range(u.shape[0]):
