@@ -120,6 +120,15 @@ RUN_OPTIONS = (
     ),
     click.option("--coupling-frequency", type=float, callback=finite, help="Natural frequency of compliant ones [Hz]."),
     click.option("--coupling-damping", type=float, default=1.0, show_default=True, help="Their damping ratio."),
+    click.option("--ground", is_flag=True, help="Level ground, which the robot's collision spheres touch."),
+    click.option(
+        "--ground-friction",
+        type=click.FloatRange(min=0),
+        default=1.0,
+        show_default=True,
+        help="Its coefficient of friction; of it and that of a sphere (1 where the file has none) the larger counts.",
+    ),
+    click.option("--ground-height", type=float, default=0.0, show_default=True, help="Where it is [m]."),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
     click.option(
         "--record",
@@ -197,6 +206,9 @@ def run_config(
     config = RunConfig.from_mapping({**values, **more})
     if was_typed(ctx, "coupling_frequency") and config.coupling != "compliant":
         raise UsageError(f"--coupling-frequency is for --coupling compliant, not {config.coupling!r}")
+    for name in ("ground_friction", "ground_height"):
+        if was_typed(ctx, name) and not config.ground:
+            raise UsageError(f"--{name.replace('_', '-')} is for --ground")
     if not -(2**63) <= config.seed < 2**63:
         raise UsageError(f"seed is {config.seed}, want 64 bits")
     if duration is None:

@@ -17,6 +17,7 @@ def warmup() -> None:
     for equipped in (False, True):
         for integrator in (SEMI_IMPLICIT_EULER, RK4):
             warm(simulate_entry(integrator, NEWTON, equipped), 1)
+        warm(simulate_entry(SEMI_IMPLICIT_EULER, NEWTON, equipped, touching=True), 1)
     for width in (1, WIDTH):
         warm(COMPUTE, width)
     warm(TENDON_INERTIA, 1)

@@ -162,6 +162,9 @@ TABLE: Mapping[str, Variable] = {
         "tendon force",
         comment="of tendons' springs, dampers, friction, limits and equalities, acting over the step",
     ),
+    "trajectory/tau_contact": Variable(
+        ("time", "dof"), "{force_units}", "contact force", comment="of contacts, friction too, acting over the step"
+    ),
     "trajectory/link_position": Variable(
         ("time", "link", "xyz"),
         "m",

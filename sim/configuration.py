@@ -44,6 +44,7 @@ DEFAULT_RECORD = (
     "tau_limit",
     "tau_loop",
     "tau_tendon",
+    "tau_contact",
     "link_position",
     "link_quaternion",
     "incoming_wrench",
@@ -87,6 +88,9 @@ class RunConfig:
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
     velocity_limits: bool = False
+    ground: bool = False  # level, at ground_height
+    ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
+    ground_height: float = 0.0  # [m]
     record: tuple[str, ...] = DEFAULT_RECORD
     seed: int = 0
 
@@ -104,6 +108,10 @@ class RunConfig:
             raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
         if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
+        if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
+            raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
+        if not math.isfinite(self.ground_height):
+            raise UsageError(f"ground_height is {self.ground_height}, want a finite number in metres")
         choices = {
             "solver": SOLVERS,
             "integrator": ("auto", *INTEGRATORS),

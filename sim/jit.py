@@ -76,14 +76,18 @@ def inlined(function: F) -> F:
 
 @dataclass(frozen=True)
 class Entry:
-    """An outer kernel: where it lives and which records it takes, in order."""
+    """An outer kernel: where it lives and which records it takes, in order.
+
+    A record that is None is not there: the kernel is compiled without what asks for it, and has a `variant` of its own.
+    """
 
     name: str
     module: str
-    records: tuple[type[Any], ...]
+    records: tuple[type[Any] | None, ...]
+    variant: str = ""
 
 
-def bind(entry: Entry, width: int, *records: NamedTuple) -> Callable[[], None]:
+def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], None]:
     """A call without arguments that runs `entry` over exactly these arrays, again and again.
 
     Raises:
@@ -94,7 +98,7 @@ def bind(entry: Entry, width: int, *records: NamedTuple) -> Callable[[], None]:
             raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
         kernel = getattr(import_module(entry.module), entry.name)
         return lambda: kernel(*records)
-    addresses = table(records, width)
+    addresses = table([record for record in records if record is not None], width)
     if _checked():
         dispatcher = _dispatcher(entry, width)
         keep = records
@@ -196,13 +200,13 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
 
 
 def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
-    key = (entry.name, width)
+    key = (entry.name + entry.variant, width)
     if key not in _loaded:
         folder = cache_folder()
-        path = folder / f"{entry.name}-{width}" if folder else None
+        path = folder / f"{key[0]}-{width}" if folder else None
         kept = _read_object(path) if path else None
         if kept is None:
-            print(f"artsim: compiling kernel {entry.name!r} (first use on this machine)", file=sys.stderr)
+            print(f"artsim: compiling kernel {key[0]!r} (first use on this machine)", file=sys.stderr)
             kept = _compile(entry, width)
             if path:
                 _write_object(path, *kept)
@@ -325,6 +329,9 @@ def _wrapper(entry: Entry, width: int) -> Any:
     scope: dict[str, Any] = {"__name__": __name__, "kernel": getattr(import_module(entry.module), entry.name)}
     calls, offset = [], 0
     for i, record in enumerate(entry.records):
+        if record is None:
+            calls.append("None")
+            continue
         record_type = RecordType(record, width)
         scope[f"read_{i}"] = record_reader(record_type, offset)
         calls.append(f"read_{i}(table)")

@@ -376,6 +376,22 @@ def jacobian(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> 
         k = m.dof_parent[k]
 
 
+@njit
+def add_jacobian(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, out: Any) -> None:
+    """Add `sign` times that Jacobian to out (6, nv): of a point against another, what moves both cancels."""
+    S = w.motion
+    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+        out[0, k] += sign * (l0 + S[0, k])
+        out[1, k] += sign * (l1 + S[1, k])
+        out[2, k] += sign * (l2 + S[2, k])
+        out[3, k] += sign * S[3, k]
+        out[4, k] += sign * S[4, k]
+        out[5, k] += sign * S[5, k]
+        k = m.dof_parent[k]
+
+
 @inlined
 def link_frame(m: Any, w: Any, link: Any) -> Any:
     """Rotation (9 numbers, by rows) of a link frame in the world, and its origin from its body's origin."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
+from artsim.sim.contacts import Contacts, ground_contacts
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.description import Articulation, Coupling
 from artsim.sim.equipment.build import equip
@@ -43,6 +44,7 @@ class Plan:
     equipped: Equipped | None = None
     control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
+    contacts: Contacts | None = None
 
     @property
     def dt(self) -> float:
@@ -53,7 +55,8 @@ class Plan:
     def entry(self) -> Entry:
         """The kernel that runs it."""
         config = self.config
-        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], self.equipped is not None)
+        equipped, touching = self.equipped is not None, self.contacts is not None
+        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], equipped, touching)
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -83,6 +86,9 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     control = _values(config.control, names.controls, "control", "actuator", key.control)
     follow_velocities(model, labels, qpos, qvel, config.v0)
+    contacts = None
+    if config.ground:
+        contacts = ground_contacts(articulation, robot.compiled, config.ground_friction, config.ground_height, notes)
     changes: dict[str, Array] = {}
     if not config.velocity_limits:
         changes["velocity_limit"] = np.full(robot.nv, np.inf)
@@ -102,7 +108,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             _resolved(config, model, labels, qpos, qvel),
             activation=dict(zip(names.activations, activation.tolist(), strict=True)),
             control=dict(zip(names.controls, control.tolist(), strict=True)),
-            record=_recordable(config, equipped, notes),
+            record=_recordable(config, equipped, contacts, notes),
         ),
         robot,
         inputs,
@@ -115,6 +121,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         equipped,
         control,
         activation,
+        contacts,
     )
 
 
@@ -125,7 +132,7 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
     if integrator == "auto":
         integrator = "semi-implicit-euler"  # implicit in springs, dampers, drives: what implicit ones are used for
         if options.integrator == "RK4":
-            reason = _rows_needed(articulation)
+            reason = "contact" if config.ground else _rows_needed(articulation)
             integrator = "semi-implicit-euler" if reason else "rk4"
             if reason:
                 notes.append(f"the file wants RK4, which has no rows for {reason}: semi-implicit-euler is used")
@@ -176,11 +183,15 @@ _EQUIPMENT_ROWS = {
 }
 
 
-def _recordable(config: RunConfig, equipped: Equipped | None, notes: list[str]) -> tuple[str, ...]:
+def _recordable(
+    config: RunConfig, equipped: Equipped | None, contacts: Contacts | None, notes: list[str]
+) -> tuple[str, ...]:
     """What is to be recorded, without what the robot does not have."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     kept: list[str] = []
     for name in config.record:
+        if name == "tau_contact" and contacts is None:
+            continue
         if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
             if name not in DEFAULT_RECORD:
                 notes.append(f"{name} is not recorded: the robot has no {_EQUIPMENT_ROWS[name]}")
@@ -292,8 +303,12 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
         reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
     elif config.velocity_limits:
         reason = "--velocity-limits"
+    elif config.ground:
+        reason = "--ground"
     if reason and config.integrator == "rk4":
         raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
+    if config.ground and config.solver == "pgs":
+        raise UsageError("solver 'pgs' has no friction cones, which --ground needs; use newton")
     wrapped = None if equipped is None else _wrapped_equality(equipped)
     if wrapped and config.integrator == "rk4":
         raise UsageError(

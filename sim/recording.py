@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
+from artsim.sim.constraints.contact import take_off_contacts
 from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.sensors import sensor_values
@@ -25,7 +26,7 @@ from artsim.sim.quaternions import quaternion_of
 
 
 @njit
-def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any) -> None:
+def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, t: Any) -> None:
     """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
     row = f.counters[1]
     f.counters[1] = row + 1
@@ -37,6 +38,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     _copy(f.passive, row, b.tau_passive)
     _copy(f.limit, row, b.tau_limit)
     _copy(f.loop, row, b.tau_loop)
+    _copy(f.contact, row, b.tau_contact)
     if x is not None:
         _copy(s.activation, row, b.activation)
         _copy(x.actuator_force, row, b.actuator_force)
@@ -52,7 +54,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         add_inertia_forces(m, s.qvel, f.qacc, w, e, x, f.tendon)
     _copy(f.tendon, row, b.tau_tendon)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
-        _wrenches(m, s.qvel, w, f, e, x)
+        _wrenches(m, s.qvel, w, f, e, x, t)
     _copy(f.coupling, row, b.tau_coupling)
     for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
         for k in range(3):
@@ -83,11 +85,11 @@ def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
 
 
 @njit
-def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, t: Any) -> None:
     """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
     Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
-    joints carry is taken off; all else that acts counts as acting in the joints.
+    joints and contacts carry is taken off; all else that acts counts as acting in the joints.
     """
     accelerations(m, v, f.qacc, w)
     n = m.link_body.shape[0]
@@ -132,6 +134,8 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any) -> None:
         f.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
     if e is not None:
         take_off_loops(m, w, f, e, x)
+    if t is not None:
+        take_off_contacts(m, w, f, t)
     for link in range(n - 1, -1, -1):
         above = m.link_parent[link]
         if above >= 0:
@@ -169,6 +173,7 @@ def _coupling_remainder(m: Any, v: Any, w: Any, f: Any) -> None:
     inverse_dynamics(m, v, f.qacc, w, f.force)
     for k in range(f.force.shape[0]):
         known = f.applied[k] + f.drive[k] + f.passive[k] + f.limit[k] + f.loop[k] + f.tendon[k]
+        known += f.contact[k]
         f.coupling[k] = f.force[k] + m.armature[k] * f.qacc[k] - known
 
 

@@ -30,20 +30,9 @@ from artsim.sim.step import bare_system, begin, choose_controls, is_finite, sett
 
 
 @njit
-def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, y: Any) -> None:
+def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    _simulate(m, s, w, i, r, f, b, None, None, y)
-
-
-@njit
-def simulate_rk4_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
-    """The same for a robot with equipment."""
-    _simulate(m, s, w, i, r, f, b, e, x, y)
-
-
-@njit
-def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
-    begin(m, s, w, i, f, e, x, (y, None))
+    begin(m, s, w, i, f, e, x, None, (y, None))
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0
@@ -53,7 +42,7 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
             break
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
-            record(m, s, w, i, r, f, b, e, x)
+            record(m, s, w, i, r, f, b, e, x, None)
         _finish(m, s, w, i, r, f, e, x, y)
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row
@@ -85,6 +74,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
         f.limit[k] = 0.0
         f.loop[k] = 0.0
         f.tendon[k] = 0.0
+        f.contact[k] = 0.0
         if x is not None:
             f.drive[k] += actuator_force(x, k, place, v[k])
             f.passive[k] += x.passive[k]

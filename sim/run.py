@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.contacts import Contacts, ContactWork, contact_rows
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
 from artsim.sim.jit import Entry
 from artsim.sim.model import Model
@@ -35,7 +36,9 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
 # kinds of constraint rows
-COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW, ACTUATOR_ROW = range(8)
+COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW, ACTUATOR_ROW, CONTACT_ROW = (
+    range(9)
+)
 
 
 class Inputs(NamedTuple):
@@ -138,6 +141,7 @@ class Step(NamedTuple):
     limit: Reals1
     loop: Reals1
     tendon: Reals1
+    contact: Reals1
     qacc: Reals1  # (nv,)
     diagonal: Reals1  # (nv,) h D + h² K of what M̂ holds
     stiffness: Reals1  # (nv,) drive gains in force units
@@ -175,6 +179,7 @@ class Block(NamedTuple):
     tau_limit: Reals2
     tau_loop: Reals2
     tau_tendon: Reals2
+    tau_contact: Reals2
     activation: Reals2
     actuator_force: Reals2
     actuator_length: Reals2
@@ -198,23 +203,24 @@ class Block(NamedTuple):
 
 RECORDED = tuple(name for name in Block._fields if name != "plan")
 
-_RECORDS = (Model, State, Workspace, Inputs, Rows, Step, Block)
-_EQUIPPED = (*_RECORDS, Equipment, EquipmentWork)
 WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork}
 """The scratch of each solver; solvers that share it share their entry."""
 
 
-def simulate_entry(integrator: int, solver: int, equipped: bool) -> Entry:
-    """The kernel of an integrator and a solver, with or without equipment: one that is not used is not compiled."""
-    name = "simulate_rk4" if integrator == RK4 else "simulate"
-    module = "artsim.sim.rk4" if integrator == RK4 else "artsim.sim.step"
-    work = WORK[NEWTON if integrator == RK4 else solver]
-    if work is not NewtonWork:
-        name += "_" + {SweepWork: "sweeps"}[work]
-    return Entry(name + "_equipped" * equipped, module, (*(_EQUIPPED if equipped else _RECORDS), work))
+def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool = False) -> Entry:
+    """The kernel of an integrator and a solver; without equipment or contacts what serves these is not compiled."""
+    records = (Model, State, Workspace, Inputs, Rows, Step, Block)
+    equipment = (Equipment, EquipmentWork) if equipped else (None, None)
+    variant = "_equipped" * equipped + "_touching" * touching
+    if integrator == RK4:
+        return Entry("simulate_rk4", "artsim.sim.rk4", (*records, *equipment, NewtonWork), variant)
+    contacts = (Contacts, ContactWork) if touching else (None, None)
+    work = tuple(kind if kind is WORK[solver] else None for kind in (NewtonWork, SweepWork))
+    variant += {NewtonWork: "", SweepWork: "_sweeps"}[WORK[solver]]
+    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *work), variant)
 
 
-def make_rows(model: Model, driven: int, equipment: Equipment | None = None) -> Rows:
+def make_rows(model: Model, driven: int, equipment: Equipment | None = None, contacts: Contacts | None = None) -> Rows:
     """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
     nv, couplings = len(model.dof_body), len(model.row_follower)
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
@@ -225,6 +231,8 @@ def make_rows(model: Model, driven: int, equipment: Equipment | None = None) -> 
     if equipment is not None:
         further, more = equipment_rows(model, equipment)
         n, entries = n + further, entries + more
+    further, more = contact_rows(model, contacts)
+    n, entries = n + further, entries + more
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.contacts import make_contact_work
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
@@ -49,20 +50,24 @@ class Simulation:
         model = self.plan.robot.model
         equipped = self.plan.equipped
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
-        self._rows = make_rows(model, int(np.count_nonzero(gains)), None if equipped is None else equipped.arrays)
+        carried = None if equipped is None else equipped.arrays
+        self._rows = make_rows(model, int(np.count_nonzero(gains)), carried, self.plan.contacts)
         activations = 0 if equipped is None else equipped.activations
         self._state = make_state(model, activations=activations, rows=len(self._rows.bias))
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
-        self._solver_work = make_solver_work(model, self._rows, self.plan.entry.records[-1])
+        work = next(kind for kind in reversed(self.plan.entry.records) if kind is not None)
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
+        self._further: tuple[NamedTuple, ...] = (make_solver_work(model, self._rows, work),)
         self._equipment: tuple[NamedTuple, ...] = ()
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
             self._state.activation[:] = self.plan.activation
+        if self.plan.contacts is not None:
+            self._further += self.plan.contacts, make_contact_work(self.plan.contacts)
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._failure: ArtsimError | None = None
         self.reblock()
@@ -72,7 +77,8 @@ class Simulation:
         model = self.plan.robot.model
         self._block = self._make_block()
         records = (model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
-        self._call = bind(self.plan.entry, 1, *records, *self._equipment, self._solver_work)
+        of_kind: dict[Any, Any] = {type(record): record for record in (*records, *self._equipment, *self._further)}
+        self._call = bind(self.plan.entry, 1, *(of_kind.get(kind) for kind in self.plan.entry.records))
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model

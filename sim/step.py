@@ -19,12 +19,14 @@ from artsim.sim.actuation import (
 )
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.constraints.actuator import has_actuator_rows
+from artsim.sim.constraints.contact import note_contact_forces
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
 from artsim.sim.constraints.rows import build, joint_forces
 from artsim.sim.constraints.tendon import needs_rows, tendons_hold
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.detection import find_contacts, find_drifts
 from artsim.sim.dynamics import (
     articulated_dynamics,
     composites,
@@ -49,43 +51,23 @@ _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
 
 @njit
-def simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, y: Any) -> None:
-    """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2]."""
-    _simulate(m, s, w, i, r, f, b, None, None, (y, None))
+def simulate(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, g: Any, t: Any, y: Any, c: Any
+) -> None:
+    """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2].
 
-
-@njit
-def simulate_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
-    """The same for a robot with equipment."""
-    _simulate(m, s, w, i, r, f, b, e, x, (y, None))
-
-
-@njit
-def simulate_sweeps(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, g: Any) -> None:
-    """`simulate` with Gauss-Seidel."""
-    _simulate(m, s, w, i, r, f, b, None, None, (None, g))
-
-
-@njit
-def simulate_sweeps_equipped(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, g: Any) -> None:
-    """The same for a robot with equipment."""
-    _simulate(m, s, w, i, r, f, b, e, x, (None, g))
-
-
-@njit
-def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, z: Any) -> None:
-    """`e` and `x` are None for a robot without equipment, and all of z but the chosen solver's scratch.
-
-    What asks for them is then not compiled.
+    None are: e and x of a robot without equipment, g and t of a run without contact, y or c, the scratch of solvers
+    that are not used. What asks for them is then not compiled.
     """
-    begin(m, s, w, i, f, e, x, z)
+    z = (y, c)
+    begin(m, s, w, i, f, e, x, g, z)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
-        _euler(m, s, w, i, r, f, e, x, z)
+        _euler(m, s, w, i, r, f, e, x, g, t, z)
         if not is_finite(m, f):
             break
         if f.counters[0] % b.plan[1] == 0:
-            record(m, s, w, i, r, f, b, e, x)
+            record(m, s, w, i, r, f, b, e, x, t)
         _finish_euler(m, s, w, i, f)
         if e is not None:
             advance_activations(e, x, i.time_step[0], s.activation)
@@ -94,7 +76,7 @@ def _simulate(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x:
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, z: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     f.counters[1] = 0
     if e is not None:
@@ -102,6 +84,8 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, z: Any) -> Non
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
+        f.counters[5] = 0
+    if g is not None:
         f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f, e, x)
@@ -147,13 +131,15 @@ def is_finite(m: Any, f: Any) -> bool:
 
 
 @njit
-def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, z: Any) -> None:
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
+    if g is not None:
+        find_contacts(m, w, g, t)
     for k in range(f.velocity.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
@@ -167,23 +153,25 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: An
         if not clamped and _holds(m, s, i, f, e, x):
             for n in range(s.impulse.shape[0]):
                 s.impulse[n] = 0.0
-            _collect_forces(m, s, w, i, r, f, e, x)
+            _collect_forces(m, s, w, i, r, f, e, x, t)
             return
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
             r.implicit[k] = 0
     bare_system(m, s.qpos, s.qvel, w, i, f)
+    if g is not None:
+        find_drifts(m, w, g, t)
     most = 1
     if e is not None:
         most += f.velocity.shape[0] + e.actuator_target.shape[0]
     for _ in range(most):  # every round makes an actuator explicit; two or three rounds are the rule
-        _solve_with_rows(m, s, w, i, r, f, e, x, z)
+        _solve_with_rows(m, s, w, i, r, f, e, x, g, t, z)
         if not _clamped(m, s, i, f, e, x):
             break
     if e is not None and has_hard_loops(e) and not drives_are_rows(z):
         _close_loops(m, s, w, i, r, f, e, x, z)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f, e, x)
+    _collect_forces(m, s, w, i, r, f, e, x, t)
 
 
 @inlined
@@ -292,7 +280,7 @@ def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
 
 
 @njit
-def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, z: Any) -> None:
     """Velocities at the end of the step: f.next (nu,), f.velocity (nv,)."""
     h = i.time_step[0]
     implicit_system(m, s, w, i, r, f, x)
@@ -303,7 +291,7 @@ def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: 
     for a in range(f.free.shape[0]):
         f.free[a] *= h
         f.next[a] = s.qvel[m.independent_dof[a]]
-    build(m, s, w, i, r, f, e, x)
+    build(m, s, w, i, r, f, e, x, g, t)
     for n in range(r.number[0]):
         r.impulse[n] = s.impulse[n]
     solve_rows(m, w, i, r, f.free, f.next, z[0], z[1])
@@ -357,7 +345,7 @@ def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
 
 
 @njit
-def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     h = i.time_step[0]
     passive_forces(m, s, i, f)
@@ -368,6 +356,7 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
         f.coupling[k] = 0.0
         f.loop[k] = 0.0
         f.tendon[k] = 0.0
+        f.contact[k] = 0.0
         q = coordinate(m, s.qpos, k) + h * v
         if r.implicit[k]:
             f.drive[k] = drive_force(i, f, f.counters[4], k, q, v)
@@ -380,6 +369,8 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
     if e is not None:
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
+    if t is not None:
+        note_contact_forces(r, t, 1.0 / h)
 
 
 @njit

@@ -27,7 +27,8 @@ from tests.conftest import ROOT
 
 ROBOTS = sorted((ROOT / "robots").glob("*.urdf"))
 ARM = ROOT / "robots" / "arm7.urdf"
-EQUIPMENT = {"tau_loop", "tau_tendon", "activation", "actuator_force"}  # recorded of robots that have any
+# recorded of robots that have any
+EQUIPMENT = {"tau_loop", "tau_tendon", "tau_contact", "activation", "actuator_force"}
 GRIPPER = ROOT / "robots" / "parallel_gripper.urdf"
 
 INERTIAL = '<inertial><mass value="{0}"/><inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"/></inertial>'

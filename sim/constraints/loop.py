@@ -19,7 +19,7 @@ from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, link_frame, origin_of, turn
+from artsim.sim.kinematics import add_jacobian, cross, link_frame, origin_of, turn
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.run import LOOP_ROW
 
@@ -138,7 +138,7 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
             for axis in range(6):
                 for k in range(J.shape[1]):
                     J[axis, k] = 0.0
-            _add_columns(m, w, body, w.arm[body, 0] + c0, w.arm[body, 1] + c1, w.arm[body, 2] + c2, 1.0, J)
+            add_jacobian(m, w, body, w.arm[body, 0] + c0, w.arm[body, 1] + c1, w.arm[body, 2] + c2, 1.0, J)
             for axis in range(6):
                 for k in range(y.shape[0]):
                     y[k] = J[axis, k]
@@ -250,8 +250,8 @@ def loop_geometry(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
             J[line, k] = 0.0
     _add_point(w, x, a, a0, a1, a2, 1.0)
     _add_point(w, x, b, b0, b1, b2, -1.0)
-    _add_columns(m, w, a, w.arm[a, 0] + a0, w.arm[a, 1] + a1, w.arm[a, 2] + a2, 1.0, J)
-    _add_columns(m, w, b, w.arm[b, 0] + b0, w.arm[b, 1] + b1, w.arm[b, 2] + b2, -1.0, J)
+    add_jacobian(m, w, a, w.arm[a, 0] + a0, w.arm[a, 1] + a1, w.arm[a, 2] + a2, 1.0, J)
+    add_jacobian(m, w, b, w.arm[b, 0] + b0, w.arm[b, 1] + b1, w.arm[b, 2] + b2, -1.0, J)
     if e.loop_kind[n] == WELD:
         _turn_to_quaternion(w, e, x, n, a, b, J)
 
@@ -292,22 +292,6 @@ def _add_point(w: Any, x: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) 
     x.loop_drift[2] += sign * (w.acceleration[body, 2] + t2 + c2)
     for k in range(3):
         x.loop_drift[3 + k] += sign * al[k]
-
-
-@njit
-def _add_columns(m: Any, w: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, J: Any) -> None:
-    """Add the Jacobian of the body's point, r from the tree's reference point; on what moves both ends it cancels."""
-    S = w.motion
-    k = m.body_dof[body + 1] - 1 if body > 0 else -1
-    while k >= 0:
-        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
-        J[0, k] += sign * (l0 + S[0, k])
-        J[1, k] += sign * (l1 + S[1, k])
-        J[2, k] += sign * (l2 + S[2, k])
-        J[3, k] += sign * S[3, k]
-        J[4, k] += sign * S[4, k]
-        J[5, k] += sign * S[5, k]
-        k = m.dof_parent[k]
 
 
 @njit

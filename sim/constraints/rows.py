@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.actuator import actuator_rows
+from artsim.sim.constraints.contact import contact_rows
 from artsim.sim.constraints.coupling import coupling_row
 from artsim.sim.constraints.drive import drive_row
 from artsim.sim.constraints.friction import friction_row
@@ -17,6 +18,7 @@ from artsim.sim.constraints.tendon import tendon_rows
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import (
     ACTUATOR_ROW,
+    CONTACT_ROW,
     COUPLING_ROW,
     DRIVE_ROW,
     FRICTION_ROW,
@@ -28,7 +30,7 @@ from artsim.sim.run import (
 
 
 @njit
-def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
     """All rows of this step: r.number of them, the same ones in the same order at every step. Needs r.implicit.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
@@ -48,6 +50,8 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Non
         actuator_rows(m, w, i, r, e, x)
         tendon_rows(m, s.qvel, w, i, r, e, x)
         loop_rows(m, s.qvel, w, i, r, f, e, x)
+    if g is not None:
+        contact_rows(m, w, i, r, f, g, t)
 
 
 @njit
@@ -83,5 +87,7 @@ def _add_force(kind: Any, k: Any, force: Any, f: Any) -> None:
         f.loop[k] += force
     elif kind == TENDON_ROW:
         f.tendon[k] += force
+    elif kind == CONTACT_ROW:
+        f.contact[k] += force
     else:
         f.limit[k] += force

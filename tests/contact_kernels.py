@@ -1,0 +1,74 @@
+"""The contacts at a configuration, for tests: points, gaps and rows, in one kernel over a step's records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.constraints.contact import contact_rows
+from artsim.sim.contacts import Contacts, ContactWork, make_contact_work
+from artsim.sim.coupling import expand
+from artsim.sim.detection import find_contacts, find_drifts
+from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.model import Model
+from artsim.sim.plan import Plan
+from artsim.sim.run import Inputs, Rows, Step, make_rows, make_step
+from artsim.sim.simulate import make_inputs
+from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.step import bare_system
+from tests.simulation import constant_controls
+
+Array = np.ndarray[Any, Any]
+
+
+@njit
+def contacts_at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> None:
+    """Contacts in t, their rows in r, at the state s."""
+    expand(m, s.qpos, s.qvel, w)
+    kinematics(m, s.qpos, w)
+    world_inertia(m, w)
+    find_contacts(m, w, g, t)
+    bare_system(m, s.qpos, s.qvel, w, i, f)
+    find_drifts(m, w, g, t)
+    r.number[0] = 0
+    contact_rows(m, w, i, r, f, g, t)
+
+
+ENTRY = Entry(
+    "contacts_at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Contacts, ContactWork)
+)
+
+
+@dataclass
+class Bench:
+    """A plan's contacts, evaluated wherever one likes."""
+
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        model, contacts = self.plan.robot.model, self.plan.contacts
+        assert contacts is not None
+        self.state, self.work = make_state(model), make_workspace(model)
+        self.rows, self.step = make_rows(model, 0, contacts=contacts), make_step(model)
+        self.contacts = make_contact_work(contacts)
+        self.inputs = make_inputs(self.plan, constant_controls(self.plan))
+        records = (model, self.state, self.work, self.inputs, self.rows, self.step, contacts, self.contacts)
+        self._call = bind(ENTRY, 1, *records)
+
+    def evaluate(self, q: Array, v: Array) -> None:
+        """Fill contacts and rows at q (nq,), v (nv,)."""
+        self.state.qpos[:] = q
+        self.state.qvel[:] = v
+        self._call()
+
+    def jacobian(self) -> Array:
+        """All rows in full coordinates (3 n, nv)."""
+        r = self.rows
+        J = np.zeros((r.number[0], self.plan.robot.nv))
+        for n in range(r.number[0]):
+            for entry in range(r.start[n], r.start[n + 1]):
+                J[n, r.entry_dof[entry]] += r.entry_value[entry]
+        return J
