@@ -110,6 +110,7 @@ class NewtonWork(NamedTuple):
     linear: Lanes1  # (rows,) λ after a full step, to first order
     shift: Lanes1  # (rows,) of cones
     before: Lanes1  # (rows,) the shift before
+    off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
     weight: Lanes1  # (rows,) D of a box row, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`

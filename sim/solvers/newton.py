@@ -80,7 +80,7 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
             if highest(left - tolerance) <= 0.0:
                 break
             # rows that contradict each other never agree: what is left of them no longer falls
-            stalled = stalled + 1 if highest(left - 0.5 * before) > 0.0 else 0
+            stalled = stalled + 1 if highest(left - 0.9 * before) > 0.0 else 0
             before = left
             _project(r, y)
     for a in range(u.shape[0]):
@@ -91,8 +91,8 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
 
 @inlined
 def _size(u: Any, y: Any) -> Any:
-    """The largest velocity at the step's start or end, that rounding is measured by."""
-    size = y.change[0] - y.change[0] + 0.01
+    """What rounding is measured by: 1, or the largest velocity at the step's start or end."""
+    size = y.change[0] - y.change[0] + 1.0
     for a in range(u.shape[0]):
         size = largest(size, largest(absolute(u[a]), absolute(u[a] + y.change[a])))
     return size
@@ -183,10 +183,18 @@ def _shift(r: Any, y: Any) -> None:
     """De Saxcé's shift of each cone at the velocities found."""
     for n in range(r.number[0]):
         if r.cone[n] > 1:
-            square = y.velocity[n] - y.velocity[n]
-            for row in range(n + 1, n + r.cone[n]):
-                square = square + y.velocity[row] * y.velocity[row]
-            y.shift[n] = r.slope[n] * sqrt(square)
+            y.shift[n] = _wanted_shift(r, y, n)
+            y.before[n] = y.shift[n]
+            y.off[n] = y.shift[n] - y.shift[n]
+
+
+@inlined
+def _wanted_shift(r: Any, y: Any, n: Any) -> Any:
+    """μ |v_t| of the cone that begins with row n."""
+    square = y.velocity[n] - y.velocity[n]
+    for row in range(n + 1, n + r.cone[n]):
+        square = square + y.velocity[row] * y.velocity[row]
+    return r.slope[n] * sqrt(square)
 
 
 @njit
@@ -468,12 +476,27 @@ def _recentre(r: Any, y: Any) -> Any:
         r.impulse[n] = y.linear[n]
         left = largest(left, y.eps[n] * absolute(y.linear[n] - y.centre[n]))
         y.centre[n] = y.linear[n]
-        y.before[n] = y.shift[n]
-    _shift(r, y)
     for n in range(r.number[0]):
         if r.cone[n] > 1:
-            left = largest(left, absolute(y.shift[n] - y.before[n]))
+            left = largest(left, _follow(r, y, n))
     return left
+
+
+@inlined
+def _follow(r: Any, y: Any, n: Any) -> Any:
+    """Move the shift of the cone that begins with row n to where the velocities want it; how far that is.
+
+    From the second time on by the secant through the last two, which is exact for a contact that slides alone.
+    """
+    wanted = _wanted_shift(r, y, n)
+    off = wanted - y.shift[n]
+    moved = y.shift[n] - y.before[n]
+    rate = (off - y.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
+    rate = where_greater(moved * moved, off - off, least(rate, off - off - 0.25), off - off - 1.0)
+    y.before[n] = y.shift[n]
+    y.off[n] = off
+    y.shift[n] = largest(y.shift[n] - off / rate, off - off)
+    return absolute(off)
 
 
 @inlined
