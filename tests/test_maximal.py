@@ -422,12 +422,12 @@ def test_stiff_drive_against_a_limit_and_a_coupling() -> None:
 def test_loops_stay_closed_and_carry_what_the_reduced_engine_s_carry(scheme: str) -> None:
     weld = '<weld name="loop" body1="rocker" body2="coupler"/>'
     for text in (four_bar(CONNECT), four_bar(CONNECT, "20 30 40")):
-        config = {"steps": 250, "dt": 2e-3, "record": ("qpos", "tau_loop", "incoming_wrench", "energy")}
+        config = {"steps": 250, "dt": 2e-3, "record": ("qpos", "tau_loop")}
         one, other = simulate(model(text), **config), maximal(model(text), scheme, **config)
         assert gap(other) < 2e-3
-        for name in ("tau_loop", "incoming_wrench"):
-            scale = np.max(np.abs(one[name]))
-            assert np.max(np.abs(one[name][5:] - other[name][5:])) < 0.05 * scale, name
+        # across its plane a closed chain has one joint too many: there the wrenches are anybody's, these are not
+        scale = np.max(np.abs(one["tau_loop"]))
+        assert np.max(np.abs(one["tau_loop"][5:] - other["tau_loop"][5:])) < 0.05 * scale
     held = maximal(model(four_bar(weld)), scheme, steps=100, dt=2e-3, record=("qpos",))
     assert np.max(np.abs(held["qpos"] - held["qpos"][0])) < 1e-3  # welded shut: a frame that hangs still
     assert gap(held) < 1e-4

@@ -165,7 +165,8 @@ def _mass_matrix(taken: Taken) -> Real:
     H = _columns(taken)
     M = inertias(taken.masses, taken.state.rotation)
     of_bodies: Real = np.einsum("bik,bij,bjl->kl", H, M, H)
-    return of_bodies + np.diag(taken.model.armature)
+    of_rotors: Real = np.diag(taken.model.armature)
+    return of_bodies + of_rotors
 
 
 def _bias(taken: Taken, *, moving: bool = True) -> Real:
