@@ -414,7 +414,7 @@ class Recording(Output, Rows):
 
     @property
     def final(self) -> dict[str, Array]:
-        """The state after the last step: qpos, qvel, step, time. NaN when the run did not end properly."""
+        """The state after the last step, all of it (schema: final/…). NaN when the run did not end properly."""
         with reading(self.path):
             group = self._file["final"]
             names = [path.removeprefix("final/") for path in schema.TABLE if path.startswith("final/")]

@@ -197,7 +197,8 @@ class Recorder:
     """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
 
     `labels` name the rows' entries; `variables` are names of schema.RECORDED; `steps_total` the steps the run will
-    take when known (it sizes the chunks); `dt` [s] the time step; row k is the state before step k * every.
+    take when known (it sizes the chunks); `constraint_rows` of a step; `dt` [s] the time step; row k is the
+    state before step k * every.
     `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
     `force` overwrites a file. `compress="gzip"` (level 4, shuffled) writes smaller files, slower.
@@ -216,13 +217,14 @@ class Recorder:
         provenance: Mapping[str, str | int | float],
         variables: Sequence[str] = schema.DEFAULT_RECORDED,
         steps_total: int | None = None,
+        constraint_rows: int = 0,
         every: int = 1,
         compress: Literal["gzip"] | None = None,
         force: bool = False,
     ) -> None:
         self.path = Path(path)
         self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
-        self._steps_total = steps_total
+        self._steps_total, self._constraint_rows = steps_total, constraint_rows
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
@@ -394,12 +396,17 @@ class Recorder:
         self._append_controls(controls)
 
     def _lay_out_final(self, section: Section) -> None:
-        states = {"qpos": "coord", "qvel": "dof"} | (
+        states = {"qpos": "coord", "qvel": "dof", "load": "dof"} | (
             {"activation": "actuator_state"} if self._labels.actuator_state else {}
         )
         section.scales(states.values())
         for name, dim in states.items():
             section.fixed(name, np.full(len(schema.labels_of(dim, self._labels)), np.nan))
+        if self._constraint_rows:
+            numbers = np.arange(self._constraint_rows)
+            section.group.fixed("row", numbers, ["row"], {"units": "1", "long_name": "constraint row"})
+            section.fixed("impulse", np.full(self._constraint_rows, np.nan))
+        section.fixed("still", np.int64(0))
         section.fixed("step", np.int64(0))
         section.fixed("time", np.float64(np.nan))
 

@@ -112,7 +112,7 @@ def run(
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
     controls = controls or held_controls(plan)
-    simulation = simulation_of(plan, controls, controller)
+    simulation = Simulation(plan, controls, controller)
     if output is None:
         began = time.perf_counter()
         status = _drive(simulation, None, progress, on_block)
@@ -126,6 +126,7 @@ def run(
         provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **_facts(plan)},
         variables=plan.config.record,
         steps_total=plan.config.steps,
+        constraint_rows=simulation.constraint_rows,
         every=plan.config.every,
         compress="gzip" if compress == "gzip" else None,
         force=force,
@@ -135,26 +136,8 @@ def run(
         simulation.reblock()
         began = time.perf_counter()
         status = _drive(simulation, recorder, progress, on_block)
-        recorder.close(
-            status,
-            {
-                "qpos": simulation.qpos,
-                "qvel": simulation.qvel,
-                "activation": simulation.activation,
-                "step": simulation.step,
-                "time": simulation.time,
-            },
-        )
+        recorder.close(status, simulation.final)
     return Outcome(simulation, status, time.perf_counter() - began)
-
-
-def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:
-    """The plan's run, in the coordinates that it wants."""
-    if plan.config.coordinates == "maximal":
-        from artsim.sim.maximal.simulate import MaximalSimulation  # of no use to other runs
-
-        return MaximalSimulation(plan, controls, controller)
-    return Simulation(plan, controls, controller)
 
 
 def _drive(
@@ -254,14 +237,7 @@ class MemoryRecording(Rows):
         self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
         self.dt, self.every = plan.dt, plan.config.every
         self._rows = rows
-        simulation = outcome.simulation
-        self.final = {
-            "qpos": simulation.qpos,
-            "qvel": simulation.qvel,
-            **({"activation": simulation.activation} if plan.activation.size else {}),
-            "step": np.asarray(simulation.step),
-            "time": np.asarray(simulation.time),
-        }
+        self.final = {name: values for name, values in outcome.simulation.final.items() if values.size}
 
     @property
     def n_valid(self) -> int:
@@ -311,12 +287,7 @@ def simulate(
     Raises:
         UsageError, ModelError, StoppedError; with an output also what Recorder raises.
     """
-    function = None if isinstance(controller, str) else controller
-    name = controller if function is None else _python_name(function)
-    values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
-    plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
-    if controls is not None and not isinstance(controls, Controls):
-        controls = plan_controls(plan, controls)
+    plan, controls, function = prepared(robot, controller, controls, settings)
     rows: list[dict[str, Array]] = []
     outcome = run(
         plan,
@@ -336,6 +307,22 @@ def simulate(
     count = len(next(iter(joined.values()), ()))
     joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
     return MemoryRecording(plan, joined, outcome)
+
+
+def prepared(
+    robot: Robot,
+    controller: Controller | str,
+    controls: Controls | str | os.PathLike[str] | None,
+    settings: Mapping[str, Any],
+) -> tuple[Plan, Controls | None, Controller | None]:
+    """The plan of a robot's run, its inputs over time, and the Python controller, of `simulate`'s arguments."""
+    function = None if isinstance(controller, str) else controller
+    name = controller if isinstance(controller, str) else _python_name(controller)
+    values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
+    plan = prepare(robot.articulation, RunConfig.from_mapping({**values, "controller": name}))
+    if controls is not None and not isinstance(controls, Controls):
+        controls = plan_controls(plan, controls)
+    return plan, controls, function
 
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:

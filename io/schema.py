@@ -96,7 +96,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `sample` and `shard` have no labels."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `row`, `sample`, `shard` have no labels."""
 
 EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
 """Dimensions that a robot may not have."""
@@ -288,9 +288,20 @@ TABLE: Mapping[str, Variable] = {
     "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates after the last step"),
     "final/qvel": Variable(("dof",), "{dof_units}", "velocities after the last step"),
     "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics after the last step"),
+    "final/impulse": Variable(
+        ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="where the solver starts"
+    ),
+    "final/load": Variable(
+        ("dof",),
+        "{force_units}",
+        "load in the joints in the last step",
+        comment="size of the force through slides, of the torque through hinges, for the friction that goes by it",
+    ),
+    "final/still": Variable((), "1", "steps that the robot was still, as sleeping counts them", "i8"),
     "final/step": Variable((), "1", "steps taken", "i8"),
     "final/time": Variable((), "s", "time after the last step"),
     "final/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
+    "final/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "final/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     # many configurations: what was given, what was computed of it, and whether it could be; `batch_variable` says how
     # a line reads when results are reduced or packed

@@ -134,7 +134,6 @@ class Step(NamedTuple):
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
-    load: Reals1  # (nv,) force and torque through each dof's joint, last step, for the load-dependent friction
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ from artsim.sim.state import make_state, make_workspace
 
 Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
+# of the Step record what belongs to a snapshot: counts and extremes since the start of the run
+_NOTED = ("limit_steps", "coupling_error", "worst_residual", "energy")
 _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
@@ -53,7 +55,9 @@ class Simulation:
         carried = None if equipped is None else equipped.arrays
         self._rows = make_rows(model, int(np.count_nonzero(gains)), carried, self.plan.contacts)
         activations = 0 if equipped is None else equipped.activations
-        self._state = make_state(model, activations=activations, rows=len(self._rows.bias))
+        self._state = make_state(
+            model, activations=activations, rows=len(self._rows.bias), controls=self.plan.control.size
+        )
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
@@ -70,6 +74,7 @@ class Simulation:
             self._further += self.plan.contacts, make_contact_work(self.plan.contacts)
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._failure: ArtsimError | None = None
+        self._end = self.plan.config.steps
         self.reblock()
 
     def reblock(self) -> None:
@@ -117,6 +122,18 @@ class Simulation:
         return self._state.activation.copy()
 
     @property
+    def constraint_rows(self) -> int:
+        """How many constraint rows a step can have."""
+        return len(self._state.impulse)
+
+    @property
+    def final(self) -> dict[str, Array]:
+        """The state as /final of a file has it: what a run needs to go on from here."""
+        state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
+        state["still"] = np.array(state["still"][0], np.int64)
+        return state | {"step": np.asarray(self.step), "time": np.asarray(self.time)}
+
+    @property
     def coupling_error(self) -> float:
         """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
         return float(self._step.coupling_error[0])
@@ -132,19 +149,46 @@ class Simulation:
         return float(self._step.energy[0]), float(self._step.energy[1])
 
     @property
-    def joint_gap(self) -> tuple[float, float] | None:
-        """How far joints have come apart at worst [m], [rad]; None where they cannot."""
-        return None
-
-    @property
     def limit_steps(self) -> dict[str, int]:
         """Dofs that spent steps at a limit, and how many."""
         return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
 
-    def blocks(self) -> Iterator[BlockOfRows]:
-        """Recorded rows until the run ends or stops; what stopped it is in `stop_reason`."""
-        config = self.plan.config
-        while self.step < config.steps and not self.stop_reason:
+    def save(self) -> dict[str, Array]:
+        """All that the steps to come depend on, as plain arrays by name, for `restore` in this process or another.
+
+        The fields of State (where the solver starts and the joints' last loads included), `step`, and what the run has
+        noted since its start. Not in it: model, configuration and inputs, which must be the same; a Python
+        controller's own memory.
+        """
+        noted = {name: getattr(self._step, name) for name in _NOTED}
+        arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
+        return {name: np.array(values) for name, values in arrays.items()}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Go on from a snapshot: what follows has the bytes of what followed it.
+
+        Raises UsageError: a snapshot of another robot, or of another configuration.
+        """
+        places = self._state._asdict() | {name: getattr(self._step, name) for name in _NOTED}
+        shapes = {name: place.shape for name, place in places.items()} | {"step": ()}
+        given = {name: np.shape(values) for name, values in snapshot.items()}
+        if given != shapes:
+            odd = next(name for name in {**shapes, **given} if shapes.get(name) != given.get(name))
+            raise UsageError(
+                f"snapshot: {odd} has shape {given.get(odd, 'none')}, want {shapes.get(odd, 'none')}; "
+                "is it of another robot or configuration?"
+            )
+        for name, place in places.items():
+            place[...] = snapshot[name]
+        self._step.counters[:] = 0
+        self._step.counters[0] = int(snapshot["step"])
+        self.stop_reason = 0
+        self._failure = None
+
+    def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
+        """Recorded rows until the run ends or stops, or for so many steps; what stopped it is in `stop_reason`."""
+        self._end = self.plan.config.steps if steps is None else self.step + steps
+        while self.step < self._end and not self.stop_reason:
             yield self._advance() if self.controller is None else self._advance_with_controller()
             if self._failure is not None:  # after the rows before it
                 raise self._failure
@@ -166,9 +210,9 @@ class Simulation:
         return self.plan.equipped.labels.tendons[t]
 
     def _advance(self) -> BlockOfRows:
-        config = self.plan.config
         assert self.block_rows is not None
-        self._block.plan[0] = min(self.block_rows * config.every, config.steps - self.step, _STEPS_PER_CALL)
+        most = self.block_rows * self.plan.config.every
+        self._block.plan[0] = min(most, self._end - self.step, _STEPS_PER_CALL)
         self._call()
         self.stop_reason = int(self._step.counters[2])
         return BlockOfRows(self._recorded(int(self._step.counters[1])))
@@ -182,7 +226,7 @@ class Simulation:
         assert self.controller is not None and self.block_rows is not None
         parts: list[dict[str, Array]] = []
         self._block.plan[0] = 1
-        end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), config.steps)
+        end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), self._end)
         while self.step < end and not self.stop_reason:
             row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
             try:

@@ -89,6 +89,8 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, z: Any
         f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f, e, x)
+        for k in range(f.qacc.shape[0]):
+            f.qacc[k] = 0.0
         note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
 
 
@@ -385,18 +387,18 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
 
 @njit
 def note_load(m: Any, s: Any, w: Any, f: Any) -> None:
-    """f.load of this step, where friction depends on it: |force| (linear dofs) or |torque| (angular) in the joint."""
+    """s.load of this step, where friction depends on it: |force| (linear dofs) or |torque| (angular) in the joint."""
     wanted = False
-    for k in range(f.load.shape[0]):
+    for k in range(s.load.shape[0]):
         if m.friction_coefficient[k] > 0.0:
             wanted = True
     if not wanted:
         return
     inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
-    for k in range(f.load.shape[0]):
+    for k in range(s.load.shape[0]):
         body = m.dof_body[k]
         x = w.force[body] if m.dof_linear[k] else w.torque[body]
-        f.load[k] = math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+        s.load[k] = math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
 
 
 @njit

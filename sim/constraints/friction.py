@@ -14,9 +14,9 @@ from artsim.sim.run import FRICTION_ROW
 
 
 @njit
-def friction_row(m: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
+def friction_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
     """The friction row of dof k, if it has friction."""
-    force = m.friction[k] + m.friction_coefficient[k] * f.load[k]
+    force = m.friction[k] + m.friction_coefficient[k] * s.load[k]
     if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
     n = single_row(m, w, r, FRICTION_ROW, k, 1.0)

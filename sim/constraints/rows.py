@@ -42,7 +42,7 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any
         while soft < m.row_follower.shape[0] and _first_dof(m, soft) == k:
             coupling_row(m, s, w, i, r, f, soft)
             soft += 1
-        friction_row(m, w, i, r, f, k)
+        friction_row(m, s, w, i, r, k)
         drive_row(m, s, w, i, r, f, k)
         position_rows(m, s, w, i, r, k)
         velocity_rows(m, w, i, r, k)

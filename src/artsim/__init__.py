@@ -31,6 +31,7 @@ _LAZY = {
     "ModelError": "artsim.sim.errors",
     "Recording": "artsim.io.reader",
     "Robot": "artsim.sim.robot",
+    "Simulation": "artsim.io.stepping",
     "StoppedError": "artsim.sim.errors",
     "UsageError": "artsim.sim.errors",
 }

@@ -1,0 +1,90 @@
+"""A simulation in the hand: taken step by step from Python, saved and restored at any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from artsim.io import runs
+from artsim.sim import simulate
+from artsim.sim.configuration import MAX_STEPS
+from artsim.sim.controls import Controls
+from artsim.sim.errors import UsageError
+from artsim.sim.records import Array
+from artsim.sim.robot import Robot
+from artsim.sim.simulate import Controller
+from artsim.sim.spatial import Real
+
+
+class Simulation:
+    """A robot's simulation that goes on as far as it is asked to.
+
+    Args: as artsim.simulate's, without `steps` and `output`.
+
+    Raises:
+        UsageError, ModelError: as artsim.simulate.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        controller: Controller | str = "none",
+        controls: Controls | str | None = None,
+        **settings: Any,
+    ) -> None:
+        if "steps" in settings:
+            raise UsageError("Simulation: steps are taken by step(n)")
+        plan, given, function = runs.prepared(robot, controller, controls, settings | {"steps": MAX_STEPS})
+        self._simulation = simulate.Simulation(plan, given or runs.held_controls(plan), function)
+
+    @property
+    def robot(self) -> Robot:
+        """The robot as it is simulated."""
+        return self._simulation.plan.robot
+
+    @property
+    def steps(self) -> int:
+        """Steps taken so far, those before a snapshot included."""
+        return self._simulation.step
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far [s]."""
+        return self._simulation.time
+
+    @property
+    def qpos(self) -> Real:
+        """Coordinates (nq,) now."""
+        return self._simulation.qpos
+
+    @property
+    def qvel(self) -> Real:
+        """Velocities (nv,) now."""
+        return self._simulation.qvel
+
+    def step(self, steps: int = 1) -> dict[str, Array]:
+        """Take steps; what of them is recorded (settings `record`, `every`), by name, as artsim.simulate gives it.
+
+        Raises StoppedError, naming joint and time; the simulation then stands where it stopped.
+        """
+        if steps < 1:
+            raise UsageError(f"step: got {steps}, want a number of steps from 1")
+        parts = [
+            {name: np.array(rows) for name, rows in block.rows.items()} for block in self._simulation.blocks(steps)
+        ]
+        self._simulation.check()
+        return {name: np.concatenate([part[name] for part in parts]) for name in self._simulation.plan.config.record}
+
+    def save(self) -> dict[str, Array]:
+        """The state now, as plain arrays by name (numpy.savez stores them): with it `restore` goes on byte for byte."""
+        return self._simulation.save()
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Go on from a snapshot of this robot under the same settings, taken here or in another process.
+
+        Raises UsageError when it does not fit.
+        """
+        self._simulation.restore(snapshot)
