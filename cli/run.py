@@ -114,7 +114,8 @@ def run(
         notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
     # Ctrl-C still ends the process here, before there is an output
-    warm(plan.entry, 1)
+    if plan.config.coordinates == "reduced":  # maximal ones need no kernels
+        warm(plan.entry, 1)
     with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
@@ -259,6 +260,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "coupling_rows": len(simulation.plan.robot.model.row_follower),
         "worst_coupling_error": simulation.coupling_error,
         "worst_solver_residual": _number(simulation.worst_residual),
+        "joint_gap": simulation.joint_gap,
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
         "output": None if output is None else str(output),
@@ -284,6 +286,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:
         lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")
+    if summary["joint_gap"] is not None:
+        lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
     limits = sorted(summary["limit_steps"].items(), key=lambda item: -item[1])
     if limits:
         shown = limits if verbose else limits[:6]

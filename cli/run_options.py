@@ -11,7 +11,17 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import is_file
-from artsim.sim.configuration import CONTROLLERS, COUPLINGS, DEFAULT_RECORD, INTEGRATORS, MAX_STEPS, SOLVERS, RunConfig
+from artsim.sim.configuration import (
+    CONTROLLERS,
+    COORDINATES,
+    COUPLINGS,
+    DEFAULT_RECORD,
+    INTEGRATORS,
+    MAX_STEPS,
+    SCHEMES,
+    SOLVERS,
+    RunConfig,
+)
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.errors import UsageError, nearest
@@ -109,6 +119,32 @@ RUN_OPTIONS = (
         default="auto",
         show_default=True,
         help="auto: rk4 where the file wants it and nothing needs rows that push one way, else semi-implicit-euler.",
+    ),
+    click.option(
+        "--coordinates",
+        type=click.Choice(COORDINATES),
+        default="reduced",
+        show_default=True,
+        help="reduced: joint coordinates; maximal: six for every body, joints as constraints (slow, for cross-checks).",
+    ),
+    click.option(
+        "--scheme",
+        type=click.Choice(SCHEMES),
+        default="auto",
+        show_default=True,
+        help="How maximal coordinates hold constraints: baumgarte, C̈ + α Ċ + β C = 0, or implicit, C = 0 at the "
+        "step's end; auto is implicit.",
+    ),
+    click.option(
+        "--scheme-alpha",
+        type=float,
+        help="α: baumgarte [1/s], default 1/dt; implicit: share of the force that is the step's end, default 1.",
+    ),
+    click.option(
+        "--scheme-beta",
+        type=float,
+        help="β: baumgarte [1/s²], default 1/dt²; implicit: share of the velocity that is the step's end, default 1 "
+        "(below it joints are not held well).",
     ),
     click.option(
         "--coupling",

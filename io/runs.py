@@ -112,7 +112,7 @@ def run(
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
     controls = controls or held_controls(plan)
-    simulation = Simulation(plan, controls, controller)
+    simulation = simulation_of(plan, controls, controller)
     if output is None:
         began = time.perf_counter()
         status = _drive(simulation, None, progress, on_block)
@@ -138,6 +138,15 @@ def run(
         status = _drive(simulation, recorder, progress, on_block)
         recorder.close(status, simulation.final)
     return Outcome(simulation, status, time.perf_counter() - began)
+
+
+def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:
+    """The plan's run, in the coordinates that it wants."""
+    if plan.config.coordinates == "maximal":
+        from artsim.sim.maximal.simulate import MaximalSimulation  # of no use to other runs
+
+        return MaximalSimulation(plan, controls, controller)
+    return Simulation(plan, controls, controller)
 
 
 def _drive(

@@ -26,6 +26,8 @@ from artsim.sim.run import (
 
 SOLVERS = {"newton": NEWTON, "pgs": PGS}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
+COORDINATES = ("reduced", "maximal")
+SCHEMES = ("auto", "baumgarte", "implicit")
 COUPLINGS = ("auto", "exact", "rows", "compliant")
 CONTROLLERS = {
     "none": NO_CONTROLLER,
@@ -84,6 +86,10 @@ class RunConfig:
     solver: str = "newton"
     iterations: int = 64
     integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
+    coordinates: str = "reduced"  # or "maximal": six for every body, joints as constraints
+    scheme: str = "auto"  # of maximal coordinates
+    scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: share of the force that is the step's end
+    scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: share of the velocity that is the step's end
     coupling: str = "auto"
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
@@ -115,6 +121,8 @@ class RunConfig:
         choices = {
             "solver": SOLVERS,
             "integrator": ("auto", *INTEGRATORS),
+            "coordinates": COORDINATES,
+            "scheme": SCHEMES,
             "coupling": COUPLINGS,
             "drive_mode": ("force", "acceleration"),
             "drive_limit_kind": ("force", "impulse"),

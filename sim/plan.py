@@ -17,6 +17,7 @@ from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry
+from artsim.sim.maximal.choice import with_scheme
 from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
@@ -99,6 +100,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     _refuse_unservable(robot, config, equipped)
+    config = with_scheme(articulation, config, robot.model, equipped)
     zero = np.zeros(robot.nv)
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     target = _dof_values(config.target, labels, "target", hold)
@@ -131,7 +133,9 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
     integrator = config.integrator
     if integrator == "auto":
         integrator = "semi-implicit-euler"  # implicit in springs, dampers, drives: what implicit ones are used for
-        if options.integrator == "RK4":
+        if options.integrator == "RK4" and config.coordinates == "maximal":
+            notes.append("the file wants RK4; maximal coordinates move by semi-implicit-euler")
+        elif options.integrator == "RK4":
             reason = "contact" if config.ground else _rows_needed(articulation)
             integrator = "semi-implicit-euler" if reason else "rk4"
             if reason:

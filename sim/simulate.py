@@ -149,6 +149,11 @@ class Simulation:
         return float(self._step.energy[0]), float(self._step.energy[1])
 
     @property
+    def joint_gap(self) -> tuple[float, float] | None:
+        """How far joints have come apart at worst [m], [rad]; None where they cannot."""
+        return None
+
+    @property
     def limit_steps(self) -> dict[str, int]:
         """Dofs that spent steps at a limit, and how many."""
         return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}

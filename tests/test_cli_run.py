@@ -184,6 +184,20 @@ def test_standard_input_gives_the_same_run(tmp_path: Path) -> None:
     assert difference(tmp_path / "a.h5", tmp_path / "b.h5") is None
 
 
+def test_ground(tmp_path: Path) -> None:
+    """A run with ground is stored with it, and reproduced; its options without it are refused."""
+    finger, output = ROOT / "robots" / "finger.urdf", tmp_path / "run.h5"
+    done = good(
+        "run", finger, "--ground", "--ground-friction", 0.3, "--steps", 100, "--ground-height", 0.05, "-o", output
+    )
+    assert "touch" not in done.stderr  # everything of it that collides is a sphere
+    good("replay", output, "--verify")
+    with artsim.open(output) as recording:
+        assert np.abs(recording["tau_contact"]).max() > 0
+        assert recording.config["ground_height"] == 0.05
+    refused(2, "run", finger, "--ground-friction", 0.3, words=("--ground-friction is for --ground",))
+
+
 def test_json_is_one_object_and_stderr_says_the_same(tmp_path: Path) -> None:
     output = tmp_path / "out.h5"
     done = good("run", GRIPPER, "--steps", 200, "-o", output, "--json")

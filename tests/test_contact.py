@@ -9,13 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from artsim.loaders.load import load_text
+from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.errors import UsageError
 from artsim.sim.plan import Plan, plan_run
 from artsim.sim.run import CONTACT_ROW
 from tests.contact_kernels import Bench
-from tests.simulation import FORCES, Array, Run, box_link, load, relative, simulate, slider
+from tests.simulation import FORCES, ROBOTS, Array, Run, box_link, load, relative, simulate, slider
 
 DT = 1 / 240
 G = 9.81
@@ -221,6 +221,22 @@ def test_a_table_slips_beyond_the_angle_of_friction(share: float) -> None:
     assert np.abs(run["incoming_wrench"]).max() <= 1e-7
 
 
+@pytest.mark.small
+@pytest.mark.parametrize(("height", "start", "speed"), [(-0.3, 0.3, 12.0), (-0.44, 0.02, 3.0), (0.05, 0.3, 8.0)])
+def test_what_falls_over_is_not_in_the_ground(height: float, start: float, speed: float) -> None:
+    """A mast whose top comes down on an arc: velocities alone would take it below by the arc's rise, 0.04 to 0.6 mm."""
+    text = f"""<mujoco><worldbody><body pos="0 0 {height}"><joint name="q" axis="0 1 0"/>
+      <geom size=".05" pos="0 0 .5" mass=".2"/></body></worldbody></mujoco>"""
+    run = simulate(
+        load_text(text, name="mast.xml"), ground=True, dt=DT, steps=240, q0={"q": start}, v0={"q": speed}, record=RECORD
+    )
+    gap = height + 0.5 * np.cos(run["qpos"][:, 0]) - 0.05
+    assert gap[0] > 0
+    assert gap.min() >= -1e-8
+    assert gap[-1] <= 1e-8
+    assert np.abs(run["tau_contact"]).max() > 0
+
+
 # --- forces ----------------------------------------------------------------------------------------------------------
 
 LEG = """<mujoco><compiler angle="radian"/><worldbody><body name="hip" pos="0 0 .5">
@@ -271,6 +287,17 @@ def test_forces_add_up() -> None:
             shift = data.subtree_com[model.body_rootid[body]] - np.array(part)
             want = np.concatenate([force, torque + np.cross(shift, force)])
             assert relative(alone - want, want) <= 1e-8, name
+
+
+def test_a_leg_with_actuators_and_a_coupling_stands_on_its_foot() -> None:
+    """Contacts beside equipment: all forces add up, and the ground gives the trunk its weight."""
+    given: dict[str, Any] = {"keyframe": "crouched", "v0": {"root.vz": -0.5}, "steps": 300, "record": RECORD}
+    run = simulate(load_articulation(ROBOTS / "leg.xml"), ground=True, ground_height=0.0, **given)
+    left = np.einsum("tij,tj->ti", run["mass_matrix"], run["qacc"]) + run["bias"]
+    right = sum(run[name] for name in (*FORCES, "tau_contact"))
+    assert run["tau_contact"][:, 2].max() > 50
+    assert relative(left - right, run["tau_contact"]) <= 1e-9
+    assert np.abs(run["incoming_wrench"][:, run.robot.links.index("trunk")]).max() <= 1e-6
 
 
 @pytest.mark.small

@@ -82,7 +82,8 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
             # rows that contradict each other never agree: what is left of them no longer falls
             stalled = stalled + 1 if highest(left - 0.9 * before) > 0.0 else 0
             before = left
-            _project(r, y)
+            if stalled < 4:  # else the impulses stay those that made the velocities
+                _project(r, y)
     for a in range(u.shape[0]):
         u[a] = u[a] + y.change[a]
     r.report[0] += steps

@@ -1,0 +1,200 @@
+"""The rows of joints and of what acts in them: held directions, rotors, springs, drives, friction, limits, couplings.
+
+Every joint has six lines: the velocity of the child's origin relative to the parent's point there, in the joint frame,
+and the relative angular velocity, in the joint frame too (balls and free bodies: in the child's). Some are its dofs,
+the others are held; a row's force acts at one point on both bodies, so no angular momentum is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.sim.maximal.bodies import Masses, State, cross, joint_frames, origins, skew
+from artsim.sim.maximal.rows import (
+    COUPLING,
+    DRIVE,
+    HELD,
+    INERTIA,
+    LIMIT,
+    PASSIVE,
+    Lines,
+    Rows,
+    make_rows,
+)
+from artsim.sim.maximal.scheme import Scheme
+from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
+from artsim.sim.records import Array
+from artsim.sim.spatial import Real
+
+DOF_LINES = {
+    REVOLUTE: (5,),
+    PRISMATIC: (2,),
+    BALL: (3, 4, 5),
+    PLANAR: (0, 1, 5),
+    FREE: (0, 1, 2, 3, 4, 5),
+}
+"""Of a joint's six lines those that are its dofs. The others are held."""
+_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained, as constraints/limit.py has it
+_YIELD = 1e-12
+
+
+def dof_lines(model: Model) -> Array:
+    """Which line each dof is (nv,)."""
+    found = [
+        6 * (i - 1) + line for i in range(1, len(model.joint_type)) for line in DOF_LINES[int(model.joint_type[i])]
+    ]
+    return np.array(found, np.int64)
+
+
+def held_lines(model: Model) -> Array:
+    """Which lines are no dofs."""
+    return np.setdiff1d(np.arange(6 * (len(model.body_parent) - 1)), dof_lines(model))
+
+
+def joint_lines(model: Model, masses: Masses, state: State) -> Lines:
+    """The six lines of every joint, in the order of the bodies from 1."""
+    rotation = state.rotation
+    origin = origins(masses, state, rotation)
+    frame, place = joint_frames(model, rotation, origin)
+    parent = model.body_parent
+    axes = np.swapaxes(frame, 1, 2)
+    free_turning = np.isin(model.joint_type, (BALL, FREE))[:, None, None]
+    turning = np.where(free_turning, np.swapaxes(rotation, 1, 2), axes)
+    arms = np.stack([origin - state.centre, origin - state.centre[parent]])
+    value = np.zeros((len(rotation), 6, 12))
+    for end, sign in ((0, 1.0), (1, -1.0)):
+        part = value[:, :, 6 * end : 6 * end + 6]
+        part[:, :3, :3] = sign * axes
+        part[:, :3, 3:] = -sign * axes @ skew(arms[end])
+        part[:, 3:, 3:] = sign * turning
+    above, own = state.velocity[parent], state.velocity
+    rate = np.einsum("bij,bj->bi", value, np.concatenate([own, above], axis=1))
+    linear = np.einsum("bji,bj->bi", axes, rate[:, :3])  # back in world axes
+    drift = _centripetal(own, arms[0]) - _centripetal(above, arms[1]) - 2.0 * cross(above[:, 3:], linear)
+    spin = -cross(above[:, 3:], own[:, 3:])
+    bend = np.concatenate([np.einsum("bij,bj->bi", axes, drift), np.einsum("bij,bj->bi", turning, spin)], axis=1)
+    gap = np.einsum("bij,bj->bi", axes, origin - place)
+    error = np.concatenate([gap, _tilt(model, axes @ rotation)], axis=1)
+    body = np.repeat(np.column_stack([np.arange(len(parent)), parent]), 6, axis=0)
+    turns = np.tile(np.repeat([False, True], 3), len(parent) - 1)
+    return Lines(body[6:], value[1:].reshape(-1, 12), rate[1:].ravel(), error[1:].ravel(), bend[1:].ravel(), turns)
+
+
+def _centripetal(velocity: Real, arm: Real) -> Real:
+    return cross(velocity[:, 3:], cross(velocity[:, 3:], arm))
+
+
+def _tilt(model: Model, relative: Real) -> Real:
+    """Small angles (nb, 3) about the axes in which joints hold directions; the axis of a turning joint has none."""
+    x, y = -relative[:, 1, 2], relative[:, 0, 2]  # of the child's z axis
+    fixed = 0.5 * np.column_stack(
+        [
+            relative[:, 2, 1] - relative[:, 1, 2],
+            relative[:, 0, 2] - relative[:, 2, 0],
+            relative[:, 1, 0] - relative[:, 0, 1],
+        ]
+    )
+    held_axis = np.array([5 not in DOF_LINES[int(kind)] for kind in model.joint_type])
+    return np.where(held_axis[:, None], fixed, np.column_stack([x, y, np.zeros_like(x)]))
+
+
+# ------------------------------------------------------------------ rows
+
+
+def held_rows(scheme: Scheme, lines: Lines, which: Array) -> Rows:
+    """The directions in which joints do not give way."""
+    error = lines.error[which]
+    return make_rows(HELD, which, scheme.hard(error, lines.rate[which], lines.drift[which]), error=error)
+
+
+def inertia_rows(scheme: Scheme, lines: Lines, which: Array, armature: Real) -> Rows:
+    """Rotors: λ = -a q̈, exact since q̈ h = J Δu + h J̇u."""
+    return make_rows(INERTIA, which, -scheme.h * lines.drift[which], give=1.0 / armature)
+
+
+def spring_rows(scheme: Scheme, lines: Lines, which: Array, stiffness: Real, damping: Real, stretch: Real) -> Rows:
+    """Springs and dampers in joints, at the end of the step."""
+    rate = lines.rate[which]
+    b, give = scheme.soft(stiffness, damping, stretch, rate, rate, lines.drift[which])
+    return make_rows(PASSIVE, which, b, give=give)
+
+
+def drive_rows(
+    scheme: Scheme,
+    lines: Lines,
+    which: Array,
+    stiffness: Real,
+    damping: Real,
+    stretch: Real,
+    target_velocity: Real,
+    limit: Real,
+) -> Rows:
+    """Drives: springs towards a target, dampers towards its velocity, with a largest force."""
+    rate = lines.rate[which]
+    b, give = scheme.soft(stiffness, damping, stretch, rate - target_velocity, rate, lines.drift[which])
+    return make_rows(DRIVE, which, b, give=give, lower=-scheme.h * limit, upper=scheme.h * limit)
+
+
+def friction_rows(scheme: Scheme, lines: Lines, which: Array, force: Real) -> Rows:
+    """Coulomb friction: what stops the dof by the end of the step, as far as the friction goes."""
+    b = -lines.rate[which] - scheme.h * lines.drift[which]
+    bound = scheme.h * force
+    return make_rows(PASSIVE, which, b, lower=-bound, upper=bound, yielding=_YIELD)
+
+
+def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: float, bound: Real) -> Rows:
+    """Position limits: q stays on its side of the bound at the end of the step; every one is a row at all times.
+
+    Complementarity (boxed_problem) finds which of them push: the active set.
+    """
+    gap = sign * (place - bound)
+    wanted = np.where(gap >= 0.0, gap / scheme.h, gap / max(scheme.h, _RECOVERY)) + sign * lines.rate[which]
+    b = -wanted / scheme.ahead - sign * scheme.h * lines.drift[which]
+    return make_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
+
+
+def velocity_rows(scheme: Scheme, lines: Lines, which: Array, sign: float, bound: Real) -> Rows:
+    """Velocity limits: sign v + bound ≥ 0 at the end of the step."""
+    b = -bound - sign * (lines.rate[which] + scheme.h * lines.drift[which])
+    return make_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
+
+
+def coupling_rows(
+    scheme: Scheme,
+    lines: Lines,
+    follower: Array,
+    leader: Array,
+    polynomial: Real,
+    qpos: Real,
+    dof_line: Array,
+    dof_coord: Array,
+    spring: tuple[Real, Real] | None = None,
+    yielding: float = 0.0,
+) -> Rows:
+    """C = q_follower - p(q_leader), held or as a spring (stiffness, damping)."""
+    first = dof_line[follower]
+    second = np.where(leader >= 0, dof_line[leader], -1)
+    leads = (leader >= 0).astype(float)
+    x = leads * qpos[dof_coord[leader]]
+    value, slope, bend = follow(polynomial, x)
+    slope = leads * slope
+    error = qpos[dof_coord[follower]] - value
+    v = leads * lines.rate[second]
+    rate = lines.rate[first] - slope * v
+    drift = lines.drift[first] - slope * lines.drift[second] - leads * bend * v * v
+    if spring is None:
+        b, give = scheme.hard(error, rate, drift), np.zeros(len(first))
+    else:
+        b, give = scheme.soft(*spring, error, rate, rate, drift)
+    pair = {"second": second, "second_factor": -slope}
+    return make_rows(COUPLING, first, b, error=error, give=give, yielding=yielding, **pair)
+
+
+def follow(polynomial: Real, x: Real) -> tuple[Real, Real, Real]:
+    """Σ p_i xⁱ of polynomials (n, 5) at x (n,), slopes and bends."""
+    p = polynomial.T
+    return (
+        p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),
+        p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])),
+        2 * p[2] + x * (6 * p[3] + x * 12 * p[4]),
+    )

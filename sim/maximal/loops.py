@@ -1,0 +1,74 @@
+"""Loop joints as lines and rows: two points that coincide (connect), two frames that coincide (weld)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.sim.equipment.record import WELD, Equipment
+from artsim.sim.maximal.bodies import Masses, State, origins, skew
+from artsim.sim.maximal.rows import LOOP, Lines, Rows, make_rows
+from artsim.sim.maximal.scheme import Scheme
+from artsim.sim.records import Array
+from artsim.sim.spatial import quaternion
+
+_SPEED = 0.5  # [m/s or rad/s] with which a loop that starts open is closed, as constraints/loop.py has it
+_YIELD = 1e-9  # as there
+
+
+def loop_sizes(e: Equipment) -> Array:
+    """How many lines each loop has (nloop,)."""
+    return np.where(_turns(e), 6, 3)
+
+
+def loop_groups(e: Equipment) -> Array:
+    """Three lines that belong together have one number: (lines,)."""
+    return np.repeat(np.arange(int(loop_sizes(e).sum()) // 3), 3)
+
+
+def _turns(e: Equipment) -> Array:
+    """Whether a loop holds rotations too."""
+    held: Array = (e.loop_kind == WELD) & (e.loop_torque_scale > 0)
+    return held
+
+
+def loop_lines(e: Equipment, masses: Masses, state: State) -> Lines:
+    """Of every loop three lines in world axes, and of a weld the relative rotation in b's axes."""
+    rotation = state.rotation
+    origin = origins(masses, state, rotation)
+    body, value, error, drift = [], [], [], []
+    for n, turns in enumerate(_turns(e)):
+        a, b = e.loop_body[n]
+        points = [origin[k] + rotation[k] @ e.loop_position[2 * n + end] for end, k in enumerate((a, b))]
+        arms = np.array([points[end] - state.centre[k] for end, k in enumerate((a, b))])
+        own, other = state.velocity[a], state.velocity[b]
+        cross = skew(arms)
+        value.append(np.hstack([np.eye(3), -cross[0], -np.eye(3), cross[1]]))
+        error.append(points[0] - points[1])
+        spins = [np.cross(u[3:], np.cross(u[3:], arm)) for u, arm in zip((own, other), arms, strict=True)]
+        drift.append(spins[0] - spins[1])
+        body += [(a, b)] * (6 if turns else 3)
+        if turns:
+            frames = [rotation[k] @ e.loop_rotation[2 * n + end] for end, k in enumerate((a, b))]
+            across = frames[1].T
+            value.append(np.hstack([np.zeros((3, 3)), across, np.zeros((3, 3)), -across]))
+            error.append(2.0 * quaternion(across @ frames[0])[1:])
+            drift.append(-across @ np.cross(other[3:], own[3:]))
+    bodies = np.array(body, np.int64).reshape(-1, 2)
+    lines = np.array(value).reshape(-1, 12)
+    velocity = np.hstack([state.velocity[bodies[:, 0]], state.velocity[bodies[:, 1]]])
+    rate = np.einsum("nk,nk->n", lines, velocity)
+    turning = np.repeat([part for turns in _turns(e) for part in ((False, True) if turns else (False,))], 3)
+    return Lines(bodies, lines, rate, np.array(error).ravel(), np.array(drift).ravel(), turning)
+
+
+def loop_rows(scheme: Scheme, lines: Lines, first: int, groups: Array) -> Rows:
+    """The rows of the lines from `first` on; an error that is too large for one step is driven out at a bounded speed.
+
+    In a plane a closed loop has a row too many, so rows give way by 1e-9 of what their links do.
+    """
+    which = np.arange(first, first + len(groups))
+    error = lines.error[which]
+    size = np.sqrt(np.bincount(groups, error**2))[groups]
+    now = error * np.minimum(1.0, scheme.h * _SPEED / np.maximum(size, 1e-300))
+    b = scheme.hard(now, lines.rate[which], lines.drift[which])
+    return make_rows(LOOP, which, b, error=error, yielding=_YIELD, group=groups)

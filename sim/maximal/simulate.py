@@ -1,0 +1,208 @@
+"""A run in maximal coordinates: the same plan and the same recorded rows as a run in joint coordinates.
+
+Slow on purpose: numpy and a sparse LU per step, and nothing shared with the kernels but the model's arrays, so that the
+two can be held against each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from artsim.sim.errors import StoppedError
+from artsim.sim.maximal.bodies import Masses, State, explicit_forces, inertias, moved
+from artsim.sim.maximal.coordinates import joint_coordinates, joint_loads, pack
+from artsim.sim.maximal.joints import dof_lines, held_lines, joint_lines
+from artsim.sim.maximal.loops import loop_lines
+from artsim.sim.maximal.record import Taken, energies, record
+from artsim.sim.maximal.rows import (
+    COUPLING,
+    DRIVE,
+    HELD,
+    LIMIT,
+    LOOP,
+    PASSIVE,
+    Lines,
+    Rows,
+    by_line,
+    joined,
+    on_bodies,
+)
+from artsim.sim.maximal.scheme import Factor, Pattern, Scheme, Solution, solve_step
+from artsim.sim.maximal.table import Mobility, Now, boxed_rows, rigid_rows, soft_rows
+from artsim.sim.run import NON_FINITE
+from artsim.sim.simulate import Simulation
+from artsim.sim.spatial import Real
+
+_FORCES = {PASSIVE: "passive", DRIVE: "drive", COUPLING: "coupling", LIMIT: "limit"}
+
+
+class MaximalSimulation(Simulation):
+    """A run under way; see Simulation."""
+
+    def __post_init__(self) -> None:
+        config = self.plan.config
+        assert config.scheme_alpha is not None and config.scheme_beta is not None
+        self.scheme = Scheme(self.plan.dt, config.scheme == "baumgarte", config.scheme_alpha, config.scheme_beta)
+        self._model = self.plan.robot.model
+        self._fittings = None if self.plan.equipped is None else self.plan.equipped.arrays
+        self._masses = Masses.of(self._model)
+        self._dof_line, self._held = dof_lines(self._model), held_lines(self._model)
+        self._patterns: dict[str, Pattern] = {}
+        super().__post_init__()
+        self.bodies = pack(self._model, self._masses, self.plan.qpos, self.plan.qvel)
+        self._load = self._load_at_rest()
+        self._gap = 0.0, 0.0
+
+    def reblock(self) -> None:
+        """Make the block anew after `block_rows` was changed."""
+        self._block = self._make_block()
+        self._wanted = {name: getattr(self._block, name) for name in self.plan.config.record}
+        self._call = self._take_steps
+
+    @property
+    def bodies(self) -> State:
+        """Poses and velocities of all bodies now; may be set, to go on from others (coordinates.pack makes them)."""
+        return self._bodies
+
+    @bodies.setter
+    def bodies(self, bodies: State) -> None:
+        self._bodies, self._lines = bodies, self._lines_of(bodies)
+        self._state.qpos[:] = bodies.qpos
+        self._state.qvel[:] = self._lines.rate[self._dof_line]
+
+    @property
+    def joint_gap(self) -> tuple[float, float]:
+        """How far joints and loops have come apart, at worst so far [m], [rad]."""
+        return self._gap
+
+    # ------------------------------------------------------------------ the loop
+
+    def _take_steps(self) -> None:
+        """Take block.plan[0] steps, recording every block.plan[1]-th: what a kernel does in joint coordinates."""
+        counters, block = self._step.counters, self._block
+        counters[1] = 0
+        with np.errstate(all="ignore"):
+            if self.step == 0:
+                self._step.energy[0] = self._energy()
+            for _ in range(int(block.plan[0])):
+                self._choose_controls()
+                taken = self._take_step()
+                if counters[2] != 0:
+                    break
+                if counters[0] % block.plan[1] == 0:
+                    record(taken, self._wanted, int(counters[1]))
+                    counters[1] += 1
+                self.bodies = taken.after
+                counters[0] += 1
+            self._step.energy[1] = self._energy()
+
+    def _choose_controls(self) -> None:
+        counters, start = self._step.counters, self._inputs.start_step
+        counters[4] = max(int(np.searchsorted(start, counters[0], side="right")) - 1, 0)
+
+    def _take_step(self) -> Taken:
+        """One step: lines of this pose, rows, the linear system, poses at the end."""
+        model, state, h = self._model, self._bodies, self.scheme.h
+        lines, inertia = self._lines, inertias(self._masses, state.rotation)
+        now = Now(model, self._inputs, int(self._step.counters[4]), self.scheme, lines, state.qpos, self._dof_line)
+        torque = self._inputs.torque[now.control]
+        known = explicit_forces(model, state, inertia) + on_bodies(lines, self._dof_line, torque, len(inertia))
+        rigid = rigid_rows(now, self._held)
+        mobility = self._mobility_of(inertia, lines, rigid)
+        held = joined([rigid, *soft_rows(now, mobility)])
+        boxed = boxed_rows(now, mobility, self._load, self._fittings)
+        solution = solve_step(self._factor("all", inertia, lines, held), h * known.ravel(), lines, held, boxed)
+        self._note(now, joined([held, boxed]), solution)
+        return self._taken(now, joined([held, boxed]), solution)
+
+    def _taken(self, now: Now, rows: Rows, solution: Solution) -> Taken:
+        """The state after the step, and the forces that led there."""
+        state, scheme, change = self._bodies, self.scheme, solution.change.reshape(-1, 6)
+        after = moved(state, scheme.h * (state.velocity + scheme.ahead * change))
+        after = replace(after, velocity=state.velocity + change)
+        if self._step.counters[2] == 0:
+            after = replace(after, qpos=joint_coordinates(self._model, self._masses, after))
+        force = np.concatenate([solution.held, solution.boxed]) / scheme.h
+        torque = self._inputs.torque[now.control]
+        by_source = {
+            name: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines)[self._dof_line]
+            for source, name in _FORCES.items()
+        }
+        line_force = by_line(rows, force, now.lines)
+        line_force[self._dof_line] += torque
+        self._load = self._loads(line_force)
+        return Taken(
+            model=self._model,
+            equipment=self._fittings,
+            masses=self._masses,
+            state=state,
+            after=after,
+            velocity=now.lines.rate[self._dof_line],
+            acceleration=change / scheme.h,
+            lines=now.lines,
+            dof_line=self._dof_line,
+            line_force=line_force,
+            forces=by_source | {"applied": np.array(torque)},
+            dt=scheme.h,
+            report=(float(solution.pivots), solution.residual),
+        )
+
+    def _lines_of(self, state: State) -> Lines:
+        """Those of all joints, then those of all loops."""
+        lines = joint_lines(self._model, self._masses, state)
+        if self._fittings is None or not len(self._fittings.loop_kind):
+            return lines
+        more = loop_lines(self._fittings, self._masses, state)
+        return Lines(*(np.concatenate(pair) for pair in zip(lines, more, strict=True)))
+
+    # ------------------------------------------------------------------ the matrix
+
+    def _factor(self, name: str, inertia: Real, lines: Lines, rows: Rows) -> Factor:
+        if name not in self._patterns:
+            self._patterns[name] = Pattern(len(inertia), lines, rows)
+        try:
+            return Factor(self._patterns[name], inertia, lines, rows)
+        except RuntimeError as error:
+            raise StoppedError(f"stopped at t = {self.time:.6g} s: the constraints are singular ({error})") from None
+
+    def _mobility_of(self, inertia: Real, lines: Lines, rigid: Rows) -> Mobility:
+        """J M⁻¹ Jᵀ (n,) of rows, without springs, dampers and drives: factorised only when it is asked for."""
+        return lambda rows: self._factor("bare", inertia, lines, rigid).mobility(rows, lines)
+
+    # ------------------------------------------------------------------ what is told
+
+    def _note(self, now: Now, rows: Rows, solution: Solution) -> None:
+        """Velocities that are not finite, limits met, gaps, residuals."""
+        f = self._step
+        wrong = ~np.isfinite(solution.change.reshape(-1, 6)).all(axis=1)
+        if wrong.any():
+            f.counters[2], f.counters[3] = NON_FINITE, int(self._model.body_dof[max(int(np.argmax(wrong)), 1)])
+        impulse = np.concatenate([solution.held, solution.boxed])
+        pushed = rows.line[(rows.source == LIMIT) & (impulse > 0), 0]
+        f.limit_steps[np.isin(self._dof_line, pushed)] += 1
+        f.worst_residual[0] = max(f.worst_residual[0], solution.residual)
+        error = np.abs(rows.error)
+        f.coupling_error[0] = max(f.coupling_error[0], float(error[rows.source == COUPLING].max(initial=0.0)))
+        joints = (rows.source == HELD) | (rows.source == LOOP)
+        turning = now.lines.turning[rows.line[:, 0]]
+        gap, tilt = (float(error[joints & (turning == angular)].max(initial=0.0)) for angular in (False, True))
+        self._gap = max(self._gap[0], gap), max(self._gap[1], tilt)
+
+    def _energy(self) -> float:
+        return sum(energies(self._model, self._masses, self._bodies, self._lines.rate[self._dof_line]))
+
+    # ------------------------------------------------------------------ loads, for the friction that goes by them
+
+    def _load_at_rest(self) -> Real:
+        """What the joints carry before anything moves: friction acts from the first step."""
+        M = inertias(self._masses, self._bodies.rotation)
+        force = explicit_forces(self._model, self._bodies, M)
+        return self._loads(joint_loads(self._lines, M, force, self._dof_line, np.zeros(len(self._dof_line))))
+
+    def _loads(self, line_force: Real) -> Real:
+        """|force| (linear dofs) or |torque| (angular) in each dof's joint (nv,), of all that acts along its lines."""
+        sizes = np.linalg.norm(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3), axis=1)
+        found: Real = sizes[self._dof_line // 3]
+        return found

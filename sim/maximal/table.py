@@ -1,0 +1,115 @@
+"""Which rows a robot has in a step: those of the matrix, and those solved beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.equipment.record import Equipment
+from artsim.sim.maximal.joints import (
+    coupling_rows,
+    drive_rows,
+    friction_rows,
+    held_rows,
+    inertia_rows,
+    limit_rows,
+    spring_rows,
+    velocity_rows,
+)
+from artsim.sim.maximal.loops import loop_groups, loop_rows
+from artsim.sim.maximal.rows import HELD, Lines, Rows, joined, make_rows
+from artsim.sim.maximal.scheme import Scheme
+from artsim.sim.model import Model
+from artsim.sim.records import Array
+from artsim.sim.run import Inputs
+from artsim.sim.spatial import Real
+
+Mobility = Callable[[Rows], Real]  # J M⁻¹ Jᵀ of rows, M being the robot's without springs, dampers and drives
+_YIELD = 1e-12
+
+
+class Now(NamedTuple):
+    """What rows are made of in a step."""
+
+    model: Model
+    inputs: Inputs
+    control: int  # row of the inputs
+    scheme: Scheme
+    lines: Lines
+    qpos: Real  # (nq,)
+    dof_line: Array  # (nv,)
+
+
+def rigid_rows(now: Now, held: Array) -> Rows:
+    """What makes M the robot's: held directions, rotors, exact couplings."""
+    m = now.model
+    k = np.flatnonzero(m.armature > 0)
+    followers = m.coupling_follower, m.coupling_leader, m.coupling_polynomial
+    return joined(
+        [
+            held_rows(now.scheme, now.lines, held),
+            inertia_rows(now.scheme, now.lines, now.dof_line[k], m.armature[k]),
+            coupling_rows(now.scheme, now.lines, *followers, now.qpos, now.dof_line, m.dof_coord),
+        ]
+    )
+
+
+def soft_rows(now: Now, mobility: Mobility) -> list[Rows]:
+    """Springs and dampers of joints, drives without limits, couplings that are springs."""
+    m = now.model
+    k = np.flatnonzero((m.damping > 0) | (m.stiffness > 0))
+    stretch = np.where(m.dof_coord[k] >= 0, now.qpos[m.dof_coord[k]] - m.spring_reference[k], 0.0)
+    springs = spring_rows(now.scheme, now.lines, now.dof_line[k], m.stiffness[k], m.damping[k], stretch)
+    return [springs, _drives(now, mobility, limited=False), _coupling_springs(now, mobility)]
+
+
+def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | None) -> Rows:
+    """Rows with bounds, and those that may be one too many: loops, second couplings of a joint. load: (nv,)."""
+    m, scheme, lines, d = now.model, now.scheme, now.lines, now.dof_line
+    loose = m.dof_independent >= 0  # a locked joint needs no rows
+    k = np.flatnonzero(loose & ((m.friction > 0) | (m.friction_coefficient > 0)))
+    friction = friction_rows(scheme, lines, d[k], m.friction[k] + m.friction_coefficient[k] * load[k])
+    parts = [friction, _drives(now, mobility, limited=True)]
+    for sign, bound in ((1.0, m.lower), (-1.0, m.upper)):
+        k = np.flatnonzero(loose & np.isfinite(bound) & (m.dof_coord >= 0))
+        parts.append(limit_rows(scheme, lines, d[k], now.qpos[m.dof_coord[k]], sign, bound[k]))
+        k = np.flatnonzero(loose & np.isfinite(m.velocity_limit))
+        parts.append(velocity_rows(scheme, lines, d[k], sign, m.velocity_limit[k]))
+    c = np.flatnonzero(m.row_frequency <= 0)
+    pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]
+    parts.append(coupling_rows(scheme, lines, *pairs, now.qpos, d, m.dof_coord, yielding=_YIELD))
+    if equipment is not None:
+        first = 6 * (len(m.body_parent) - 1)
+        parts.append(loop_rows(scheme, lines, first, loop_groups(equipment)))
+    return joined(parts)
+
+
+def _drives(now: Now, mobility: Mobility, *, limited: bool) -> Rows:
+    """Drives with a largest force, or those without."""
+    m, i = now.model, now.inputs
+    driven = (i.drive_stiffness + i.drive_damping > 0) & (m.dof_independent >= 0)
+    k = np.flatnonzero(driven & (np.isfinite(i.drive_limit) == limited))
+    which, gain = now.dof_line[k], np.ones(len(k))
+    by_inertia = i.drive_acceleration[k] == 1
+    if by_inertia.any():
+        gain[by_inertia] = 1.0 / mobility(make_rows(HELD, which[by_inertia], np.zeros(int(by_inertia.sum()))))
+    place = np.where(m.dof_coord[k] >= 0, now.qpos[m.dof_coord[k]], 0.0)
+    gains = gain * i.drive_stiffness[k], gain * i.drive_damping[k]
+    stretch, target = place - i.target[now.control, k], i.target_velocity[now.control, k]
+    return drive_rows(now.scheme, now.lines, which, *gains, stretch, target, i.drive_limit[k])
+
+
+def _coupling_springs(now: Now, mobility: Mobility) -> Rows:
+    """Soft couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ (seed 000, eq. 24 and 25)."""
+    m = now.model
+    c = np.flatnonzero(m.row_frequency > 0)
+    pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]
+    where = now.qpos, now.dof_line, m.dof_coord
+    if not len(c):
+        return coupling_rows(now.scheme, now.lines, *pairs, *where)
+    r = mobility(coupling_rows(now.scheme, now.lines, *pairs, *where))
+    mu = 2.0 * np.pi * m.row_frequency[c]
+    spring = mu * mu / r, 2.0 * m.row_damping_ratio[c] * mu / r
+    return coupling_rows(now.scheme, now.lines, *pairs, *where, spring=spring)
