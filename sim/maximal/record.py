@@ -156,7 +156,8 @@ def _loop_forces(taken: Taken) -> Real:
 
 def _columns(taken: Taken) -> Real:
     """H (nb, 6, nv) of all bodies."""
-    H = motion_columns(taken.lines, taken.dof_line).reshape(-1, 6, len(taken.dof_line))
+    H = motion_columns(taken.lines, taken.dof_line)
+    H = H.reshape(len(taken.masses.mass) - 1, 6, len(taken.dof_line))
     columns: Real = np.concatenate([np.zeros((1, *H.shape[1:])), H])
     return columns
 
