@@ -260,6 +260,27 @@ def test_unpack_undoes_pack(name: str) -> None:
         assert np.allclose((later - qpos)[flat] / h, qvel[dofs], rtol=0, atol=2e-3)
 
 
+def test_a_saved_run_goes_on_with_the_same_bytes() -> None:
+    articulation = model("arm7.urdf")
+    config = RunConfig(steps=20, coordinates="maximal", friction_coefficient={"*": 0.01}, v0={"joint_1": 1.0})
+    plan = plan_run(articulation, config)
+
+    def rows(simulation: MaximalSimulation, steps: int) -> bytes:
+        parts = [block.rows for block in simulation.blocks(steps)]
+        return b"".join(part[name].tobytes() for part in parts for name in sorted(part))
+
+    whole = MaximalSimulation(plan, constant_controls(plan))
+    rows(whole, 7)
+    snapshot = whole.save()
+    rest = rows(whole, 13)
+    again = MaximalSimulation(plan, constant_controls(plan))
+    again.restore(snapshot)
+    assert rows(again, 13) == rest
+    reduced = {name: values for name, values in snapshot.items() if not name.startswith("body_")}
+    with pytest.raises(UsageError, match="body_centre"):
+        again.restore(reduced)
+
+
 # ------------------------------------------------------------------ how well joints hold
 
 

@@ -6,11 +6,12 @@ two can be held against each other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from artsim.sim.errors import StoppedError
+from artsim.sim.errors import StoppedError, UsageError
 from artsim.sim.maximal.bodies import Masses, State, explicit_forces, inertias, moved
 from artsim.sim.maximal.coordinates import joint_coordinates, joint_loads, pack
 from artsim.sim.maximal.joints import dof_lines, held_lines, joint_lines
@@ -31,6 +32,7 @@ from artsim.sim.maximal.rows import (
 )
 from artsim.sim.maximal.scheme import Factor, Pattern, Scheme, Solution, solve_step
 from artsim.sim.maximal.table import Mobility, Now, boxed_rows, rigid_rows, soft_rows
+from artsim.sim.records import Array
 from artsim.sim.run import NON_FINITE
 from artsim.sim.simulate import Simulation
 from artsim.sim.spatial import Real
@@ -52,7 +54,7 @@ class MaximalSimulation(Simulation):
         self._patterns: dict[str, Pattern] = {}
         super().__post_init__()
         self.bodies = pack(self._model, self._masses, self.plan.qpos, self.plan.qvel)
-        self._load = self._load_at_rest()
+        self._state.load[:] = self._load_at_rest()
         self._gap = 0.0, 0.0
 
     def reblock(self) -> None:
@@ -71,6 +73,32 @@ class MaximalSimulation(Simulation):
         self._bodies, self._lines = bodies, self._lines_of(bodies)
         self._state.qpos[:] = bodies.qpos
         self._state.qvel[:] = self._lines.rate[self._dof_line]
+
+    def _own(self) -> dict[str, Array]:
+        """What a snapshot holds besides Simulation's."""
+        b = self._bodies
+        return {
+            "body_centre": np.array(b.centre),
+            "body_turn": np.array(b.turn),
+            "body_velocity": np.array(b.velocity),
+            "joint_gap": np.array(self._gap),
+        }
+
+    def save(self) -> dict[str, Array]:
+        """As Simulation's, with the bodies' own poses and velocities."""
+        return super().save() | self._own()
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """As Simulation's; a snapshot of joint coordinates is refused (`bodies` can be set from one: pack)."""
+        shapes = {name: values.shape for name, values in self._own().items()}
+        own = {name: np.array(snapshot[name]) for name in shapes if name in snapshot}
+        for name, shape in shapes.items():
+            if name not in own or own[name].shape != shape:
+                raise UsageError(f"snapshot: {name} is missing or of another robot")
+        super().restore({name: values for name, values in snapshot.items() if name not in own})
+        qpos = np.array(snapshot["qpos"])
+        self.bodies = State(own["body_centre"], own["body_turn"], own["body_velocity"], qpos)
+        self._gap = float(own["joint_gap"][0]), float(own["joint_gap"][1])
 
     @property
     def joint_gap(self) -> tuple[float, float]:
@@ -112,7 +140,7 @@ class MaximalSimulation(Simulation):
         rigid = rigid_rows(now, self._held)
         mobility = self._mobility_of(inertia, lines, rigid)
         held = joined([rigid, *soft_rows(now, mobility)])
-        boxed = boxed_rows(now, mobility, self._load, self._fittings)
+        boxed = boxed_rows(now, mobility, self._state.load, self._fittings)
         solution = solve_step(self._factor("all", inertia, lines, held), h * known.ravel(), lines, held, boxed)
         self._note(now, joined([held, boxed]), solution)
         return self._taken(now, joined([held, boxed]), solution)
@@ -132,7 +160,7 @@ class MaximalSimulation(Simulation):
         }
         line_force = by_line(rows, force, now.lines)
         line_force[self._dof_line] += torque
-        self._load = self._loads(line_force)
+        self._state.load[:] = self._loads(line_force)
         return Taken(
             model=self._model,
             equipment=self._fittings,
