@@ -104,14 +104,15 @@ RUN_OPTIONS = (
         type=click.Choice(list(SOLVERS)),
         default="newton",
         show_default=True,
-        help="newton: exact; pgs: Gauss-Seidel in PhysX's order.",
+        help="newton: exact; pgs, tgs: Gauss-Seidel and its temporal kind, in the order of the PhysX guide; "
+        "block-gs: Gauss-Seidel joint by joint.",
     ),
     click.option(
         "--iterations",
         type=click.IntRange(min=1),
         default=64,
         show_default=True,
-        help="Sweeps per step, of solvers that sweep.",
+        help="Sweeps per step of pgs, tgs and block-gs. They start from no impulse, as PhysX does.",
     ),
     click.option(
         "--integrator",

@@ -14,6 +14,7 @@ from typing import Any
 
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.run import (
+    BLOCK_GS,
     COMPUTED_TORQUE,
     GRAVITY_COMPENSATION,
     NEWTON,
@@ -22,9 +23,10 @@ from artsim.sim.run import (
     RECORDED,
     RK4,
     SEMI_IMPLICIT_EULER,
+    TGS,
 )
 
-SOLVERS = {"newton": NEWTON, "pgs": PGS}
+SOLVERS = {"newton": NEWTON, "pgs": PGS, "tgs": TGS, "block-gs": BLOCK_GS}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")

@@ -311,8 +311,6 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
         reason = "--ground"
     if reason and config.integrator == "rk4":
         raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
-    if config.ground and config.solver == "pgs":
-        raise UsageError("solver 'pgs' has no friction cones, which --ground needs; use newton")
     wrapped = None if equipped is None else _wrapped_equality(equipped)
     if wrapped and config.integrator == "rk4":
         raise UsageError(

@@ -28,11 +28,13 @@ from artsim.sim.records import (
 from artsim.sim.state import State, Workspace
 
 # solvers
-NEWTON, PGS = range(2)
+NEWTON, PGS, TGS, BLOCK_GS = range(4)
 # integrators
 SEMI_IMPLICIT_EULER, RK4 = range(2)
 # controllers
 NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
+# most rows that block_gs solves together
+BLOCK = 16
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
 # kinds of constraint rows
@@ -45,7 +47,7 @@ class Inputs(NamedTuple):
     """What a run is given. Controls are rows that hold until the next one begins."""
 
     time_step: ConstReals1  # (1,) [s]
-    solver: ConstInts1  # (1,) NEWTON, PGS
+    solver: ConstInts1  # (1,) NEWTON, PGS, TGS, BLOCK_GS
     iterations: ConstInts1  # (1,) sweeps
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
@@ -79,12 +81,14 @@ class Rows(NamedTuple):
     column: Ints1  # (entries,) which independent dof
     value: Lanes1  # (entries,)
     error: Lanes1  # (rows,) C, what the bias takes back [rad or m]
+    rate: Lanes1  # (rows,) how much of it per second the bias takes back; 0: the bias does not follow C [1/s]
     bias: Lanes1  # (rows,) [rad/s or m/s]
     cfm: Lanes1  # (rows,) velocity per impulse; one for all rows of a cone
     lower: Lanes1  # (rows,) bounds of the impulse
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
+    static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
@@ -120,10 +124,27 @@ class NewtonWork(NamedTuple):
 
 
 class SweepWork(NamedTuple):
-    """Scratch of Gauss-Seidel: the test impulses' answers."""
+    """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
 
-    response: Reals2  # (rows, nu) M̂⁻¹ Jᵀ
+    response: Reals2  # (rows, nu) answers M̂⁻¹ Jᵀ
+    answer: Ints1  # (rows,) whose line of `response` is a row's
+    scale: Reals1  # (rows,) times which it is that
     effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
+    of_column: Ints1  # (nu,) the row that has the answer to a unit impulse on a dof, or -1
+    order: Ints1  # (rows,) in which the rows have their turns
+    key: Ints1  # (rows,) by which they are ordered
+    sorted: Ints1  # (1,) how many rows `order` holds
+    wanted: Reals1  # (rows,) impulses before they are taken
+    error: Reals1  # (rows,) tgs: C at the sub-step
+    rest: Reals1  # (rows,) tgs: what is in the bias beside C's part; block_gs: velocities without impulses
+    mean: Reals1  # (nv,) tgs: mean velocity of the independent dofs
+    end: Ints1  # (rows,) block_gs, and all that follow: where a block ends
+    matrix: Reals2  # (rows, BLOCK) of the block's rows
+    triangle: Reals2  # (rows, BLOCK) its factor
+    pivot: Reals1  # (rows,)
+    factorised: Ints1  # (rows,) at a block's begin, whether it is
+    state: Ints1  # (rows,) lower bound, free, upper bound
+    right: Ints1  # (rows,) what the state should be
 
 
 class Step(NamedTuple):
@@ -203,7 +224,7 @@ class Block(NamedTuple):
 
 RECORDED = tuple(name for name in Block._fields if name != "plan")
 
-WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork}
+WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork, TGS: SweepWork, BLOCK_GS: SweepWork}
 """The scratch of each solver; solvers that share it share their entry."""
 
 
@@ -251,10 +272,14 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], width: int = 1) 
     by_dof = ("pivot", "parent", "run", "change", "product", "gradient", "direction", "through")
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(work._fields, (n,)),
-        **dict.fromkeys(by_dof, (nu,)),
+        **dict.fromkeys((*by_dof, "of_column"), (nu,)),
         "matrix": (nu, nu),
         "response": (n, nu),
+        "sorted": (1,),
+        "mean": (len(model.dof_body),),
     }
+    if work is SweepWork:
+        shapes |= {"pivot": (n,), **dict.fromkeys(("matrix", "triangle"), (n, BLOCK))}
     return allocate(work, shapes, width)
 
 

@@ -43,9 +43,11 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.recording import record
-from artsim.sim.run import NON_FINITE
+from artsim.sim.run import BLOCK_GS, NON_FINITE, PGS, TGS
+from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
+from artsim.sim.solvers.tgs import tgs
 
 _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
@@ -68,7 +70,7 @@ def simulate(
             break
         if f.counters[0] % b.plan[1] == 0:
             record(m, s, w, i, r, f, b, e, x, t)
-        _finish_euler(m, s, w, i, f)
+        _finish_euler(m, s, w, i, r, f, c)
         if e is not None:
             advance_activations(e, x, i.time_step[0], s.activation)
         f.counters[0] += 1
@@ -336,7 +338,12 @@ def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: An
     if y is not None:
         newton(m, w, i, r, force, u, y)
     if g is not None:
-        pgs(m, w, i, r, force, u, g)
+        if i.solver[0] == PGS:
+            pgs(m, w, i, r, force, u, g)
+        elif i.solver[0] == TGS:
+            tgs(m, w, i, r, force, u, g)
+        elif i.solver[0] == BLOCK_GS:
+            block_gs(m, w, i, r, force, u, g)
 
 
 @njit
@@ -376,12 +383,15 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
 
 
 @njit
-def _finish_euler(m: Any, s: Any, w: Any, i: Any, f: Any) -> None:
+def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None:
     """The state at the end of the step."""
     note_load(m, s, w, f)
     for a in range(f.next.shape[0]):
         s.qvel[m.independent_dof[a]] = f.next[a]
-    move(m, s.qpos, s.qvel, i.time_step[0])
+    if c is None:
+        move(m, s.qpos, s.qvel, i.time_step[0])
+    else:
+        move(m, s.qpos, c.mean if i.solver[0] == TGS and r.number[0] > 0 else s.qvel, i.time_step[0])
     settle(m, s, w, f)
 
 

@@ -119,7 +119,6 @@ def test_what_does_not_touch_is_told() -> None:
     ("config", "message"),
     [
         ({"ground": True, "integrator": "rk4"}, "'rk4' has no inequality rows, which --ground needs"),
-        ({"ground": True, "solver": "pgs"}, "'pgs' has no friction cones, which --ground needs"),
         ({"ground": True, "ground_friction": -0.1}, "ground_friction is -0.1, want a finite number from 0"),
         ({"ground": True, "ground_height": math.inf}, "ground_height is inf, want a finite number in metres"),
         ({"ground": 1}, "ground is 1, want true or false"),

@@ -39,5 +39,9 @@ def actuator_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
         n = add_row(r, ACTUATOR_ROW, a)
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
             add_entry(m, w, r, e.actuator_dof[entry], x.actuator_moment[entry])
-        r.bias[n] = h * drift_of(w, r, n) - (constant - stiffness * x.actuator_length[a]) / total
+        force = constant - stiffness * x.actuator_length[a]
+        if stiffness > 0.0:
+            r.error[n] = -force / stiffness
+            r.rate[n] = stiffness / total
+        r.bias[n] = h * drift_of(w, r, n) - force / total
         r.cfm[n] = 1.0 / (h * total)

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import add_jacobian, cross, link_frame
 from artsim.sim.run import CONTACT_ROW
-
-_RECOVERY = 0.1  # s
 
 
 @njit
@@ -40,13 +38,12 @@ def contact_rows(m: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> None
             row = _contact_row(m, w, r, n, t.frame[n, axis], J)
             r.bias[row] = h * drift_of(w, r, row)
             r.cone[row] = -1
+            r.static[row] = 1 if t.body[n, 0] == 0 or t.body[n, 1] == 0 else 0
             if axis == 0:
-                gap = t.gap[n]
-                r.bias[row] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + 0.5 * h * min(t.drift[n], 0.0)
-                r.error[row] = gap
+                one_sided(r, i, row, t.gap[n])
+                r.bias[row] += 0.5 * h * min(t.drift[n], 0.0)
                 r.cone[row] = 3
                 r.slope[row] = g.friction[n]
-                r.lower[row] = 0.0
 
 
 @njit

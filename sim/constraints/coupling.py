@@ -57,6 +57,7 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
         add_entry(m, w, r, leader, -slope)
     drift = drift_of(w, r, n)
     r.error[n] = error
+    r.rate[n] = 1.0 / h
     r.bias[n] = error / h + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
@@ -66,7 +67,9 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
             rate = coupling_rate(m, s.qvel, c, slope)
             # without what bends in the polynomial, as MuJoCo has it
             r.bias[n], r.cfm[n] = softened(h, K, B, d, f.effective_coupling[c], error, rate, drift)
+            r.rate[n] = 0.0
             return
         stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
         r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
+        r.rate[n] = stiffness / (h * stiffness + damping)
         r.bias[n] = stiffness * error / (h * stiffness + damping) + h * drift

@@ -21,8 +21,11 @@ def drive_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
     if r.implicit[k] or total <= 0.0:
         return
     n = single_row(m, w, r, DRIVE_ROW, k, 1.0)
-    r.error[n] = coordinate(m, s.qpos, k) - i.target[f.counters[4], k]
-    r.bias[n] = h * w.drift[k] - drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k), 0.0) / total
+    force = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k), 0.0)
+    if f.stiffness[k] > 0.0:
+        r.error[n] = -force / f.stiffness[k]
+        r.rate[n] = f.stiffness[k] / total
+    r.bias[n] = h * w.drift[k] - force / total
     r.cfm[n] = 1.0 / (h * total)
     r.lower[n] = max(-h * i.drive_limit[k], -1e308)
     r.upper[n] = min(h * i.drive_limit[k], 1e308)

@@ -13,13 +13,11 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import coordinate
-from artsim.sim.constraints.row import add_entry, add_row, single_row
+from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.jit import njit
 from artsim.sim.quaternions import rotation_vector
 from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.sincos import sincos
-
-_RECOVERY = 0.1  # s
 
 
 @njit
@@ -39,11 +37,8 @@ def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
 @njit
 def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bound: Any) -> None:
     n = single_row(m, w, r, POSITION_ROW, k, sign)
-    gap = sign * (coordinate(m, s.qpos, k) - bound)
-    h = i.time_step[0]
-    r.error[n] = gap
-    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + sign * h * w.drift[k]
-    r.lower[n] = 0.0
+    one_sided(r, i, n, sign * (coordinate(m, s.qpos, k) - bound))
+    r.bias[n] += sign * i.time_step[0] * w.drift[k]
 
 
 @njit
@@ -70,11 +65,9 @@ def _cone_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
         add_entry(m, w, r, k, -x / angle)
         add_entry(m, w, r, k + 1, -y / angle)
         add_entry(m, w, r, k + 2, -z / angle)
-    gap = m.upper[k] - angle
     h = i.time_step[0]
-    r.error[n] = gap
-    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) - _widening(s.qvel, k, x, y, z, angle, h) / h
-    r.lower[n] = 0.0
+    one_sided(r, i, n, m.upper[k] - angle)
+    r.bias[n] -= _widening(s.qvel, k, x, y, z, angle, h) / h
 
 
 @njit

@@ -42,11 +42,12 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
         for part in range(2 if e.loop_kind[n] == WELD else 1):
             rate = min(1.0 / h, _SPEED / max(_size(e, x, n, part), 1e-300))
             for axis in range(3 * part, 3 * part + 3):
-                row = _add_loop_row(m, w, r, n, axis, f.columns)
+                row = _add_loop_row(m, w, r, e, n, axis, f.columns)
                 C = x.loop_error[n, axis]
                 drift = x.loop_drift[axis]
                 mobility = x.loop_mobility[n, part]
                 r.error[row] = C
+                r.rate[row] = rate if K < 0.0 else 0.0
                 r.bias[row] = rate * C + 0.5 * h * drift
                 x.loop_aim[n, axis] = C - h * rate * C
                 r.cfm[row] = _YIELD * mobility
@@ -99,7 +100,7 @@ def hold_loops(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, a
             # alone, a² C would close the loop at ½ a |C|
             share = min(1.0, 2.0 * _SPEED / max(a * _size(e, x, n, part), 1e-300))
             for axis in range(3 * part, 3 * part + 3):
-                row = _add_loop_row(m, w, r, n, axis, f.columns)
+                row = _add_loop_row(m, w, r, e, n, axis, f.columns)
                 C = x.loop_error[n, axis]
                 rate = _rate(v, f.columns, axis)
                 r.bias[row] = x.loop_drift[axis] + 2.0 * a * rate + share * a * a * C
@@ -157,9 +158,10 @@ def _size(e: Any, x: Any, n: Any, part: Any) -> Any:
 
 
 @njit
-def _add_loop_row(m: Any, w: Any, r: Any, n: Any, axis: Any, J: Any) -> Any:
+def _add_loop_row(m: Any, w: Any, r: Any, e: Any, n: Any, axis: Any, J: Any) -> Any:
     """A row with line `axis` of J (6, nv)."""
     row = add_row(r, LOOP_ROW, n)
+    r.static[row] = 1 if e.loop_body[n, 0] == 0 or e.loop_body[n, 1] == 0 else 0
     for k in range(J.shape[1]):
         if J[axis, k] != 0.0:
             add_entry(m, w, r, k, J[axis, k])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
+from artsim.sim.run import BLOCK_GS, PGS, TGS
+
+_RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
 
 
 @njit
@@ -20,12 +23,14 @@ def add_row(r: Any, kind: Any, k: Any) -> Any:
     r.stop[n] = r.start[n]
     r.impulse[n] = 0.0
     r.error[n] = 0.0
+    r.rate[n] = 0.0
     r.bias[n] = 0.0
     r.cfm[n] = 0.0
     r.lower[n] = -1e308
     r.upper[n] = 1e308
     r.cone[n] = 0
     r.slope[n] = 0.0
+    r.static[n] = 0
     return n
 
 
@@ -59,3 +64,19 @@ def drift_of(w: Any, r: Any, n: Any) -> Any:
     for e in range(r.start[n], r.start[n + 1]):
         value += r.entry_value[e] * w.drift[r.entry_dof[e]]
     return value
+
+
+@inlined
+def one_sided(r: Any, i: Any, n: Any, gap: Any) -> None:
+    """Row n pushes only, and lets the gap [rad or m] close within the step.
+
+    What is beyond the bound is brought back over a tenth of a second: all at once would be a kick. The sweeping solvers
+    break bounds at every step and would drift away with that; they take all back at once, as PhysX does.
+    """
+    h = i.time_step[0]
+    solver = i.solver[0]
+    at_once = gap >= 0.0 or solver == PGS or solver == TGS or solver == BLOCK_GS
+    r.error[n] = gap
+    r.rate[n] = 1.0 / (h if at_once else max(h, _RECOVERY))
+    r.bias[n] = gap / (h if at_once else max(h, _RECOVERY))
+    r.lower[n] = 0.0

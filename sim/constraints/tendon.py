@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.coupling import follow
 from artsim.sim.dynamics import solve
@@ -18,7 +18,6 @@ from artsim.sim.jit import njit
 from artsim.sim.kinematics import accelerations
 from artsim.sim.run import TENDON_ROW
 
-_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained
 _CLOSING = 0.5  # [m/s] at most, an equality that does not hold: all at once would be a kick
 _LOWER, _UPPER = 1, 2
 
@@ -42,7 +41,8 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
         n, error, rate = _equality_row(m, w, r, e, x, c)
         drift = drift_of(w, r, n)
         r.error[n] = error
-        r.bias[n] = min(max(error / h, -_CLOSING), _CLOSING) + h * drift
+        r.rate[n] = min(1.0 / h, _CLOSING / max(abs(error), 1e-300))
+        r.bias[n] = r.rate[n] * error + h * drift
         K = e.tendon_row_reference[c, 0]
         if K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
             d = impedance(e.tendon_row_impedance, c, abs(error))
@@ -60,9 +60,9 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             r.lower[n] = -h * e.tendon_friction[t]
             r.upper[n] = h * e.tendon_friction[t]
         if e.tendon_lower[t] > -1e308:
-            _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], h)
+            _limit_row(m, w, r, e, x, t, 1.0, e.tendon_lower[t], i)
         if e.tendon_upper[t] < 1e308:
-            _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], h)
+            _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], i)
     if has_inertia(e):
         accelerations(m, v, w.drift, w)  # as the bias left them: loops' rows go by these
 
@@ -155,13 +155,11 @@ def _tendon_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any) -> An
 
 
 @njit
-def _limit_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any, bound: Any, h: Any) -> None:
+def _limit_row(m: Any, w: Any, r: Any, e: Any, x: Any, t: Any, sign: Any, bound: Any, i: Any) -> None:
     """The length stays on its side of the bound at the end of the step."""
     n = _tendon_row(m, w, r, e, x, t, sign)
-    gap = sign * (x.tendon_length[t] - bound)
-    r.error[n] = gap
-    r.bias[n] = gap / (h if gap >= 0.0 else max(h, _RECOVERY)) + h * drift_of(w, r, n)
-    r.lower[n] = 0.0
+    one_sided(r, i, n, sign * (x.tendon_length[t] - bound))
+    r.bias[n] += i.time_step[0] * drift_of(w, r, n)
 
 
 @njit
