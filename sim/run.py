@@ -110,7 +110,9 @@ class NewtonWork(NamedTuple):
     along: Lanes1  # (rows,) J d
     eps: Lanes1  # (rows,) ε
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
+    rho: Lanes1  # (rows,) of coulomb.py: impulse per velocity
     centre: Lanes1  # (rows,) λ_k
+    miss: Lanes1  # (rows,) λ - P(λ - ρ û)
     linear: Lanes1  # (rows,) λ after a full step, to first order
     shift: Lanes1  # (rows,) of cones
     before: Lanes1  # (rows,) the shift before

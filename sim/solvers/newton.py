@@ -20,6 +20,8 @@ from artsim.sim.dynamics import factorise, multiply, solve
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
+from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
+from artsim.sim.solvers.coulomb import coulomb
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
@@ -37,6 +39,19 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """
     _prepare(m, w, r, u, y)
     _pattern(m, r, y)
+    if _has_cones(r):
+        _gradient(r, force, y)
+        tolerance = _TOLERANCE * _size(u, y)
+        left, steps = coulomb(m, w, r, u, y, tolerance)
+        r.report[0] += steps
+        r.report[1] = highest(left)
+        if highest(left - tolerance) <= 0.0:
+            for a in range(u.shape[0]):
+                u[a] = u[a] + y.change[a]
+            return
+        for a in range(u.shape[0]):
+            y.change[a] = u[a] - u[a]
+        _prepare(m, w, r, u, y)
     _iterate(m, w, r, force, u, y, False)
 
 
@@ -61,7 +76,7 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
     before = left + 1e300
     stalled = 0
     steps = 0
-    while steps < _STEPS and stalled < 4:
+    while steps < _STEPS and stalled < 8:
         if not factorised or _differs(r, y):
             _assemble(m, w, r, y)
             factorise(y.matrix, y.pivot, y.parent, y.run)
@@ -79,8 +94,11 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
             left = _recentre(r, y)
             if highest(left - tolerance) <= 0.0:
                 break
-            # rows that contradict each other never agree: what is left of them no longer falls
-            stalled = stalled + 1 if highest(left - 0.9 * before) > 0.0 else 0
+            # rows that nearly say the same thing agree slowly, rows that contradict each other never
+            if highest(left - 0.3 * before) > 0.0:
+                stalled += 1
+                if stalled <= 2:
+                    _tighten(r, y)
             before = left
             if stalled < 4:  # else the impulses stay those that made the velocities
                 _project(r, y)
@@ -88,6 +106,22 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
         u[a] = u[a] + y.change[a]
     r.report[0] += steps
     r.report[1] = highest(left)
+
+
+@njit
+def _has_cones(r: Any) -> bool:
+    for n in range(r.number[0]):
+        if r.cone[n] > 1:
+            return True
+    return False
+
+
+@njit
+def _tighten(r: Any, y: Any) -> None:
+    """A hundredth of every ε."""
+    for n in range(r.number[0]):
+        y.eps[n] = 0.01 * y.eps[n]
+        y.inverse[n] = inverse_or_zero(r.cfm[n] + y.eps[n])
 
 
 @inlined
@@ -115,6 +149,7 @@ def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any) -> None:
         total = r.cfm[n] + eps
         for row in range(n, n + count):
             y.eps[row] = eps
+            y.rho[row] = inverse_or_zero(mobility)
             y.inverse[row] = inverse_or_zero(total)  # 0: moves nothing
             y.centre[row] = r.impulse[row]
             y.velocity[row] = r.bias[row]
@@ -230,7 +265,7 @@ def _project_cone(r: Any, y: Any, n: Any) -> None:
         square = square + z * z
     length = sqrt(square)
     per_length = inverse_or_zero(length)
-    c0, c1, c2, c3, along, across = _cone(mu, normal, length, per_length)
+    c0, c1, c2, c3, along, across = cone_projection(mu, normal, length, per_length)
     y.weight[n] = c0 * y.inverse[n]
     y.weight1[n] = c1 * y.inverse[n]
     y.weight2[n] = c2 * y.inverse[n]
@@ -239,28 +274,6 @@ def _project_cone(r: Any, y: Any, n: Any) -> None:
     for row in range(n + 1, n + r.cone[n]):
         y.unit[row] = y.unit[row] * per_length
         r.impulse[row] = across * y.unit[row]
-
-
-@inlined
-def _cone(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
-    """c0 to c3 of _project_cone, and P's normal and tangential lengths."""
-    zero = normal - normal
-    one = zero + 1.0
-    g = 1.0 / (1.0 + mu * mu)
-    a = (normal + mu * length) * g
-    c3 = mu * a * per_length
-    outside = where_greater(length, mu * normal, one, zero)  # of the cone
-    above = where_greater(mu * length, -normal, one, zero)  # not in the polar one
-    edge = outside * above
-    inside = one - outside
-    return (
-        inside + edge * g,
-        edge * mu * g,
-        edge * (mu * mu * g - c3),
-        inside + edge * c3,
-        inside * normal + edge * a,
-        inside * length + edge * mu * a,
-    )
 
 
 # ------------------------------------------------------------------ the Newton step
@@ -438,7 +451,7 @@ def _cone_slope_at(r: Any, y: Any, n: Any, t: Any) -> Any:
         total = total + y.along[row] * y.along[row]
     length = sqrt(square)
     per_length = inverse_or_zero(length)
-    c0, c1, c2, c3, lengthwise, across = _cone(r.slope[n], normal, length, per_length)
+    c0, c1, c2, c3, lengthwise, across = cone_projection(r.slope[n], normal, length, per_length)
     along = along * per_length
     slope = y.along[n]
     fall = c0 * slope * slope + 2.0 * c1 * slope * along + c2 * along * along + c3 * total
@@ -498,22 +511,3 @@ def _follow(r: Any, y: Any, n: Any) -> Any:
     y.off[n] = off
     y.shift[n] = largest(y.shift[n] - off / rate, off - off)
     return absolute(off)
-
-
-@inlined
-def largest(a: Any, b: Any) -> Any:
-    """The larger of two T."""
-    return where_greater(a, b, a, b)
-
-
-@inlined
-def least(a: Any, b: Any) -> Any:
-    """The smaller of two T."""
-    return where_greater(a, b, b, a)
-
-
-@inlined
-def inverse_or_zero(x: Any) -> Any:
-    """1 / x of a T that is not negative; 0 for 0."""
-    zero = x - x
-    return where_greater(x, zero, 1.0 / where_greater(x, zero, x, zero + 1.0), zero)

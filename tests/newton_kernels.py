@@ -1,0 +1,115 @@
+"""Problems of the newton solver by themselves, in one kernel, for one robot or a pack of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate
+from artsim.sim.run import NewtonWork, Rows
+from artsim.sim.solvers.newton import newton
+
+Real = NDArray[np.float64]
+
+
+class Tree(NamedTuple):
+    """What newton reads of a Model: a chain, so that M̂ may be full."""
+
+    independent_parent: ConstInts1  # (nu,)
+    independent_run: ConstInts1  # (nu,)
+
+
+class Inertia(NamedTuple):
+    """What it reads of a Workspace."""
+
+    factor: Lanes2  # (nu, nu) M̂
+    rotation: Lanes3  # (1, 1, 1) its type says how wide T is
+
+
+class Problem(NamedTuple):
+    """What comes in and goes out."""
+
+    force: Lanes1  # (nu,)
+    velocity: Lanes1  # (nu,)
+
+
+@njit
+def solve_problem(m: Any, w: Any, r: Any, p: Any, y: Any) -> None:
+    """One call of newton."""
+    newton(m, w, None, r, p.force, p.velocity, y)
+
+
+ENTRY = Entry("solve_problem", __name__, (Tree, Inertia, Rows, Problem, NewtonWork))
+
+
+class Case(NamedTuple):
+    """M̂ (nu, nu), J (rows, nu), the rest by rows; `cone` as in Rows."""
+
+    matrix: Real
+    jacobian: Real
+    bias: Real
+    cfm: Real
+    lower: Real
+    upper: Real
+    velocity: Real
+    force: Real
+    cone: NDArray[np.int64]
+    slope: Real
+
+
+def case(matrix: Real, jacobian: Real, velocity: Real, force: Real, **rows: Real) -> Case:
+    """A case whose rows are hard equalities without bias, where `rows` do not say otherwise."""
+    n = len(jacobian)
+    usual = {"lower": np.full(n, -1e308), "upper": np.full(n, 1e308), "cone": np.zeros(n, np.int64)}
+    given = {**dict.fromkeys(("bias", "cfm", "slope"), np.zeros(n)), **usual, **rows}
+    return Case(matrix=matrix, jacobian=jacobian, velocity=velocity, force=force, **given)
+
+
+class Solution(NamedTuple):
+    """Velocities (nu,), impulses (rows,), Newton steps, what is left."""
+
+    velocity: Real
+    impulse: Real
+    steps: int
+    left: float
+
+
+def solve(*cases: Case, start: Real | None = None) -> list[Solution]:
+    """The solutions of one case, or of a pack of 8 with the same pattern and cones."""
+    width, first = len(cases), cases[0]
+    n, nu = first.jacobian.shape
+    tree = Tree(np.arange(nu) - 1, np.zeros(nu, np.int64))
+    for array in tree:
+        array.setflags(write=False)
+    inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, width)
+    pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
+    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
+    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (n * nu,))
+    rows = allocate(Rows, shapes, width)
+    problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)}, width)
+    scratch = {**dict.fromkeys(NewtonWork._fields, (n,)), "matrix": (nu, nu)}
+    scratch |= dict.fromkeys(("pivot", "parent", "run", "change", "product", "gradient", "direction", "through"), (nu,))
+    work = allocate(NewtonWork, scratch, width)
+    rows.number[0] = n
+    rows.start[1:] = rows.stop[:] = np.cumsum(pattern.sum(axis=1))
+    rows.stop[:] = rows.start[1:]
+    rows.column[: pattern.sum()] = np.nonzero(pattern)[1]
+    rows.cone[:] = first.cone
+    for lane, c in enumerate(cases):
+        at = (..., lane) if width > 1 else (...,)
+        inertia.factor[at] = np.tril(c.matrix)
+        rows.value[: pattern.sum()][at] = c.jacobian[pattern]
+        for name in ("bias", "cfm", "lower", "upper", "slope"):
+            getattr(rows, name)[at] = getattr(c, name)
+        rows.impulse[at] = 0.0 if start is None else start
+        problem.force[at] = c.force
+        problem.velocity[at] = c.velocity
+    bind(ENTRY, width, tree, inertia, rows, problem, work)()
+    lanes = [(..., lane) for lane in range(width)] if width > 1 else [(...,)]
+    return [
+        Solution(problem.velocity[at].copy(), rows.impulse[at].copy(), int(rows.report[0]), float(rows.report[1]))
+        for at in lanes
+    ]
