@@ -110,6 +110,7 @@ class NewtonWork(NamedTuple):
     along: Lanes1  # (rows,) J d
     eps: Lanes1  # (rows,) ε
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
+    first: Lanes1  # (rows,) λ as it came in
     rho: Lanes1  # (rows,) of coulomb.py: impulse per velocity
     centre: Lanes1  # (rows,) λ_k
     miss: Lanes1  # (rows,) λ - P(λ - ρ û)

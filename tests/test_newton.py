@@ -95,7 +95,7 @@ def test_solving_again_from_the_solution_is_one_step() -> None:
         (first,) = solve(c)
         (again,) = solve(c, start=first.impulse)
         assert again.steps <= max(2, first.steps - 1)
-        np.testing.assert_allclose(again.velocity, first.velocity, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(again.velocity, first.velocity, rtol=0, atol=1e-9)
 
 
 @pytest.mark.small
@@ -163,7 +163,8 @@ def test_bodies_on_the_ground(seed: int) -> None:
         c = thrown_bodies(rng, bodies, int(rng.integers(3, 5)))
         (found,) = solve(c)
         assert coulomb_residual(c, found) <= 1e-9
-        assert imbalance(c, found) <= 1e-11
+        assert imbalance(c, found) <= 1e-9
+        assert found.steps <= 60
 
 
 def thrown_bodies(rng: Generator, bodies: int, corners: int) -> Case:

@@ -26,30 +26,34 @@ def coulomb(m: Any, w: Any, r: Any, u: Any, y: Any, tolerance: Any) -> Any:
 
     y.gradient holds M̂ x - f - Jᵀλ.
     """
+    zero = y.change[0] - y.change[0]
+    one = zero + 1.0
+    apart = one  # what is left of the equation of motion, relative to the start
+    left = zero + 1e300
+    _scale(r, y, zero + _FIRST)
+    _recentre(r, y, one)
+    size = _residual(r, y, zero)
     steps = 0
-    apart = y.change[0] - y.change[0] + 1.0  # what is left of the equation of motion, relative to the start
-    _scale(r, y, _FIRST)
-    _recentre(r, y)
-    size = _residual(r, y, 0.0)
-    left = size + 1e300
     while steps < _STEPS:
-        if highest(apart) <= 0.0 and highest(size - tolerance) <= 0.0:
-            left = _recentre(r, y)
-            _scale(r, y, 0.1)
+        solved = where_greater(apart, zero, zero, where_greater(size, tolerance, zero, one))
+        if highest(solved) > 0.0:
+            left = where_greater(solved, zero, _recentre(r, y, solved), left)
             if highest(left - tolerance) <= 0.0:
                 break
-            size = _residual(r, y, 0.0)
+            _scale(r, y, where_greater(solved, zero, where_greater(left, tolerance, 0.1 * one, one), one))
+            size = _residual(r, y, zero)
         steps += 1
         _assemble(m, w, r, y)
         factorise_general(y.matrix, y.pivot, y.parent)
         _direction(r, y)
         t = _walk(r, y, size)
         apart = (1.0 - t) * apart
-        if highest(_STUCK - t) > 0.0:
-            _scale(r, y, 10.0)
-            _recentre(r, y)
-        size = _residual(r, y, 0.0)
-    return where_greater(left, size, left, size), steps
+        stuck = where_greater(zero + _STUCK, t, one, zero)
+        if highest(stuck) > 0.0:
+            _scale(r, y, 1.0 + 9.0 * stuck)
+            _recentre(r, y, stuck)
+        size = _residual(r, y, zero)
+    return left, steps
 
 
 # ------------------------------------------------------------------ residual and derivatives
@@ -123,14 +127,15 @@ def _scale(r: Any, y: Any, factor: Any) -> None:
 
 
 @njit
-def _recentre(r: Any, y: Any) -> Any:
-    """λ_k becomes λ; by how much the rows move for that [rad/s or m/s]."""
+def _recentre(r: Any, y: Any, chosen: Any) -> Any:
+    """λ_k becomes λ in the chosen lanes; by how much the rows move for that [rad/s or m/s]."""
     left = y.change[0] - y.change[0]
     for n in range(r.number[0]):
-        left = largest(left, y.eps[n] * absolute(r.impulse[n] - y.centre[n]))
-        y.centre[n] = r.impulse[n]
-        y.along[n] = left - left
-        y.linear[n] = left - left
+        off = r.impulse[n] - y.centre[n]
+        left = largest(left, y.eps[n] * absolute(off))
+        y.centre[n] = y.centre[n] + chosen * off
+        y.along[n] = off - off
+        y.linear[n] = off - off
     return left
 
 
@@ -138,7 +143,7 @@ def _recentre(r: Any, y: Any) -> Any:
 
 # With B the derivative of P and κ = ρ (cfm + ε) a row's equation is, to first order,
 #     (1 - B + κ B) dλ = -miss - ρ B S J dx,   S = 1 + μ n v̂ᵀ of the shift.
-# B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1], 1 along the cone's edge, c3 across e, 0 else; so every function of it has that shape.
+# B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1]: 1 along the cone's edge, c3 across e, 0 else; its functions look alike.
 
 
 @njit
@@ -194,9 +199,8 @@ def _assemble(m: Any, w: Any, r: Any, y: Any) -> None:
         if r.cone[n] == 0:
             if highest(y.weight[n]) > 0.0:
                 _add(r, H, n, n, y.weight[n] * y.inverse[n])
-        elif r.cone[n] > 1:
-            if highest(y.weight[n]) > 0.0:
-                _add_cone(r, y, H, n)
+        elif r.cone[n] > 1 and highest(y.weight[n]) > 0.0:
+            _add_cone(r, y, H, n)
 
 
 @njit

@@ -9,7 +9,8 @@ an exact line search (so for soft rows alone: Todorov 2014, Castro 2022). Its ma
 sparsity but for what a row ties across branches; D is 1 / (cfm + ε) where a row is within its bounds, else 0.
 
 Coulomb's friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
-iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011).
+iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011). Contacts that
+stick or slide alone settle so in a step or two; several that slide together take coulomb.py.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from artsim.sim.solvers.coulomb import coulomb
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
+_CONVEX_STEPS = 8  # of contacts, before they are left to coulomb.py
 _SEARCH = 30  # of the line search
 
 
@@ -40,43 +42,72 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     _prepare(m, w, r, u, y)
     _pattern(m, r, y)
     if _has_cones(r):
-        _gradient(r, force, y)
-        tolerance = _TOLERANCE * _size(u, y)
-        left, steps = coulomb(m, w, r, u, y, tolerance)
-        r.report[0] += steps
-        r.report[1] = highest(left)
-        if highest(left - tolerance) <= 0.0:
-            for a in range(u.shape[0]):
-                u[a] = u[a] + y.change[a]
-            return
-        for a in range(u.shape[0]):
-            y.change[a] = u[a] - u[a]
-        _prepare(m, w, r, u, y)
-    _iterate(m, w, r, force, u, y, False)
+        left = _settle_contacts(m, w, r, force, u, y)
+    else:
+        left = _iterate(m, w, r, force, u, y, False, _STEPS)
+    _finish(r, u, y, left)
 
 
 @njit
 def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """Go on from where `newton` ended, with r.bias changed since; u holds its velocities."""
-    for n in range(r.number[0]):
-        y.velocity[n] = r.bias[n]
-        for e in range(r.start[n], r.stop[n]):
-            y.velocity[n] = y.velocity[n] + r.value[e] * u[r.column[e]]
     for a in range(u.shape[0]):
         u[a] = u[a] - y.change[a]
-    _shift(r, y)
-    _iterate(m, w, r, force, u, y, True)
+    if _has_cones(r):
+        _prepare(m, w, r, u, y)
+        left = _settle_contacts(m, w, r, force, u, y)
+    else:
+        for n in range(r.number[0]):
+            value = r.bias[n]
+            for e in range(r.start[n], r.stop[n]):
+                value = value + r.value[e] * (u[r.column[e]] + y.change[r.column[e]])
+            y.velocity[n] = value
+        left = _iterate(m, w, r, force, u, y, True, _STEPS)
+    _finish(r, u, y, left)
+
+
+@inlined
+def _finish(r: Any, u: Any, y: Any, left: Any) -> None:
+    for a in range(u.shape[0]):
+        u[a] = u[a] + y.change[a]
+    r.report[1] = highest(left)
 
 
 @njit
-def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any) -> None:
-    """Newton steps until the rows are met; `factorised`: y.matrix is, with the weights in y.weight_used."""
+def _settle_contacts(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> Any:
+    """Few convex steps settle contacts that stick, or slide each by itself; coulomb.py what they leave."""
+    for n in range(r.number[0]):
+        y.first[n] = r.impulse[n]
+    left = _iterate(m, w, r, force, u, y, False, _CONVEX_STEPS)
+    tolerance = _TOLERANCE * _size(u, y)
+    if highest(left - tolerance) > 0.0:
+        _restart(m, w, r, force, u, y)
+        left, steps = coulomb(m, w, r, u, y, tolerance)
+        r.report[0] += steps
+        if highest(left - tolerance) > 0.0:
+            _restart(m, w, r, force, u, y)
+            left = _iterate(m, w, r, force, u, y, False, _STEPS)
+    return left
+
+
+@njit
+def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+    """x = 0 and λ as they came in."""
+    for n in range(r.number[0]):
+        r.impulse[n] = y.first[n]
+    _prepare(m, w, r, u, y)
+    _gradient(r, force, y)
+
+
+@njit
+def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any, most: Any) -> Any:
+    """Newton steps until the rows are met; what is left of them. `factorised`: y.matrix is, with y.weight_used."""
     _project(r, y)
-    left = y.change[0] - y.change[0]
-    before = left + 1e300
+    left = y.change[0] - y.change[0] + 1e300
+    before = left
     stalled = 0
     steps = 0
-    while steps < _STEPS and stalled < 8:
+    while steps < most:
         if not factorised or _differs(r, y):
             _assemble(m, w, r, y)
             factorise(y.matrix, y.pivot, y.parent, y.run)
@@ -100,12 +131,11 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
                 if stalled <= 2:
                     _tighten(r, y)
             before = left
-            if stalled < 4:  # else the impulses stay those that made the velocities
-                _project(r, y)
-    for a in range(u.shape[0]):
-        u[a] = u[a] + y.change[a]
+            if stalled == 8:
+                break  # before _project: the impulses stay those that made the velocities
+            _project(r, y)
     r.report[0] += steps
-    r.report[1] = highest(left)
+    return left
 
 
 @njit
@@ -472,7 +502,7 @@ def _search(r: Any, y: Any, base: Any, bend: Any, full: Any) -> Any:
         low = where_greater(value, zero, low, t)
         high = where_greater(value, zero, t, high)
         following = t - value / steep
-        middle = where_greater(1e299, high, 0.5 * (low + high), 2.0 * t)
+        middle = where_greater(zero + 1e299, high, 0.5 * (low + high), 2.0 * t)
         following = where_greater(following, low, where_greater(high, following, following, middle), middle)
         following = where_greater(full, zero, zero + 1.0, following)
         moved = highest(absolute(following - t) - 1e-12 * t)
