@@ -11,7 +11,7 @@ import numpy as np
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
 from artsim.sim.contacts import Contacts, ground_contacts
 from artsim.sim.controls import VALUES, Controls
-from artsim.sim.description import Articulation, Coupling
+from artsim.sim.description import Articulation, Coupling, Softness
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
@@ -71,7 +71,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     notes: list[str] = []
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
-    equipped = equip(articulation, robot.compiled)
+    equipped = equip(_hardened(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
@@ -233,6 +233,17 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
     if config.coupling == "compliant":
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
     return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
+
+
+def _hardened(articulation: Articulation, config: RunConfig) -> Articulation:
+    """Loops and tendon equalities without the file's softness, where the configuration holds equalities hard."""
+    if config.coupling not in ("exact", "rows"):
+        return articulation
+    return replace(
+        articulation,
+        loops=tuple(replace(loop, softness=Softness()) for loop in articulation.loops),
+        tendon_couplings=tuple(replace(c, softness=Softness()) for c in articulation.tendon_couplings),
+    )
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:

@@ -1,7 +1,7 @@
 """Joint position and velocity limits as rows that push one way.
 
 A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back at
-its distance over a tenth of a second: all at once would be a kick.
+its distance over a tenth of a second, no faster than a velocity limit allows: all at once would be a kick.
 
 A ball's limit is one on its angle: its row acts along the axis of its rotation. What spin across that axis adds to the
 angle in the step, ¼ h² cot(angle / 2) |ω|², is taken off the room there is.
@@ -38,7 +38,7 @@ def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
 def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bound: Any) -> None:
     n = single_row(m, w, r, POSITION_ROW, k, sign)
     one_sided(r, i, n, sign * (coordinate(m, s.qpos, k) - bound))
-    r.bias[n] += sign * i.time_step[0] * w.drift[k]
+    r.bias[n] = max(r.bias[n], -m.velocity_limit[k]) + sign * i.time_step[0] * w.drift[k]
 
 
 @njit

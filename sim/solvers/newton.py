@@ -25,6 +25,7 @@ from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, l
 from artsim.sim.solvers.coulomb import coulomb
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
+_SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
 _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONVEX_STEPS = 8  # of contacts, before they are left to coulomb.py
@@ -175,7 +176,7 @@ def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any) -> None:
         mobility = like(0.0, w)
         for row in range(n, n + count):
             mobility = largest(mobility, _mobility(w, r, row))
-        eps = where_greater(r.cfm[n], PROXIMAL * mobility, like(0.0, w), PROXIMAL * mobility)
+        eps = where_greater(r.cfm[n], _SOFT * mobility, like(0.0, w), PROXIMAL * mobility)
         total = r.cfm[n] + eps
         for row in range(n, n + count):
             y.eps[row] = eps
