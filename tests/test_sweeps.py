@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.sim.run import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, SweepWork
 from tests.simulation import Array, box_link, joint, robot_file, simulate, urdf
 from tests.test_finger import finger, height
 
@@ -130,6 +131,21 @@ def test_friction_cone(solver: str) -> None:
 
 
 # ------------------------------------------------------------------ the finger of the PhysX guide
+
+
+@pytest.mark.small
+def test_turns_are_the_guide_s() -> None:
+    """From root to tip, of each link drive, position limits, velocity limits, and last what touches the ground."""
+    both = {"proximal_joint": 10.0, "distal_joint": 10.0}
+    run = finger("K 10", "near", 1 / 240, 0.5, solver="pgs", stiffness=both, velocity_limits=True, steps=2)
+    rows = run.simulation._rows
+    work = next(record for record in run.simulation._further if isinstance(record, SweepWork))
+    joint_rows = [DRIVE_ROW, POSITION_ROW, POSITION_ROW, VELOCITY_ROW, VELOCITY_ROW]
+    order = work.order[: rows.number[0]]
+    assert rows.kind[order].tolist() == [*joint_rows, *joint_rows, CONTACT_ROW, CONTACT_ROW, CONTACT_ROW]
+    assert rows.dof[order][:10].tolist() == [0] * 5 + [1] * 5
+    assert rows.cone[order][-3:].tolist() == [3, -1, -1]
+
 
 # without friction, started near: min q2 of a plain Gauss-Seidel in the guide's order, by sweeps, measured on the peers
 PLAIN = {

@@ -38,7 +38,9 @@ def block_gs(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None
             else:
                 change = max(change, _solve_block(r, u, y, k, y.end[k]))
             k = y.end[k]
-    r.report[0] += i.iterations[0]
+        r.report[0] += 1
+        if change == 0.0:
+            break
     r.report[1] = change
 
 

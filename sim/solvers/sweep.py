@@ -119,7 +119,10 @@ def _arrange(m: Any, r: Any, y: Any) -> None:
         for k in range(r.number[0]):
             y.order[k] = k
     for n in range(r.number[0]):
-        y.key[n] = (_link(m, r, n) * _GROUPS + group_of(r, n)) * _GROUPS + _part_of(r.kind[n])
+        if r.cone[n] < 0:
+            y.key[n] = y.key[n - 1]  # a cone's rows stay together, even one that nothing moves
+        else:
+            y.key[n] = (_link(m, r, n) * _GROUPS + group_of(r, n)) * _GROUPS + _part_of(r.kind[n])
     for k in range(r.number[0]):
         n = y.order[k]
         j = k

@@ -19,6 +19,7 @@ from artsim.sim.solvers.sweep import prepare, sweep
 def tgs(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """As `pgs`; y.mean (nv,) of the independent dofs is their mean velocity, with which the positions move.
 
+    What springs give the last sub-step counts as change in r.report, at rest too.
     Takes r.bias, r.cfm and r.rate for its own.
     """
     prepare(m, w, r, force, u, y)
