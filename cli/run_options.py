@@ -167,6 +167,27 @@ RUN_OPTIONS = (
     ),
     click.option("--ground-height", type=float, default=0.0, show_default=True, help="Where it is [m]."),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
+    _named("--link-damping", "Damping of a link's linear and angular velocity [1/s]; * matches names.", "LINK=LIN,ANG"),
+    _named(
+        "--link-velocity-limit", "Largest velocities of a link [m/s, rad/s]; either may be left out.", "LINK=LIN,ANG"
+    ),
+    click.option(
+        "--com-velocity-limit", metavar="LIN,ANG", help="Largest velocities of the whole robot's centre of mass."
+    ),
+    click.option(
+        "--sleep-threshold",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="Kinetic energy per mass [m²/s²] below which a link is still (PhysX: 5e-5); 0: the robot never sleeps.",
+    ),
+    click.option(
+        "--sleep-time",
+        type=float,
+        default=0.4,
+        show_default=True,
+        help="How long all links are still before the robot sleeps [s].",
+    ),
     click.option(
         "--record",
         "record",
@@ -236,6 +257,10 @@ def run_config(
             if not isinstance(values.get(name, {}), Mapping):
                 raise UsageError(f"{name} is {values[name]!r}, want numbers by name")
             values[name] = {**values.get(name, {}), **_read_named(name, value, names[_NAMES[name]])}
+        elif name in ("link_damping", "link_velocity_limit"):
+            values[name] = {**values.get(name, {}), **_read_pairs(name, value)}
+        elif name == "com_velocity_limit":
+            values[name] = None if value is None else _read_pair("--com-velocity-limit", value)
         elif name == "record":
             values[name] = _read_record(value)
         else:
@@ -315,6 +340,26 @@ def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> di
                 raise UsageError(f"{flag}: got {len(vector)} numbers, want {len(names)}: {_listed(names)}")
             values.update(zip(names, vector, strict=True))
     return values
+
+
+def _read_pairs(option: str, words: Sequence[str]) -> dict[str, tuple[float | None, ...]]:
+    """LINK=LIN,ANG; later ones win."""
+    flag = f"--{option.replace('_', '-')}"
+    pairs = {}
+    for word in words:
+        name, equals, numbers = word.rpartition("=")
+        if not equals:
+            raise UsageError(f"{flag}: got {word!r}, want LINK=LIN,ANG")
+        pairs[name] = _read_pair(f"{flag} {name}", numbers)
+    return pairs
+
+
+def _read_pair(what: str, text: str) -> tuple[float | None, ...]:
+    """LIN,ANG; either may be left out."""
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise UsageError(f"{what}: got {text!r}, want two numbers LIN,ANG")
+    return tuple(_number(part, what) if part.strip() else None for part in parts)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -264,6 +264,7 @@ TABLE: Mapping[str, Variable] = {
         on_request=True,
         comment="largest velocity the constraint solver left unsolved [rad/s or m/s]",
     ),
+    "trajectory/asleep": Variable(("time",), "1", "asleep", "i1", on_request=True, comment="1: the robot sleeps"),
     "trajectory/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "trajectory/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "trajectory/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from artsim.io import runs
-from artsim.sim import simulate
 from artsim.sim.configuration import MAX_STEPS
 from artsim.sim.controls import Controls
 from artsim.sim.errors import UsageError
@@ -38,7 +37,7 @@ class Simulation:
         if "steps" in settings:
             raise UsageError("Simulation: steps are taken by step(n)")
         plan, given, function = runs.prepared(robot, controller, controls, settings | {"steps": MAX_STEPS})
-        self._simulation = simulate.Simulation(plan, given or runs.held_controls(plan), function)
+        self._simulation = runs.simulation_of(plan, given or runs.held_controls(plan), function)
 
     @property
     def robot(self) -> Robot:

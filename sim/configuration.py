@@ -13,6 +13,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from artsim.sim.errors import UsageError, nearest
+from artsim.sim.link_rules import Pair
 from artsim.sim.run import (
     BLOCK_GS,
     COMPUTED_TORQUE,
@@ -56,6 +57,7 @@ DEFAULT_RECORD = (
     "actuator_force",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
+_PAIRS = ("link_damping", "link_velocity_limit")
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
 
@@ -99,6 +101,11 @@ class RunConfig:
     ground: bool = False  # level, at ground_height
     ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
     ground_height: float = 0.0  # [m]
+    link_damping: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern: linear, angular [1/s]
+    link_velocity_limit: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern [m/s, rad/s]
+    com_velocity_limit: Pair | None = None  # of the whole robot's centre of mass [m/s, rad/s]
+    sleep_threshold: float = 0.0  # [m²/s²] kinetic energy per mass below which links are still; 0: no sleeping
+    sleep_time: float = 0.4  # [s] for which they are before the robot sleeps
     record: tuple[str, ...] = DEFAULT_RECORD
     seed: int = 0
 
@@ -118,6 +125,9 @@ class RunConfig:
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
             raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
+        for name in ("sleep_threshold", "sleep_time"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")
         if not math.isfinite(self.ground_height):
             raise UsageError(f"ground_height is {self.ground_height}, want a finite number in metres")
         choices = {
@@ -169,9 +179,12 @@ class RunConfig:
             if name not in known:
                 raise UsageError(f"configuration: {name!r} is not known{nearest(name, known)}")
         values = dict(content)
-        for name in ("gravity", "record"):
+        for name in ("gravity", "record", "com_velocity_limit"):
             if isinstance(values.get(name), list):
                 values[name] = tuple(values[name])
+        for name in _PAIRS:
+            if isinstance(values.get(name), Mapping):
+                values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}
         try:
             return cls(**values)
         except TypeError as error:
@@ -185,6 +198,11 @@ def _check_type(name: str, value: object, default: object) -> None:
         entry = str if name == "record" else (int, float)
         want = "a list of names" if name == "record" else "three numbers"
         right = right and all(isinstance(item, entry) for item in value or ())  # type: ignore[attr-defined]
+    elif name in _PAIRS:
+        want = "two numbers (linear, angular) by link"
+        right = isinstance(value, Mapping) and all(map(_is_pair, value.values()))
+    elif name == "com_velocity_limit":
+        right, want = value is None or _is_pair(value), "two numbers: linear, angular"
     elif default is MISSING:
         want = "numbers by name"
         right = isinstance(value, Mapping) and all(_is_number(number) for number in value.values())
@@ -198,6 +216,15 @@ def _check_type(name: str, value: object, default: object) -> None:
         right, want = _is_number(value) or (default is None and value is None), "a number"
     if not right:
         raise UsageError(f"{name} is {value!r}, want {want}")
+
+
+def _is_pair(value: object) -> bool:
+    """Two finite numbers from 0, or nothing in their place."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(x is None or (_is_number(x) and 0 <= x < math.inf) for x in value)
+    )
 
 
 def _is_number(value: object) -> bool:

@@ -17,6 +17,7 @@ from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry
+from artsim.sim.link_rules import LinkRules, link_rules
 from artsim.sim.maximal.choice import with_scheme
 from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
@@ -46,6 +47,7 @@ class Plan:
     control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
     contacts: Contacts | None = None
+    rules: LinkRules | None = None
 
     @property
     def dt(self) -> float:
@@ -56,8 +58,8 @@ class Plan:
     def entry(self) -> Entry:
         """The kernel that runs it."""
         config = self.config
-        equipped, touching = self.equipped is not None, self.contacts is not None
-        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], equipped, touching)
+        there = [part is not None for part in (self.equipped, self.contacts, self.rules)]
+        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there)
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -124,6 +126,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         control,
         activation,
         contacts,
+        link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
     )
 
 
@@ -136,7 +139,7 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
         if options.integrator == "RK4" and config.coordinates == "maximal":
             notes.append("the file wants RK4; maximal coordinates move by semi-implicit-euler")
         elif options.integrator == "RK4":
-            reason = "contact" if config.ground else _rows_needed(articulation)
+            reason = _rows_wanted(config) or _rows_needed(articulation)
             integrator = "semi-implicit-euler" if reason else "rk4"
             if reason:
                 notes.append(f"the file wants RK4, which has no rows for {reason}: semi-implicit-euler is used")
@@ -147,6 +150,19 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
 def time_step(articulation: Articulation) -> float:
     """The file's time step, else artsim's [s]."""
     return articulation.options.timestep or TIME_STEP
+
+
+def _rows_wanted(config: RunConfig) -> str:
+    """The first option that semi-implicit Euler alone serves; empty when there is none."""
+    names = (
+        "velocity_limits",
+        "ground",
+        "link_damping",
+        "link_velocity_limit",
+        "com_velocity_limit",
+        "sleep_threshold",
+    )
+    return next((f"--{name.replace('_', '-')}" for name in names if getattr(config, name)), "")
 
 
 def _rows_needed(articulation: Articulation) -> str:
@@ -302,6 +318,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
         "drive_limit": np.minimum(limit, model.effort),
+        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
         "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
     }
 
@@ -316,10 +333,7 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
     elif equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
         t = int(np.argmax(equipped.arrays.tendon_friction > 0))
         reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
-    elif config.velocity_limits:
-        reason = "--velocity-limits"
-    elif config.ground:
-        reason = "--ground"
+    reason = reason or _rows_wanted(config)
     if reason and config.integrator == "rk4":
         raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
     wrapped = None if equipped is None else _wrapped_equality(equipped)

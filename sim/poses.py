@@ -13,20 +13,26 @@ def body_poses(model: Model, q: Real) -> tuple[Real, Real]:
     nb = len(model.body_parent)
     rotation, origin = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
     for i in range(1, nb):
-        above, kind, n = model.body_parent[i], model.joint_type[i], int(model.body_coord[i])
-        joint = rotation[above] @ model.tree_rotation[i]
-        origin[i] = origin[above] + rotation[above] @ model.tree_position[i]
-        shift, turn = np.zeros(3), np.eye(3)
-        if kind == PRISMATIC:
-            shift[2] = q[n]
-        elif kind == PLANAR:
-            shift[:2], turn = q[n : n + 2], turn_about_z(q[n + 2])
-        elif kind in (BALL, FREE):
-            if kind == FREE:
-                shift, n = q[n : n + 3], n + 3
-            turn = rotation_matrix(tuple(q[n : n + 4]))
-        else:
-            turn = turn_about_z(q[n])
-        origin[i] += joint @ shift
-        rotation[i] = joint @ turn
+        above = model.body_parent[i]
+        turn, place = pose_in_parent(model, i, q)
+        origin[i] = origin[above] + rotation[above] @ place
+        rotation[i] = rotation[above] @ turn
     return rotation, origin
+
+
+def pose_in_parent(model: Model, i: int, q: Real) -> tuple[Real, Real]:
+    """Rotation (3, 3) and origin (3,) [m] of body i's internal frame in its parent's, at coordinates q (nq,)."""
+    kind, n = model.joint_type[i], int(model.body_coord[i])
+    shift, turn = np.zeros(3), np.eye(3)
+    if kind == PRISMATIC:
+        shift[2] = q[n]
+    elif kind == PLANAR:
+        shift[:2], turn = q[n : n + 2], turn_about_z(q[n + 2])
+    elif kind in (BALL, FREE):
+        if kind == FREE:
+            shift, n = q[n : n + 3], n + 3
+        turn = rotation_matrix(tuple(q[n : n + 4]))
+    else:
+        turn = turn_about_z(q[n])
+    joint = model.tree_rotation[i]
+    return joint @ turn, model.tree_position[i] + joint @ shift

@@ -182,6 +182,8 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any, e: Any
     nv = m.dof_body.shape[0]
     if b.solver_iterations.shape[0] > 0:
         b.solver_iterations[row] = r.report[0]
+    if b.asleep.shape[0] > 0:
+        b.asleep[row] = f.counters[6]
     if b.solver_residual.shape[0] > 0:
         b.solver_residual[row] = r.report[1]
     if b.jacobian.shape[0] > 0:

@@ -17,6 +17,7 @@ from artsim.sim.records import WIDTH, Array
 from artsim.sim.spatial import Real
 
 if TYPE_CHECKING:
+    from artsim.sim.coordinates import LinkStates
     from artsim.sim.equipment.record import Equipped
 
 
@@ -138,6 +139,63 @@ class Robot:
             results["status"] = status
         return {name: values[0] if np.ndim(qpos) == 1 else values for name, values in results.items()}
 
+    def to_independent(self, qpos: Array, qvel: Array | None = None, *, tolerance: float = 1e-9) -> tuple[Real, Real]:
+        """Independent coordinates and velocities (nu,) of full ones (nq,), (nv,): followers are left out.
+
+        Raises UsageError naming a follower that is not where its coupling wants it.
+        """
+        from artsim.sim.coordinates import to_independent
+
+        return to_independent(self.compiled, *self._state_given(qpos, qvel), tolerance)
+
+    def to_full(self, y: Array, u: Array | None = None) -> tuple[Real, Real]:
+        """Full coordinates (nq,) and velocities (nv,) of independent ones: q = g(y), v = G u."""
+        from artsim.sim.coordinates import independent_coordinates, to_full
+
+        sizes = len(independent_coordinates(self.model)), len(self.model.independent_dof)
+        return to_full(self.model, _vector("y", y, sizes[0]), _vector("u", u, sizes[1]))
+
+    def to_maximal(self, qpos: Array, qvel: Array | None = None) -> LinkStates:
+        """Pose and twist of every link: position (nl, 3), quaternion (nl, 4), twist (nl, 6) at the link frame's origin.
+
+        Twists are linear, then angular, in world axes.
+        """
+        from artsim.sim.coordinates import to_maximal
+
+        return to_maximal(self.model, *self._state_given(qpos, qvel))
+
+    def from_maximal(
+        self,
+        position: Array,
+        quaternion: Array,
+        twist: Array | None = None,
+        *,
+        near: Array | None = None,
+        tolerance: float = 1e-6,
+    ) -> tuple[Real, Real]:
+        """Full coordinates (nq,) and velocities (nv,) of links' poses and twists, as `to_maximal` gives them.
+
+        Args:
+            near: (nq,) where several coordinates mean the same poses those nearest to it; the file's pose by default.
+            tolerance: how far poses [m, rad] and twists [m/s, rad/s] may be off what the joints allow, link by link.
+
+        Raises:
+            UsageError: the link whose joint does not allow its pose or twist, and by how much.
+        """
+        from artsim.sim.coordinates import LinkStates, from_maximal
+
+        nl = len(self.links)
+        given = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
+        tables = {
+            name: np.zeros((nl, width)) if values is None else self._table(name, values, (nl, width))
+            for name, (values, width) in given.items()
+        }
+        start = self.reference if near is None else _vector("near", near, self.nq)
+        return from_maximal(self.compiled, LinkStates(**tables), start, tolerance)
+
+    def _state_given(self, qpos: Array, qvel: Array | None) -> tuple[Real, Real]:
+        return _vector("qpos", qpos, self.nq), _vector("qvel", qvel, self.nv)
+
     def bound(
         self,
         qpos: Array,
@@ -209,6 +267,16 @@ class Robot:
             one = f" or {shape[1:]}" if shape[0] == 1 else ""
             raise UsageError(f"{name} has shape {table.shape}, want {shape}{one}")
         return table.reshape(shape)
+
+
+def _vector(name: str, values: Array | None, size: int) -> Real:
+    """Numbers (size,); zeros where there are none."""
+    if values is None:
+        return np.zeros(size)
+    vector = _numbers(name, values)
+    if vector.shape != (size,):
+        raise UsageError(f"{name} has shape {vector.shape}, want ({size},)")
+    return vector
 
 
 def _numbers(name: str, values: Any) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from artsim.sim.contacts import Contacts, ContactWork, contact_rows
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
 from artsim.sim.jit import Entry
+from artsim.sim.link_rules import LinkRules, LinkRuleWork, link_rule_rows
 from artsim.sim.model import Model
 from artsim.sim.records import (
     ConstInts1,
@@ -38,9 +39,18 @@ BLOCK = 16
 # why a run stopped
 RUNNING, NON_FINITE, INEQUALITY = range(3)
 # kinds of constraint rows
-COUPLING_ROW, FRICTION_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, LOOP_ROW, TENDON_ROW, ACTUATOR_ROW, CONTACT_ROW = (
-    range(9)
-)
+(
+    COUPLING_ROW,
+    FRICTION_ROW,
+    DRIVE_ROW,
+    POSITION_ROW,
+    VELOCITY_ROW,
+    LOOP_ROW,
+    TENDON_ROW,
+    ACTUATOR_ROW,
+    CONTACT_ROW,
+    LINK_ROW,
+) = range(10)
 
 
 class Inputs(NamedTuple):
@@ -54,6 +64,7 @@ class Inputs(NamedTuple):
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
     drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
     drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
+    sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
     start_step: Ints1  # (rows,) first step each row acts on
     torque: Reals2  # (rows, nv) [N m or N]
@@ -153,7 +164,9 @@ class SweepWork(NamedTuple):
 class Step(NamedTuple):
     """What a step finds, full coordinates unless said otherwise."""
 
-    counters: Ints1  # (6,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible
+    counters: (
+        Ints1  # (7,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible, 1: at rest
+    )
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
@@ -223,6 +236,7 @@ class Block(NamedTuple):
     energy: Reals2
     solver_iterations: Reals1
     solver_residual: Reals1
+    asleep: Reals1
 
 
 RECORDED = tuple(name for name in Block._fields if name != "plan")
@@ -231,8 +245,8 @@ WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork, TGS: SweepWork
 """The scratch of each solver; solvers that share it share their entry."""
 
 
-def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool = False) -> Entry:
-    """The kernel of an integrator and a solver; without equipment or contacts what serves these is not compiled."""
+def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool = False, ruled: bool = False) -> Entry:
+    """The kernel of an integrator and a solver, without what serves equipment, contacts or rules that are not there."""
     records = (Model, State, Workspace, Inputs, Rows, Step, Block)
     equipment = (Equipment, EquipmentWork) if equipped else (None, None)
     variant = "_equipped" * equipped + "_touching" * touching
@@ -240,11 +254,18 @@ def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool 
         return Entry("simulate_rk4", "artsim.sim.rk4", (*records, *equipment, NewtonWork), variant)
     contacts = (Contacts, ContactWork) if touching else (None, None)
     work = tuple(kind if kind is WORK[solver] else None for kind in (NewtonWork, SweepWork))
-    variant += {NewtonWork: "", SweepWork: "_sweeps"}[WORK[solver]]
-    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *work), variant)
+    rules = (LinkRules, LinkRuleWork) if ruled else (None, None)
+    variant += "_ruled" * ruled + {NewtonWork: "", SweepWork: "_sweeps"}[WORK[solver]]
+    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *rules, *work), variant)
 
 
-def make_rows(model: Model, driven: int, equipment: Equipment | None = None, contacts: Contacts | None = None) -> Rows:
+def make_rows(
+    model: Model,
+    driven: int,
+    equipment: Equipment | None = None,
+    contacts: Contacts | None = None,
+    rules: LinkRules | None = None,
+) -> Rows:
     """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
     nv, couplings = len(model.dof_body), len(model.row_follower)
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
@@ -255,8 +276,8 @@ def make_rows(model: Model, driven: int, equipment: Equipment | None = None, con
     if equipment is not None:
         further, more = equipment_rows(model, equipment)
         n, entries = n + further, entries + more
-    further, more = contact_rows(model, contacts)
-    n, entries = n + further, entries + more
+    for further, more in (contact_rows(model, contacts), link_rule_rows(model, rules)):
+        n, entries = n + further, entries + more
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
@@ -291,7 +312,7 @@ def make_step(model: Model) -> Step:
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
-        "counters": (6,),
+        "counters": (7,),
         "coupling_error": (1,),
         "energy": (2,),
         "worst_residual": (1,),
@@ -326,4 +347,5 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "worst_residual": (1,),
         "solver_iterations": (),
         "solver_residual": (),
+        "asleep": (),
     }

@@ -13,6 +13,7 @@ from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import bind
+from artsim.sim.link_rules import make_link_rule_work
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_solver_work, make_step
@@ -53,7 +54,7 @@ class Simulation:
         equipped = self.plan.equipped
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
         carried = None if equipped is None else equipped.arrays
-        self._rows = make_rows(model, int(np.count_nonzero(gains)), carried, self.plan.contacts)
+        self._rows = make_rows(model, int(np.count_nonzero(gains)), carried, self.plan.contacts, self.plan.rules)
         activations = 0 if equipped is None else equipped.activations
         self._state = make_state(
             model, activations=activations, rows=len(self._rows.bias), controls=self.plan.control.size
@@ -72,6 +73,8 @@ class Simulation:
             self._state.activation[:] = self.plan.activation
         if self.plan.contacts is not None:
             self._further += self.plan.contacts, make_contact_work(self.plan.contacts)
+        if self.plan.rules is not None:
+            self._further += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._failure: ArtsimError | None = None
         self._end = self.plan.config.steps

@@ -50,7 +50,7 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequen
         model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
     ):
         coord = int(model.dof_coord[follower])
-        want, _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        want, _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
         name = labels.coords[coord]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
             raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
@@ -78,7 +78,7 @@ def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
     return [f"the file's pose is beyond limits; starts at them: {', '.join(moved[:3])}{more}"] if moved else []
 
 
-def _at_leader(p: Real, x: float) -> tuple[float, float]:
+def at_leader(p: Real, x: float) -> tuple[float, float]:
     """A coupling's value and slope where its leader is at x."""
     value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     return float(value), float(p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])))
@@ -93,7 +93,7 @@ def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) ->
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             coord = int(model.dof_coord[follower])
             if labels.coords[coord] not in given and follower not in model.coupling_follower:
-                q[coord], _ = _at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+                q[coord], _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
 
 
 def _clamp(model: Model, q: Real) -> None:
@@ -130,7 +130,7 @@ def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Val
     for follower, leader, p in zip(
         model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
     ):
-        want = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
+        want = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
         name = labels.dofs[follower]
         if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
             raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
@@ -138,4 +138,4 @@ def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Val
     for _ in model.row_follower:
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             if labels.dofs[follower] not in given and follower not in model.coupling_follower:
-                v[follower] = _at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
+                v[follower] = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0

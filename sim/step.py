@@ -22,8 +22,9 @@ from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import note_contact_forces
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
+from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
-from artsim.sim.constraints.rows import build, joint_forces
+from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import needs_rows, tendons_hold
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.detection import find_contacts, find_drifts
@@ -42,8 +43,10 @@ from artsim.sim.equipment.tendons import has_inertia, inertia_energy, tendon_pat
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
+from artsim.sim.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.recording import record
 from artsim.sim.run import BLOCK_GS, NON_FINITE, PGS, TGS
+from artsim.sim.sleeping import count_still, is_asleep, note_commands
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
@@ -54,31 +57,48 @@ _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
 @njit
 def simulate(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, g: Any, t: Any, y: Any, c: Any
+    m: Any,
+    s: Any,
+    w: Any,
+    i: Any,
+    r: Any,
+    f: Any,
+    b: Any,
+    e: Any,
+    x: Any,
+    g: Any,
+    t: Any,
+    d: Any,
+    o: Any,
+    y: Any,
+    c: Any,
 ) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2].
 
-    None are: e and x of a robot without equipment, g and t of a run without contact, y or c, the scratch of solvers
-    that are not used. What asks for them is then not compiled.
+    None are: e and x of a robot without equipment, g and t of a run without contact, d and o of one without damping
+    or limits of links, y or c, the scratch of solvers that are not used. What asks for them is then not compiled.
     """
     z = (y, c)
-    begin(m, s, w, i, f, e, x, g, z)
+    begin(m, s, w, i, f, e, x, g, d, z)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
-        _euler(m, s, w, i, r, f, e, x, g, t, z)
-        if not is_finite(m, f):
-            break
+        asleep = is_asleep(s, i, f)
+        if not asleep or f.counters[6] == 0:
+            _euler(m, s, w, i, r, f, e, x, g, t, d, o, z)
+            if asleep:
+                _rest(m, s, w, f)
+            elif not is_finite(m, f):
+                break
         if f.counters[0] % b.plan[1] == 0:
             record(m, s, w, i, r, f, b, e, x, t)
-        _finish_euler(m, s, w, i, r, f, c)
-        if e is not None:
-            advance_activations(e, x, i.time_step[0], s.activation)
+        if not asleep:
+            _finish_euler(m, s, w, i, r, f, e, x, c)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, z: Any) -> None:
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, d: Any, z: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     f.counters[1] = 0
     if e is not None:
@@ -87,7 +107,7 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, z: Any
     f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
         f.counters[5] = 0
-    if g is not None:
+    if g is not None or d is not None:
         f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f, e, x)
@@ -135,7 +155,9 @@ def is_finite(m: Any, f: Any) -> bool:
 
 
 @njit
-def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, z: Any) -> None:
+def _euler(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+) -> None:
     """f.next = u at the end of the step, and the forces that lead there."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
@@ -157,7 +179,7 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: An
         if not clamped and _holds(m, s, i, f, e, x):
             for n in range(s.impulse.shape[0]):
                 s.impulse[n] = 0.0
-            _collect_forces(m, s, w, i, r, f, e, x, t)
+            _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
             return
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
@@ -165,17 +187,52 @@ def _euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: An
     bare_system(m, s.qpos, s.qvel, w, i, f)
     if g is not None:
         find_drifts(m, w, g, t)
+    if d is not None:
+        loosen(d, o)
+        for k in range(f.velocity.shape[0]):
+            f.velocity[k] = s.qvel[k] + i.time_step[0] * w.drift[k]
+        add_link_damping(m, w, i.time_step[0], d, o)
+        link_damping_forces(m, f.velocity, w, d, o)
+    rounds = 1 if d is None else ROUNDS
+    for _ in range(rounds):
+        _solve_in_bounds(m, s, w, i, r, f, e, x, g, t, d, o, z)
+        if d is not None and not aim_bounds(m, s, w, i, f, d, o):
+            break
+    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
+    _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
+
+
+@njit
+def _solve_in_bounds(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+) -> None:
+    """The velocities at the end of the step, with actuators within their bounds and loops closed."""
     most = 1
     if e is not None:
         most += f.velocity.shape[0] + e.actuator_target.shape[0]
     for _ in range(most):  # every round makes an actuator explicit; two or three rounds are the rule
-        _solve_with_rows(m, s, w, i, r, f, e, x, g, t, z)
+        _solve_with_rows(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if not _clamped(m, s, i, f, e, x):
             break
     if e is not None and has_hard_loops(e) and not drives_are_rows(z):
         _close_loops(m, s, w, i, r, f, e, x, z)
-    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f, e, x, t)
+
+
+@njit
+def _rest(m: Any, s: Any, w: Any, f: Any) -> None:
+    """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
+    f.counters[6] = 1
+    for n in range(s.impulse.shape[0]):
+        s.impulse[n] = 0.0
+    for k in range(f.qacc.shape[0]):
+        f.qacc[k] = 0.0
+    inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
+    for k in range(f.force.shape[0]):
+        f.force[k] -= f.applied[k] + f.drive[k] + f.passive[k] + f.coupling[k]
+        f.force[k] -= f.limit[k] + f.loop[k] + f.tendon[k] + f.contact[k]
+    reduce_vector(m, f.force, w, f.free)
+    for a in range(f.free.shape[0]):
+        f.passive[m.independent_dof[a]] += f.free[a]
 
 
 @inlined
@@ -284,18 +341,22 @@ def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
 
 
 @njit
-def _solve_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, z: Any) -> None:
+def _solve_with_rows(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+) -> None:
     """Velocities at the end of the step: f.next (nu,), f.velocity (nv,)."""
     h = i.time_step[0]
     implicit_system(m, s, w, i, r, f, x)
     for k in range(f.force.shape[0]):
         f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
+        if d is not None:
+            f.force[k] += o.force[k]
     reduce_matrix(m, w, f.diagonal)
     reduce_vector(m, f.force, w, f.free)
     for a in range(f.free.shape[0]):
         f.free[a] *= h
         f.next[a] = s.qvel[m.independent_dof[a]]
-    build(m, s, w, i, r, f, e, x, g, t)
+    build(m, s, w, i, r, f, e, x, g, t, d, o)
     for n in range(r.number[0]):
         r.impulse[n] = s.impulse[n]
     solve_rows(m, w, i, r, f.free, f.next, z[0], z[1])
@@ -354,10 +415,13 @@ def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
 
 
 @njit
-def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> None:
+def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any, d: Any, o: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     h = i.time_step[0]
     passive_forces(m, s, i, f)
+    if d is not None:
+        link_damping_forces(m, f.velocity, w, d, o)
+        velocities(m, s.qvel, w)
     for k in range(f.velocity.shape[0]):
         v = f.velocity[k]
         f.drive[k] = 0.0
@@ -373,6 +437,8 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
             f.drive[k] += actuator_force(x, k, q, v)
             f.passive[k] += x.passive[k]
             f.tendon[k] = x.tendon[k]
+        if d is not None:
+            f.passive[k] += o.force[k]
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
     if e is not None:
@@ -383,8 +449,9 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
 
 
 @njit
-def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None:
+def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, c: Any) -> None:
     """The state at the end of the step."""
+    count_limits(r, f)
     note_load(m, s, w, f)
     for a in range(f.next.shape[0]):
         s.qvel[m.independent_dof[a]] = f.next[a]
@@ -393,6 +460,14 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> Non
     else:
         move(m, s.qpos, c.mean if i.solver[0] == TGS and r.number[0] > 0 else s.qvel, i.time_step[0])
     settle(m, s, w, f)
+    if x is not None:
+        for n in range(s.activation.shape[0]):
+            x.start_activation[n] = s.activation[n]
+    if e is not None:
+        advance_activations(e, x, i.time_step[0], s.activation)
+    if i.sleep[0] > 0.0:
+        note_commands(s, i, f)
+        count_still(m, s, w, i, f, x)
 
 
 @njit

@@ -33,7 +33,7 @@ def at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: 
     world_inertia(m, w)
     equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 1)
     bare_system(m, s.qpos, s.qvel, w, i, f)
-    build(m, s, w, i, r, f, e, x, None, None)
+    build(m, s, w, i, r, f, e, x, None, None, None, None)
 
 
 ENTRY = Entry("at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Equipment, EquipmentWork))

@@ -13,6 +13,7 @@ from artsim.sim.constraints.coupling import coupling_row
 from artsim.sim.constraints.drive import drive_row
 from artsim.sim.constraints.friction import friction_row
 from artsim.sim.constraints.limit import position_rows, velocity_rows
+from artsim.sim.constraints.link_velocity import link_rows
 from artsim.sim.constraints.loop import loop_rows
 from artsim.sim.constraints.tendon import tendon_rows
 from artsim.sim.jit import inlined, njit
@@ -30,7 +31,7 @@ from artsim.sim.run import (
 
 
 @njit
-def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
+def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any) -> None:
     """All rows of this step: r.number of them, the same ones in the same order at every step. Needs r.implicit.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
@@ -52,6 +53,8 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any
         loop_rows(m, s.qvel, w, i, r, f, e, x)
     if g is not None:
         contact_rows(m, w, i, r, f, g, t)
+    if d is not None:
+        link_rows(m, w, i, r, d, o)
 
 
 @njit
@@ -62,12 +65,19 @@ def _first_dof(m: Any, c: Any) -> Any:
 
 @njit
 def joint_forces(r: Any, f: Any, scale: Any) -> None:
-    """Add Jᵀ λ `scale` of all rows to f's forces by source; count steps at limits."""
-    counted = -1
+    """Add Jᵀ λ `scale` of all rows to f's forces by source."""
     for n in range(r.number[0]):
         kind = r.kind[n]
         for e in range(r.start[n], r.start[n + 1]):
             _add_force(kind, r.entry_dof[e], r.entry_value[e] * r.impulse[n] * scale, f)
+
+
+@njit
+def count_limits(r: Any, f: Any) -> None:
+    """Count the step for every dof that is at a limit."""
+    counted = -1
+    for n in range(r.number[0]):
+        kind = r.kind[n]
         if kind == POSITION_ROW or kind == VELOCITY_ROW:
             k = r.dof[n]
             if k != counted and r.impulse[n] > 0.0:  # a dof's rows stand together

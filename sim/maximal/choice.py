@@ -58,8 +58,9 @@ def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Mod
 def _option(config: RunConfig, model: Model) -> str:
     if config.integrator == "rk4":
         return "integrator 'rk4'"
-    if config.ground:
-        return "--ground"
+    for name in ("ground", "link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold"):
+        if getattr(config, name):
+            return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
     if config.controller in ("hold", "gravity-compensation", "computed-torque"):

@@ -46,11 +46,11 @@ def joint_coordinates(model: Model, masses: Masses, state: State) -> Real:
     q = np.zeros_like(state.qpos)
     for i in range(1, len(model.body_parent)):
         n, end = int(model.body_coord[i]), int(model.body_coord[i + 1])
-        q[n:end] = _joint_coordinates(int(model.joint_type[i]), place[i], turn[i], state.qpos[n:end])
+        q[n:end] = coordinates_of_joint(int(model.joint_type[i]), place[i], turn[i], state.qpos[n:end])
     return q
 
 
-def _joint_coordinates(kind: int, place: Real, turn: Real, near: Real) -> Real:
+def coordinates_of_joint(kind: int, place: Real, turn: Real, near: Real) -> Real:
     if kind == PRISMATIC:
         return place[2:]
     if kind in (REVOLUTE, PLANAR):

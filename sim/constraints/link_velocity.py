@@ -1,0 +1,296 @@
+"""Limits of links' velocities, and of the whole robot's, as rows that push one way (PhysX: maxLinearVelocity, …).
+
+A velocity (3 numbers) may be as long as its bound, in any direction. Its row bounds it along one: dᵀ J v ≤ bound. The
+rows are there in every step, but push nothing at first. When the velocities found break a bound, its row gets the
+direction of the velocity, and the step is solved again. What a push along d does to the velocity is not along d where
+a chain is lighter one way than another, so d is found in rounds: where p is the velocity and p₀ that without the row,
+p = p₀ - λ W d must be along d. With α = dᵀ (p₀ - p) = λ dᵀ W d the next d is that of p + α d: right at once where W is
+a multiple of 1. Each round costs another solution, no round is needed while nothing is too fast.
+
+What is bounded is the velocity after the step in the pose after it, as a user sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
+from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.coupling import expand
+from artsim.sim.integrators import move
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import (
+    cross,
+    jacobian,
+    kinematics,
+    link_frame,
+    origin_of,
+    symmetric_times,
+    turned_back,
+    velocities,
+)
+from artsim.sim.run import LINK_ROW
+
+_TOLERANCE = 1e-13  # of the bound
+ROUNDS = 60
+
+
+@njit
+def link_rows(m: Any, w: Any, i: Any, r: Any, d: Any, o: Any) -> None:
+    """A row per bound, without entries until it is active. Needs motion columns and composites of the mass matrix."""
+    h = i.time_step[0]
+    J = o.columns
+    for n in range(d.bound.shape[0]):
+        row = add_row(r, LINK_ROW, n)
+        r.lower[row] = 0.0
+        if o.active[n] == 0:
+            r.upper[row] = 0.0
+            continue
+        _columns(m, w, d, o, n)
+        x = o.direction[n]
+        first = 3 * d.bound_angular[n]
+        for k in range(J.shape[1]):
+            value = x[0] * J[first, k] + x[1] * J[first + 1, k] + x[2] * J[first + 2, k]
+            if value != 0.0:
+                add_entry(m, w, r, k, -value)
+        r.bias[row] = d.bound[n] - o.ahead[n] + h * drift_of(w, r, row)
+
+
+@njit
+def loosen(d: Any, o: Any) -> None:
+    """No bound is active: where every step starts."""
+    for n in range(d.bound.shape[0]):
+        o.active[n] = 0
+
+
+@njit
+def aim_bounds(m: Any, s: Any, w: Any, i: Any, f: Any, d: Any, o: Any) -> bool:
+    """Direct the rows of bounds that f.velocity breaks in the pose to which it leads. False when it breaks none."""
+    if d.bound.shape[0] == 0:
+        return False
+    h = i.time_step[0]
+    for n in range(d.bound.shape[0]):
+        _columns(m, w, d, o, n)
+        first = 3 * d.bound_angular[n]
+        for axis in range(3):
+            o.seen[n, axis] = 0.0
+            for k in range(f.velocity.shape[0]):
+                o.seen[n, axis] += o.columns[first + axis, k] * f.velocity[k]
+    for k in range(f.stage_qpos.shape[0]):
+        f.stage_qpos[k] = s.qpos[k]
+    for k in range(f.velocity.shape[0]):
+        f.stage_qvel[k] = f.velocity[k]
+    move(m, f.stage_qpos, f.stage_qvel, h)
+    expand(m, f.stage_qpos, f.stage_qvel, w)
+    kinematics(m, f.stage_qpos, w)
+    velocities(m, f.stage_qvel, w)
+    broken = False
+    for n in range(d.bound.shape[0]):
+        if d.bound_link[n] < 0:
+            _whole_velocity(m, w, d.bound_angular[n], o)
+        else:
+            _link_velocity(m, w, d.bound_link[n], d.bound_angular[n], o)
+        if _aim(d, o, n):
+            broken = True
+    expand(m, s.qpos, s.qvel, w)
+    kinematics(m, s.qpos, w)
+    velocities(m, s.qvel, w)
+    return broken
+
+
+@njit
+def _aim(d: Any, o: Any, n: Any) -> bool:
+    """Whether o.velocity breaks bound n; then its row's direction, and what the row does not see."""
+    p = o.velocity
+    speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+    if speed <= d.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
+        return False
+    x = o.direction[n]
+    along = 0.0
+    if o.active[n] == 0:
+        o.active[n] = 1
+        o.share[n] = 1.0
+        for axis in range(3):
+            o.unbound[n, axis] = p[axis]
+    else:
+        if speed > o.speed[n]:
+            o.share[n] *= 2.0  # the direction turned too far
+        for axis in range(3):
+            along += x[axis] * (o.unbound[n, axis] - p[axis])
+        along = max(along, 0.0) * o.share[n]
+    o.speed[n] = speed
+    size = 0.0
+    for axis in range(3):
+        x[axis] = p[axis] + along * x[axis] if along > 0.0 else p[axis]
+        size += x[axis] * x[axis]
+    size = math.sqrt(size)
+    o.ahead[n] = 0.0
+    for axis in range(3):
+        x[axis] /= size
+        o.ahead[n] += x[axis] * (p[axis] - o.seen[n, axis])
+    return True
+
+
+@njit
+def _columns(m: Any, w: Any, d: Any, o: Any, n: Any) -> None:
+    """o.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
+    J = o.columns
+    for line in range(6):
+        for k in range(J.shape[1]):
+            J[line, k] = 0.0
+    link = d.bound_link[n]
+    if link >= 0:
+        i = m.link_body[link]
+        c0, c1, c2 = link_centre(m, w, link)
+        jacobian(m, w, i, w.arm[i, 0] + c0, w.arm[i, 1] + c1, w.arm[i, 2] + c2, J)
+    elif d.bound_angular[n] == 0:
+        centre_of_mass_jacobian(m, w, J)
+    else:
+        centre_of_mass(m, w, o.centre)
+        centroidal_map(m, w, o.centre, J)
+        _whole_inertia(m, w, o)
+        for k in range(J.shape[1]):
+            x, y, z = _divided(o.inertia, J[3, k], J[4, k], J[5, k])
+            J[3, k] = x
+            J[4, k] = y
+            J[5, k] = z
+
+
+@inlined
+def link_centre(m: Any, w: Any, link: Any) -> Any:
+    """A link's centre of mass, from its body's origin, world axes [m]."""
+    R, p = link_frame(m, w, link)
+    c = m.link_com[link]
+    return (
+        p[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+        p[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+        p[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+    )
+
+
+# ------------------------------------------------------------------ velocities in the pose of w
+
+
+@njit
+def _link_velocity(m: Any, w: Any, link: Any, angular: Any, o: Any) -> None:
+    """o.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
+    i = m.link_body[link]
+    a = w.angular_velocity[i]
+    if angular == 1:
+        for axis in range(3):
+            o.velocity[axis] = a[axis]
+        return
+    c0, c1, c2 = link_centre(m, w, link)
+    x, y, z = cross(a[0], a[1], a[2], c0, c1, c2)
+    o.velocity[0] = w.velocity[i, 0] + x
+    o.velocity[1] = w.velocity[i, 1] + y
+    o.velocity[2] = w.velocity[i, 2] + z
+
+
+@njit
+def _whole_velocity(m: Any, w: Any, angular: Any, o: Any) -> None:
+    """o.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
+    for axis in range(3):
+        o.centre[axis] = 0.0
+        o.velocity[axis] = 0.0
+    mass = 0.0
+    for link in range(m.link_body.shape[0]):
+        mass += m.link_mass[link]
+    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    for link in range(m.link_body.shape[0]):
+        share = m.link_mass[link] * per_mass
+        p, u = _motion(m, w, link)
+        for axis in range(3):
+            o.centre[axis] += share * p[axis]
+            o.velocity[axis] += share * u[axis]
+    if angular == 0:
+        return
+    v0 = o.velocity[0]
+    v1 = o.velocity[1]
+    v2 = o.velocity[2]
+    L0 = 0.0
+    L1 = 0.0
+    L2 = 0.0
+    for link in range(m.link_body.shape[0]):
+        p, u = _motion(m, w, link)
+        x, y, z = cross(p[0] - o.centre[0], p[1] - o.centre[1], p[2] - o.centre[2], u[0] - v0, u[1] - v1, u[2] - v2)
+        a, b, c = _spin(m, w, link)
+        L0 += m.link_mass[link] * x + a
+        L1 += m.link_mass[link] * y + b
+        L2 += m.link_mass[link] * z + c
+    _whole_inertia(m, w, o)
+    a, b, c = _divided(o.inertia, L0, L1, L2)
+    o.velocity[0] = a
+    o.velocity[1] = b
+    o.velocity[2] = c
+
+
+@inlined
+def _motion(m: Any, w: Any, link: Any) -> Any:
+    """Place and velocity of a link's centre of mass."""
+    i = m.link_body[link]
+    c0, c1, c2 = link_centre(m, w, link)
+    x0, x1, x2 = origin_of(m, w, i)
+    a = w.angular_velocity[i]
+    y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
+    return (x0 + c0, x1 + c1, x2 + c2), (w.velocity[i, 0] + y0, w.velocity[i, 1] + y1, w.velocity[i, 2] + y2)
+
+
+@inlined
+def _spin(m: Any, w: Any, link: Any) -> Any:
+    """I ω of a link about its centre of mass, world axes."""
+    R, _ = link_frame(m, w, link)
+    a = w.angular_velocity[m.link_body[link]]
+    u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
+    L0, L1, L2 = symmetric_times(m.link_inertia, link, u0, u1, u2)
+    return (
+        R[0] * L0 + R[1] * L1 + R[2] * L2,
+        R[3] * L0 + R[4] * L1 + R[5] * L2,
+        R[6] * L0 + R[7] * L1 + R[8] * L2,
+    )
+
+
+@njit
+def _whole_inertia(m: Any, w: Any, o: Any) -> None:
+    """o.inertia (6,) of the robot about o.centre, world axes."""
+    I = o.inertia
+    for n in range(6):
+        I[n] = 0.0
+    for link in range(m.link_body.shape[0]):
+        c0, c1, c2 = link_centre(m, w, link)
+        x0, x1, x2 = origin_of(m, w, m.link_body[link])
+        y0 = x0 + c0 - o.centre[0]
+        y1 = x1 + c1 - o.centre[1]
+        y2 = x2 + c2 - o.centre[2]
+        R, _ = link_frame(m, w, link)
+        T = m.link_inertia[link]
+        mass = m.link_mass[link]
+        n = 0
+        for a in range(3):
+            p0 = R[3 * a] * T[0] + R[3 * a + 1] * T[1] + R[3 * a + 2] * T[2]
+            p1 = R[3 * a] * T[1] + R[3 * a + 1] * T[3] + R[3 * a + 2] * T[4]
+            p2 = R[3 * a] * T[2] + R[3 * a + 1] * T[4] + R[3 * a + 2] * T[5]
+            for b in range(a, 3):
+                I[n] += p0 * R[3 * b] + p1 * R[3 * b + 1] + p2 * R[3 * b + 2]
+                n += 1
+        I[0] += mass * (y1 * y1 + y2 * y2)
+        I[1] -= mass * y0 * y1
+        I[2] -= mass * y0 * y2
+        I[3] += mass * (y0 * y0 + y2 * y2)
+        I[4] -= mass * y1 * y2
+        I[5] += mass * (y0 * y0 + y1 * y1)
+
+
+@inlined
+def _divided(I: Any, x: Any, y: Any, z: Any) -> Any:
+    """I⁻¹ (x, y, z) of a symmetric matrix (6,); 0 where it has none."""
+    a = I[3] * I[5] - I[4] * I[4]
+    b = I[2] * I[4] - I[1] * I[5]
+    c = I[1] * I[4] - I[2] * I[3]
+    determinant = I[0] * a + I[1] * b + I[2] * c
+    per = 1.0 / determinant if determinant > 0.0 else 0.0
+    e = I[0] * I[5] - I[2] * I[2]
+    g = I[1] * I[2] - I[0] * I[4]
+    k = I[0] * I[3] - I[1] * I[1]
+    return per * (a * x + b * y + c * z), per * (b * x + e * y + g * z), per * (c * x + g * y + k * z)
