@@ -28,7 +28,8 @@ PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
 _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
-_CONVEX_STEPS = 8  # of contacts, before they are left to coulomb.py
+_CONTACT_STEPS = 8  # at first, where there are contacts
+_FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
 _SEARCH = 30  # of the line search
 
 
@@ -42,10 +43,7 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """
     _prepare(m, w, r, u, y)
     _pattern(m, r, y)
-    if _has_cones(r):
-        left = _settle_contacts(m, w, r, force, u, y)
-    else:
-        left = _iterate(m, w, r, force, u, y, False, _STEPS)
+    left = _settle(m, w, r, force, u, y, False)
     _finish(r, u, y, left)
 
 
@@ -54,16 +52,16 @@ def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """Go on from where `newton` ended, with r.bias changed since; u holds its velocities."""
     for a in range(u.shape[0]):
         u[a] = u[a] - y.change[a]
-    if _has_cones(r):
+    cones = _has_cones(r)
+    if cones:
         _prepare(m, w, r, u, y)
-        left = _settle_contacts(m, w, r, force, u, y)
     else:
         for n in range(r.number[0]):
             value = r.bias[n]
             for e in range(r.start[n], r.stop[n]):
                 value = value + r.value[e] * (u[r.column[e]] + y.change[r.column[e]])
             y.velocity[n] = value
-        left = _iterate(m, w, r, force, u, y, True, _STEPS)
+    left = _settle(m, w, r, force, u, y, not cones)
     _finish(r, u, y, left)
 
 
@@ -75,19 +73,23 @@ def _finish(r: Any, u: Any, y: Any, left: Any) -> None:
 
 
 @njit
-def _settle_contacts(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> Any:
-    """Few convex steps settle contacts that stick, or slide each by itself; coulomb.py what they leave."""
+def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, going: Any) -> Any:
+    """x and λ, and what is left of the rows. `going`: y holds what an earlier call left.
+
+    Few convex steps settle contacts that stick, or slide each by itself; coulomb.py what they leave.
+    """
     for n in range(r.number[0]):
         y.first[n] = r.impulse[n]
-    left = _iterate(m, w, r, force, u, y, False, _CONVEX_STEPS)
+    cones = _has_cones(r)
+    left, ended = _iterate(m, w, r, force, u, y, going, _CONTACT_STEPS if cones else _FIRST_STEPS)
     tolerance = _TOLERANCE * _size(u, y)
-    if highest(left - tolerance) > 0.0:
+    if (cones or not ended) and highest(left - tolerance) > 0.0:
         _restart(m, w, r, force, u, y)
         left, steps = coulomb(m, w, r, u, y, tolerance)
         r.report[0] += steps
         if highest(left - tolerance) > 0.0:
             _restart(m, w, r, force, u, y)
-            left = _iterate(m, w, r, force, u, y, False, _STEPS)
+            left, _ = _iterate(m, w, r, force, u, y, False, _STEPS)
     return left
 
 
@@ -102,10 +104,14 @@ def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
 
 @njit
 def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any, most: Any) -> Any:
-    """Newton steps until the rows are met; what is left of them. `factorised`: y.matrix is, with y.weight_used."""
+    """Newton steps until the rows are met; what is left of them, and whether more steps would not help.
+
+    `factorised`: y.matrix is, with y.weight_used.
+    """
     _project(r, y)
-    left = y.change[0] - y.change[0] + 1e300
-    before = left
+    left = y.change[0] - y.change[0]
+    before = left + 1e300
+    ended = False
     stalled = 0
     steps = 0
     while steps < most:
@@ -124,7 +130,8 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
         bent = _take(r, force, y, tolerance)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y)
-            if highest(left - tolerance) <= 0.0:
+            ended = highest(left - tolerance) <= 0.0
+            if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
             if highest(left - 0.3 * before) > 0.0:
@@ -132,11 +139,17 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
                 if stalled <= 2:
                     _tighten(r, y)
             before = left
-            if stalled == 8:
+            ended = stalled == 8
+            if ended:
                 break  # before _project: the impulses stay those that made the velocities
             _project(r, y)
     r.report[0] += steps
-    return left
+    if not ended:
+        for n in range(r.number[0]):
+            left = largest(left, y.eps[n] * absolute(r.impulse[n] - y.centre[n]))
+        for a in range(u.shape[0]):
+            left = largest(left, absolute(y.direction[a]))
+    return left, ended
 
 
 @njit
