@@ -3,7 +3,12 @@
 The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are λ = P(λ - ρ û), P the projection on
 bounds or cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the
 shift's derivative in the matrix). That matrix is not symmetric, and there is no function that falls: steps are taken as
-long as the residual shrinks (semismooth Newton with backtracking, as in prototype/prox_newton.py, in velocity space).
+long as the residual shrinks (semismooth Newton with backtracking). ε starts large and falls from round to round; a
+step that hardly moves makes it larger again.
+
+Tried on 100 throws of one to three bodies with three or four contacts each, friction 0.1 to 1 mixed (tests/
+test_newton.py), solved to 1e-9: convex problems with the shift iterated 18 of 100 within 100 Newton steps, by secants 55;
+with an outer Newton method on the shifts 98, 128 steps in the mean; this one 100, 13 steps, at most 40.
 """
 
 from __future__ import annotations
