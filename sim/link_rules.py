@@ -44,7 +44,7 @@ class LinkRuleWork(NamedTuple):
     unbound: Reals2  # (n, 3) the velocity at the end of the step without the bounds
     seen: Reals2  # (n, 3) the velocity at the end of the step, in the pose before it: what rows know of
     ahead: Reals1  # (n,) by how much the velocity at the step's end is above what the row sees of it
-    speed: Reals1  # (n,) in the round before
+    speed: Reals1  # (n,) in the round before, where it is above the bound; else 0
     share: Reals1  # (n,) how much of the direction before is kept
     centre: Reals1  # (3,) of mass [m]
     velocity: Reals1  # (3,)

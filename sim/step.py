@@ -22,7 +22,7 @@ from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import note_contact_forces
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
-from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen
+from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import needs_rows, tendons_hold
@@ -198,6 +198,8 @@ def _euler(
         _solve_in_bounds(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if d is not None and not aim_bounds(m, s, w, i, f, d, o):
             break
+    if d is not None:
+        note_excess(r, d, o)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
     _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
 

@@ -160,6 +160,14 @@ def mean_spin(run: Run, q: Array, v: Array) -> float:
     return float(np.linalg.norm(np.linalg.solve(inertia, computed["momentum"][3:])))
 
 
+def test_a_start_far_above_a_bound_comes_down_and_is_told_of() -> None:
+    fast = {"shoulder": 20.0, "elbow": 30.0}
+    run = simulate(CHAIN, steps=20, dt=DT, q0=SWUNG, v0=fast, link_velocity_limit={"*": (1.0, None)})
+    speed = np.linalg.norm(link_twists(run)[:, :, :3], axis=2).max(axis=1)
+    assert speed[0] - 1.0 == pytest.approx(run.simulation.worst_residual, abs=1e-3)
+    assert speed[3:].max() <= 1.0 + 1e-11
+
+
 # ------------------------------------------------------------------ what is refused
 
 

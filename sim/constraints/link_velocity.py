@@ -5,7 +5,8 @@ rows are there in every step, but push nothing at first. When the velocities fou
 direction of the velocity, and the step is solved again. What a push along d does to the velocity is not along d where
 a chain is lighter one way than another, so d is found in rounds: where p is the velocity and p₀ that without the row,
 p = p₀ - λ W d must be along d. With α = dᵀ (p₀ - p) = λ dᵀ W d the next d is that of p + α d: right at once where W is
-a multiple of 1. Each round costs another solution, no round is needed while nothing is too fast.
+a multiple of 1. Each round costs another solution (two to eight as a rule; slow only for velocities many times the
+bound), none is needed while nothing is too fast. What is left after ROUNDS counts as the solver's residual.
 
 What is bounded is the velocity after the step in the pose after it, as a user sees it.
 """
@@ -62,6 +63,14 @@ def loosen(d: Any, o: Any) -> None:
     """No bound is active: where every step starts."""
     for n in range(d.bound.shape[0]):
         o.active[n] = 0
+        o.speed[n] = 0.0
+
+
+@njit
+def note_excess(r: Any, d: Any, o: Any) -> None:
+    """What the rounds left above the bounds counts as the solver's residual."""
+    for n in range(d.bound.shape[0]):
+        r.report[1] = max(r.report[1], o.speed[n] - d.bound[n])
 
 
 @njit
@@ -105,6 +114,7 @@ def _aim(d: Any, o: Any, n: Any) -> bool:
     p = o.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
     if speed <= d.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
+        o.speed[n] = 0.0
         return False
     x = o.direction[n]
     along = 0.0
@@ -114,7 +124,7 @@ def _aim(d: Any, o: Any, n: Any) -> bool:
         for axis in range(3):
             o.unbound[n, axis] = p[axis]
     else:
-        if speed > o.speed[n]:
+        if speed > o.speed[n] > 0.0:
             o.share[n] *= 2.0  # the direction turned too far
         for axis in range(3):
             along += x[axis] * (o.unbound[n, axis] - p[axis])
