@@ -259,6 +259,8 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "couplings": len(simulation.plan.robot.articulation.couplings),
         "coupling_rows": len(simulation.plan.robot.model.row_follower),
         "worst_coupling_error": simulation.coupling_error,
+        "tendon_equalities": len(simulation.plan.robot.articulation.tendon_couplings),
+        "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
         "joint_gap": simulation.joint_gap,
         "limit_steps": simulation.limit_steps,
@@ -283,6 +285,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if summary["couplings"]:
         how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
+    if summary["tendon_equalities"]:
+        lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:
         lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")

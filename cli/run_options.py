@@ -152,8 +152,9 @@ RUN_OPTIONS = (
         type=click.Choice(COUPLINGS),
         default="auto",
         show_default=True,
-        help="Mimic joints and joint equalities: auto is exact unless the file says how soft (MJCF solref); "
-        "exact: eliminated; rows: hard constraint rows (both hold loops hard, too); compliant: springs.",
+        help="Mimic joints, equalities of joints and of tendons: auto is exact unless the file says how soft (MJCF "
+        "solref); exact: eliminated (of tendons: hard rows); rows: hard constraint rows (both hold loops hard, too); "
+        "compliant: springs.",
     ),
     click.option("--coupling-frequency", type=float, callback=finite, help="Natural frequency of compliant ones [Hz]."),
     click.option("--coupling-damping", type=float, default=1.0, show_default=True, help="Their damping ratio."),

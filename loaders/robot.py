@@ -36,8 +36,9 @@ def load_robot(
         path: the file; "-" reads standard input.
         base: whether the root link is fixed to the world or free.
         packages: where package://NAME/ is, by name.
-        coupling: of mimic joints and joint equalities. "auto": eliminated exactly, or springs where the file says how
-            soft (MJCF solref); "exact": eliminated all, "rows": hard constraint rows, "compliant": springs.
+        coupling: of mimic joints and equalities of joints and tendons. "auto": eliminated exactly (tendons: hard rows),
+            or springs where the file says how soft (MJCF solref); "exact": exactly all, "rows": hard constraint rows,
+            "compliant": springs.
         coupling_frequency: natural frequency of compliant couplings [Hz].
         coupling_damping: their damping ratio.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).

@@ -301,6 +301,8 @@ class Tendon:
 class TendonCoupling:
     """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
     L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
+
+    `frequency` [Hz] and `damping_ratio` make it a spring, whatever its softness (seed 000, eq. 17 to 29).
     """
 
     name: str
@@ -308,6 +310,8 @@ class TendonCoupling:
     leader: str | None
     coefficients: tuple[float, ...]
     softness: Softness = Softness()
+    frequency: float | None = None
+    damping_ratio: float = 1.0
     source: Source = Source()
 
 

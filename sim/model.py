@@ -91,7 +91,7 @@ class Model(NamedTuple):
     row_polynomial: ConstReals2  # (ns, 5)
     row_frequency: ConstReals1  # (ns,) [Hz], -1: hard
     row_damping_ratio: ConstReals1  # (ns,)
-    row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; 0 for a plain spring
+    row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
     # links, merged ones included
     link_body: ConstInts1  # (nl,)
     link_parent: ConstInts1  # (nl,) parent link, -1: the world
@@ -482,7 +482,7 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
         "row_leader": np.array([first_dof[c.leader] if c.leader else -1 for c in soft], np.int64),
         "row_polynomial": _polynomials(soft),
         "row_frequency": np.array([-1.0 if c.frequency is None else c.frequency for c in soft]),
-        "row_impedance": np.array([c.impedance or (0.0,) * 5 for c in soft]).reshape(-1, 5),
+        "row_impedance": np.array([c.impedance or (-1.0,) * 5 for c in soft]).reshape(-1, 5),
         "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
 from artsim.sim.contacts import Contacts, ground_contacts
 from artsim.sim.controls import VALUES, Controls
-from artsim.sim.description import Articulation, Coupling, Softness
+from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
@@ -73,7 +73,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     notes: list[str] = []
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
-    equipped = equip(_hardened(articulation, config), robot.compiled)
+    equipped = equip(_tied(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
@@ -251,19 +251,25 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
     return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
 
 
-def _hardened(articulation: Articulation, config: RunConfig) -> Articulation:
-    """Loops and tendon equalities without the file's softness, where the configuration holds equalities hard."""
-    if config.coupling not in ("exact", "rows"):
-        return articulation
-    return replace(
-        articulation,
-        loops=tuple(replace(loop, softness=Softness()) for loop in articulation.loops),
-        tendon_couplings=tuple(replace(c, softness=Softness()) for c in articulation.tendon_couplings),
-    )
+def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
+    """Loops and tendon equalities as hard, the latter as soft, too, as the configuration wants them."""
+    loops, tendons = articulation.loops, articulation.tendon_couplings
+    if config.coupling in ("exact", "rows"):
+        loops = tuple(replace(loop, softness=Softness()) for loop in loops)
+        tendons = tuple(replace(c, softness=Softness()) for c in tendons)
+    elif config.coupling == "compliant":
+        tendons = tuple(_softened_tendons(c, config) for c in tendons)
+    return replace(articulation, loops=loops, tendon_couplings=tendons)
 
 
 def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
     if coupling.frequency is not None:
+        return coupling
+    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+
+
+def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
+    if coupling.softness.reference is not None:
         return coupling
     return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
-from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of, spring_of
+from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.limit import ball_rotation, is_cone
 from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.rows import joint_forces
 from artsim.sim.constraints.softness import impedance, slowest
-from artsim.sim.constraints.tendon import broken_side, hold_tendons
+from artsim.sim.constraints.tendon import broken_side, hold_tendons, note_tendon_errors, spring_tendons
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
@@ -63,7 +63,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for k in range(f.stiffness.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    bare_system(m, q, v, w, i, f)
+    bare_system(m, q, v, w, i, f, e, x)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
@@ -84,6 +84,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     _spring_couplings(m, q, v, f)
     if e is not None:
         clear_loop_forces(x)
+        spring_tendons(e, x, f)
     for k in range(f.force.shape[0]):
         f.force[k] += f.coupling[k]
     reduce_matrix(m, w, f.diagonal)
@@ -104,14 +105,14 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
 def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
     """f.coupling of the compliant coupling rows as explicit springs."""
     for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] == 0.0 and f.effective_coupling[c] > 0.0:
+        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] < 0.0 and f.effective_coupling[c] > 0.0:
             follower = m.row_follower[c]
             leader = m.row_leader[c]
             x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-            rate = v[leader] if leader >= 0 else 0.0
             value, slope, _ = coupling_slope(m, c, x)
-            stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
-            force = -stiffness * (q[m.dof_coord[follower]] - value) - damping * (v[follower] - slope * rate)
+            K, B = reference_of(m, c)
+            error = q[m.dof_coord[follower]] - value
+            force = -(K * error + B * coupling_rate(m, v, c, slope)) / f.effective_coupling[c]
             f.coupling[follower] += force
             if leader >= 0:
                 f.coupling[leader] -= slope * force
@@ -133,7 +134,7 @@ def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, a: A
     """The rows of hard couplings, and of those that give way as MuJoCo's do."""
     h = i.time_step[0]
     for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] == 0.0:
+        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] < 0.0:
             continue
         follower = m.row_follower[c]
         leader = m.row_leader[c]
@@ -214,6 +215,8 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: A
             x.actuator_velocity[n] = x.start_velocity[n]
         advance_activations(e, x, h, s.activation)
     settle(m, s, w, f)
+    if e is not None:
+        note_tendon_errors(m, s, w, f, e, x)
     for a in range(f.next.shape[0]):
         f.next[a] = s.qvel[m.independent_dof[a]]
     if not is_finite(m, f) or not _inside(m, s, w, f, e, x):

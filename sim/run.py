@@ -169,6 +169,7 @@ class Step(NamedTuple):
     )
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
+    tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
     applied: Reals1  # (nv,) [N m or N]
@@ -314,6 +315,7 @@ def make_step(model: Model) -> Step:
     shapes |= {
         "counters": (7,),
         "coupling_error": (1,),
+        "tendon_error": (1,),
         "energy": (2,),
         "worst_residual": (1,),
         "free": (nu,),

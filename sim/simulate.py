@@ -23,7 +23,7 @@ from artsim.sim.state import make_state, make_workspace
 Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "worst_residual", "energy")
+_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy")
 _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
@@ -140,6 +140,11 @@ class Simulation:
     def coupling_error(self) -> float:
         """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
         return float(self._step.coupling_error[0])
+
+    @property
+    def tendon_error(self) -> float:
+        """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
+        return float(self._step.tendon_error[0])
 
     @property
     def worst_residual(self) -> float:

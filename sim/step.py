@@ -25,7 +25,13 @@ from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
-from artsim.sim.constraints.tendon import needs_rows, tendons_hold
+from artsim.sim.constraints.tendon import (
+    has_sprung_tendons,
+    needs_rows,
+    note_tendon_errors,
+    sprung_mobilities,
+    tendons_hold,
+)
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.detection import find_contacts, find_drifts
 from artsim.sim.dynamics import (
@@ -184,7 +190,7 @@ def _euler(
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
             r.implicit[k] = 0
-    bare_system(m, s.qpos, s.qvel, w, i, f)
+    bare_system(m, s.qpos, s.qvel, w, i, f, e, x)
     if g is not None:
         find_drifts(m, w, g, t)
     if d is not None:
@@ -295,12 +301,14 @@ def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
 
 
 @njit
-def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
+def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r."""
     coupled_bias(m, v, w)
     composites(m, w)
     mass_matrix(m, w)
     needed = m.row_follower.shape[0] > 0
+    if e is not None and has_sprung_tendons(e):
+        needed = True
     for k in range(f.diagonal.shape[0]):
         f.diagonal[k] = 0.0
         if i.drive_acceleration[k] == 1:
@@ -313,6 +321,8 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any) -> None:
         leader = m.row_leader[c]
         _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
         f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope)
+    if e is not None:
+        sprung_mobilities(m, w, e, x)
     for k in range(f.diagonal.shape[0]):
         if i.drive_acceleration[k] == 1:
             mobility = _effective(m, w, k, -1, 0.0)
@@ -470,6 +480,8 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     if i.sleep[0] > 0.0:
         note_commands(s, i, f)
         count_still(m, s, w, i, f, x)
+    if e is not None:
+        note_tendon_errors(m, s, w, f, e, x)  # moves w on to where the step ends
 
 
 @njit

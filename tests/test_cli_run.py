@@ -211,6 +211,22 @@ def test_json_is_one_object_and_stderr_says_the_same(tmp_path: Path) -> None:
     assert good("run", GRIPPER, "--steps", 5, "--quiet").stderr == ""
 
 
+def test_ties_of_tendons_are_seen_to_hold(tmp_path: Path) -> None:
+    model = tmp_path / "ties.xml"
+    model.write_text(
+        """<mujoco><worldbody><body><joint name="x" type="slide"/><geom size=".1"/></body>
+        <body pos="1 0 0"><joint name="y" type="slide"/><geom size=".2"/></body></worldbody><tendon>
+        <fixed name="t"><joint joint="x" coef="1"/><joint joint="y" coef="-2"/></fixed></tendon>
+        <equality><tendon tendon1="t" solref=".05 1"/></equality></mujoco>"""
+    )
+    for coupling, holds in (("rows", True), ("auto", False)):
+        done = good("run", model, "--steps", 50, "--v0", "x=1", "--coupling", coupling, "--json")
+        summary = json.loads(done.stdout)
+        assert summary["tendon_equalities"] == 1
+        assert (summary["worst_tendon_error"] < 1e-12) == holds
+    assert "worst error of tendon equalities: 0.0" in good("run", model, "--steps", 50, "--v0", "x=1").stderr
+
+
 def test_compiling_is_not_counted_as_simulating(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Kernels are compiled when a Simulation is made."""
 

@@ -16,18 +16,21 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation, load_text
+from artsim.sim.configuration import SOLVERS, RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
 from artsim.sim.errors import ModelError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind
 from artsim.sim.model import Model
+from artsim.sim.plan import plan_run
 from artsim.sim.robot import Robot
 from artsim.sim.run import Step, make_step
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 from tests.conftest import corpus, corpus_entries
 from tests.mujoco_tendons import moments_of
-from tests.simulation import Run, simulate
+from tests.simulation import Run, constant_controls, simulate
+from tests.test_state import STEPS, check_continuation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 TENDONS = Entry("tendons", "tests.tendon_kernels", (Model, State, Workspace, Step, Equipment, EquipmentWork))
@@ -354,6 +357,162 @@ def test_an_equality_that_does_not_hold_is_closed_without_a_kick() -> None:
     found = run(TWO.format(""), steps=500, dt=0.002, gravity=(0, 0, 0), q0={"x": 0.3})
     assert np.abs(found["qvel"]).max() <= 0.5 + 1e-12
     assert found["qpos"][-1, 0] == pytest.approx(0, abs=1e-9)
+
+
+# ------------------------------------------------------------------ equalities of many joints, against numpy
+
+LINE = """<mujoco><worldbody>
+    <body><joint name="x1" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body>
+    <body pos="0 1 0"><joint name="x2" type="slide" axis="1 0 0"/><geom size=".1" mass="1"/></body>
+    <body pos="0 2 0"><joint name="x3" type="slide" axis="1 0 0"/><geom size=".1" mass="3"/></body></worldbody>
+  <tendon>
+    <fixed name="sum"><joint joint="x1" coef="1"/><joint joint="x2" coef="2"/><joint joint="x3" coef="-1"/></fixed>
+  </tendon>
+  <equality><tendon tendon1="sum" polycoef=".1" {}/></equality></mujoco>"""
+MASSES, GEARS, PUSH = np.array([2.0, 1.0, 3.0]), np.array([1.0, 2.0, -1.0]), np.array([4.0, -3.0, 1.0])
+PUSHED = {"torque": dict(zip(("x1", "x2", "x3"), PUSH.tolist(), strict=True)), "dt": 0.002}
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("coupling", ["auto", "exact", "rows"])
+def test_carts_tied_by_a_sum_have_their_reduced_inertia(solver: str, coupling: str) -> None:
+    """q1 + 2 q2 - q3 = 0.1: accelerations and the force of the tie in closed form, the tie held to rounding."""
+    found = run(LINE.format(""), steps=200, solver=solver, coupling=coupling, q0={"x2": 0.2, "x3": 0.3}, **PUSHED)
+    force = -(GEARS @ (PUSH / MASSES)) / (GEARS @ (GEARS / MASSES))
+    acceleration = (PUSH + GEARS * force) / MASSES
+    assert found["qacc"] == pytest.approx(np.tile(acceleration, (200, 1)), abs=1e-9)
+    assert found["tau_tendon"] == pytest.approx(np.tile(GEARS * force, (200, 1)), abs=1e-9)
+    n = np.arange(200)
+    moved = 0.5 * n * (n + 1) * PUSHED["dt"] ** 2
+    assert found["qpos"] == pytest.approx(np.outer(moved, acceleration) + np.array([0, 0.2, 0.3]), abs=1e-12)
+    assert found.simulation.tendon_error < 1e-13
+
+
+def spring_impulse(h: float, C: float, rate: float, r: float, mu: float, ratio: float) -> float:
+    """Equations 18 to 29 of seed 000, word by word."""
+    k_p, k_d = mu**2 / r, 2 * ratio * mu / r
+    cfm, erp = 1 / (h * (h * k_p + k_d)), h * k_p / (h * k_p + k_d)
+    return -(C * erp / h + rate) / (r + cfm)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("frequency", "ratio"), [(3.0, 0.1), (40.0, 2.0), (8.0, 0.0)])
+def test_a_compliant_sum_is_the_seeds_spring(solver: str, frequency: float, ratio: float) -> None:
+    """Step by step, whatever solref-less softness the file has; tgs takes the spring in sub-steps."""
+    config = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": ratio, "iterations": 8}
+    text = LINE.format('solimp=".8 .9 .01 .5 2"')
+    found = run(text, steps=100, solver=solver, q0={"x1": 0.1, "x2": 0.05}, **PUSHED, **config)
+    parts = 8 if solver == "tgs" else 1
+    h, r, mu = PUSHED["dt"] / parts, GEARS @ (GEARS / MASSES), 2 * np.pi * frequency
+    q, v, worst = np.array([0.1, 0.05, 0.0]), np.zeros(3), 0.0
+    for row in range(100):
+        assert found["qpos"][row] == pytest.approx(q, abs=1e-12)
+        assert found["qvel"][row] == pytest.approx(v, abs=1e-11)
+        v = v + PUSHED["dt"] * PUSH / MASSES
+        for _ in range(parts):
+            v = v + GEARS / MASSES * spring_impulse(h, GEARS @ q - 0.1, GEARS @ v, r, mu, ratio)
+            q = q + h * v
+        worst = max(worst, abs(GEARS @ q - 0.1))
+    assert found.simulation.tendon_error == pytest.approx(worst, abs=1e-12)
+
+
+TIED = """<mujoco><option gravity="0 0 -9.81"><flag contact="disable"/></option><worldbody><site name="w" pos=".1 0 1"/>
+  <body><joint name="a" axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 .1"/>
+    <site name="p" pos=".2 .05 0"/>
+    <body pos=".3 0 .1"><joint name="b" axis="0 1 .2"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+      <site name="t" pos=".3 0 0"/></body></body>
+  <body pos="0 1 0"><joint name="c" axis="1 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 0"/>
+    <site name="u" pos=".2 0 0"/></body></worldbody>
+  <tendon><fixed name="f"><joint joint="a" coef=".3"/><joint joint="b" coef="-.5"/><joint joint="c" coef=".4"/></fixed>
+    <spatial name="s"><site site="t"/><site site="u"/></spatial>
+    <spatial name="d"><site site="w"/><site site="p"/></spatial></tendon>
+  <equality>{}</equality></mujoco>"""
+QUARTIC = '<tendon tendon1="f" tendon2="s" polycoef=".01 .7 .3 -.4 .5" {0}/>'
+DISTANCE = '<tendon tendon1="d" polycoef=".02" {0}/>'
+TIES = {"quartic": (QUARTIC, 0, 1, (0.01, 0.7, 0.3, -0.4, 0.5)), "distance": (DISTANCE, 2, -1, (0.02,))}
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("solver", sorted({*SOLVERS} - {"tgs"}))
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("frequency", [6.0, None])
+def test_ties_of_any_tendons_are_the_seeds_row_on_mujocos_system(
+    solver: str, tie: str, frequency: float | None
+) -> None:
+    """A fixed tendon a quartic of a spatial one, and a distance: M, bias, lengths and moments of every step MuJoCo's.
+
+    Hard ones too, where the file is soft.
+    """
+    equality, first, second, coefficients = TIES[tie]
+    config: dict[str, Any] = {"coupling": "rows"}
+    if frequency is not None:
+        config = {"coupling": "compliant", "coupling_frequency": frequency, "coupling_damping": 0.3}
+    text = TIED.format(equality.format("" if frequency else 'solref=".05 1"'))
+    found = run(text, steps=60, dt=0.002, solver=solver, v0={"a": 1.0, "b": -2.0, "c": 1.5}, **config)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    start, M, h = data.ten_length.copy(), np.zeros((3, 3)), 0.002
+    polynomial = np.polynomial.Polynomial(coefficients)
+    worst = []
+    for q, v, after in zip(found["qpos"], found["qvel"], found["qvel"][1:], strict=False):
+        data.qpos[:], data.qvel[:] = q, v
+        mujoco.mj_forward(model, data)
+        mujoco.mj_fullM(model, data, M)
+        moments, x = moments_of(model, data), data.ten_length[second] - start[second] if second >= 0 else 0.0
+        C = data.ten_length[first] - start[first] - polynomial(x)
+        J = moments[first] - (polynomial.deriv()(x) * moments[second] if second >= 0 else 0.0)
+        free = v - h * np.linalg.solve(M, data.qfrc_bias)
+        answer = np.linalg.solve(M, J)
+        if frequency is None:
+            impulse = -(min(1 / h, 0.5 / max(abs(C), 1e-300)) * C + J @ free) / (J @ answer)
+        else:
+            impulse = spring_impulse(h, C, J @ free, J @ answer, 2 * np.pi * frequency, 0.3)
+        assert after == pytest.approx(free + answer * impulse, abs=1e-10)
+        worst.append(abs(C))
+    assert found.simulation.tendon_error >= max(worst[1:]) - 1e-12
+    if frequency is None:
+        assert worst[-1] < 1e-4 < 1e-2 < np.ptp(found["qpos"], axis=0).max()
+
+
+@pytest.mark.small
+def test_a_hard_tie_is_seen_to_hold_where_the_files_softness_does_not() -> None:
+    text = LINE.format('solref=".1 1"')
+    errors = {
+        coupling: run(text, steps=200, coupling=coupling, q0={"x1": 0.1}, **PUSHED).simulation.tendon_error
+        for coupling in ("auto", "rows", "exact")
+    }
+    assert errors["rows"] == errors["exact"] < 1e-13
+    assert errors["auto"] > 1e-4
+
+
+@pytest.mark.small
+def test_a_compliant_tie_by_rk4_swings_at_its_frequency() -> None:
+    """C = C0 cos μt without damping, whatever the masses: to the fourth order."""
+    config: dict[str, Any] = {"coupling": "compliant", "coupling_frequency": 5.0, "coupling_damping": 0.0}
+    found = run(LINE.format(""), steps=300, dt=0.001, integrator="rk4", q0={"x1": 0.15}, **config)
+    found_C = found["qpos"] @ GEARS - 0.1
+    assert found_C == pytest.approx(0.05 * np.cos(10 * np.pi * 0.001 * np.arange(300)), abs=1e-7)
+    assert np.abs(found["tau_tendon"]).max() > 1
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("coupling", ["rows", "compliant"])
+def test_ties_go_on_with_the_same_bytes(coupling: str) -> None:
+    config: dict[str, Any] = {"coupling_frequency": 6.0} if coupling == "compliant" else {}
+    text = TIED.format(QUARTIC.format("") + DISTANCE.format(""))
+    plan = plan_run(read(text), RunConfig(steps=STEPS, coupling=coupling, v0={"a": 1.0}, **config))
+    check_continuation(plan, constant_controls(plan), 5)
+
+
+@pytest.mark.small
+def test_a_compliant_tie_keeps_the_softness_that_the_file_sets() -> None:
+    text = LINE.format('solref=".03 .8"')
+    config: dict[str, Any] = {"coupling": "compliant", "coupling_frequency": 5.0}
+    runs = [run(text, steps=50, q0={"x1": 0.15}, **PUSHED, **more)["qpos"] for more in ({}, config)]
+    assert np.array_equal(*runs)
 
 
 # ------------------------------------------------------------------ inertia along a path, against MuJoCo's steps

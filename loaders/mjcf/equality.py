@@ -85,7 +85,7 @@ def read_tendon_equality(item: Item, tendons: Sequence[Tendon], count: int) -> T
         leader,
         about if leader else about[:1],
         read_softness(item, "solref", "solimp"),
-        item.reading.at(item.element),
+        source=item.reading.at(item.element),
     )
 
 

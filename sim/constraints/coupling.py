@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
-from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.constraints.softness import impedance, softened, sprung
 from artsim.sim.coupling import follow
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import COUPLING_ROW
@@ -22,16 +22,9 @@ def coupling_slope(m: Any, c: Any, x: Any) -> Any:
     return follow(m.row_polynomial[c], x)
 
 
-@njit
-def spring_of(frequency: Any, damping_ratio: Any, r: Any) -> Any:
-    """Stiffness and damping of the seeds' soft constraint: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency (eq. 24, 25)."""
-    mu = 2.0 * math.pi * frequency
-    return mu * mu / r, 2.0 * damping_ratio * mu / r
-
-
 @inlined
 def reference_of(m: Any, c: Any) -> Any:
-    """K and B of coupling row c's reference acceleration."""
+    """K = μ² and B = 2 ζ μ of coupling row c, μ = 2π frequency."""
     mu = 2.0 * math.pi * m.row_frequency[c]
     return mu * mu, 2.0 * m.row_damping_ratio[c] * mu
 
@@ -61,15 +54,12 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
     r.bias[n] = error / h + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
-        if m.row_impedance[c, 0] > 0.0:
-            K, B = reference_of(m, c)
+        K, B = reference_of(m, c)
+        if m.row_impedance[c, 0] >= 0.0:
             d = impedance(m.row_impedance, c, abs(error))
             rate = coupling_rate(m, s.qvel, c, slope)
             # without what bends in the polynomial, as MuJoCo has it
             r.bias[n], r.cfm[n] = softened(h, K, B, d, f.effective_coupling[c], error, rate, drift)
             r.rate[n] = 0.0
             return
-        stiffness, damping = spring_of(m.row_frequency[c], m.row_damping_ratio[c], f.effective_coupling[c])
-        r.cfm[n] = 1.0 / (h * (h * stiffness + damping))
-        r.rate[n] = stiffness / (h * stiffness + damping)
-        r.bias[n] = stiffness * error / (h * stiffness + damping) + h * drift
+        r.rate[n], r.bias[n], r.cfm[n] = sprung(h, K, B, f.effective_coupling[c], error, drift)

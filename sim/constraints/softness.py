@@ -52,6 +52,16 @@ def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, d
 
 
 @inlined
+def sprung(h: Any, K: Any, B: Any, r: Any, C: Any, drift: Any) -> Any:
+    """Rate, bias and cfm of a row that is an implicit spring, k_p = K / r and k_d = B / r (seed 000, eq. 22 to 29).
+
+    K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ; r = J M⁻¹ Jᵀ on the bare M.
+    """
+    rate = K / (h * K + B)
+    return rate, rate * C + h * drift, r / (h * (h * K + B))
+
+
+@inlined
 def slowest(h: Any, B: Any, most: Any) -> Any:
     """By how much an explicit reference must be slowed for steps that are too long: MuJoCo's refsafe."""
     return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)

@@ -1,5 +1,8 @@
 """Tendons as rows: equalities, inertia, friction, limits.
 
+Equalities are couplings of as many joints as their tendons have (seed 000, eq. 17): hard, springs of a natural
+frequency and a damping ratio, or soft as the file says (softness.py).
+
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
 is a row of cfm 1/a. It is exact, and the matrix that is factorised stays the tree's. What is recorded has it in M and
 bias, not among the forces (recording.py).
@@ -10,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
-from artsim.sim.constraints.softness import impedance, slowest, softened
-from artsim.sim.coupling import follow
+from artsim.sim.constraints.softness import impedance, slowest, softened, sprung
+from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import solve
-from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift
-from artsim.sim.jit import njit
-from artsim.sim.kinematics import accelerations
+from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import accelerations, kinematics
 from artsim.sim.run import TENDON_ROW
 
 _CLOSING = 0.5  # [m/s] at most, an equality that does not hold: all at once would be a kick
@@ -43,11 +46,14 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
         r.error[n] = error
         r.rate[n] = min(1.0 / h, _CLOSING / max(abs(error), 1e-300))
         r.bias[n] = r.rate[n] * error + h * drift
-        K = e.tendon_row_reference[c, 0]
-        if K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
+        K, B = e.tendon_row_reference[c, 0], e.tendon_row_reference[c, 1]
+        if _is_sprung(e, c):
+            if x.tendon_mobility[c] > 0.0:
+                r.rate[n], r.bias[n], r.cfm[n] = sprung(h, K, B, x.tendon_mobility[c], error, drift)
+        elif K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
             d = impedance(e.tendon_row_impedance, c, abs(error))
-            B = e.tendon_row_reference[c, 1]
             r.bias[n], r.cfm[n] = softened(h, K, B, d, x.tendon_mobility[c], error, rate, drift)
+            r.rate[n] = 0.0
     if has_inertia(e):
         prepare_drifts(m, v, w, x)
     for t in range(x.tendon_length.shape[0]):
@@ -73,6 +79,8 @@ def hold_tendons(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any, a: Any)
     if has_inertia(e) or e.tendon_row_follower.shape[0] > 0:
         prepare_drifts(m, v, w, x)
     for c in range(e.tendon_row_follower.shape[0]):
+        if _is_sprung(e, c):
+            continue  # a force: spring_tendons
         n, error, rate = _equality_row(m, w, r, e, x, c)
         if e.tendon_row_reference[c, 0] >= 0.0:
             d = impedance(e.tendon_row_impedance, c, abs(error))
@@ -117,6 +125,67 @@ def _mobility(m: Any, w: Any, e: Any, x: Any, t: Any) -> Any:
     for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
         value += x.tendon_moment[entry] * y[e.tendon_dof[entry]]
     return value
+
+
+@inlined
+def _is_sprung(e: Any, c: Any) -> bool:
+    """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not as soft as MuJoCo's."""
+    spring: bool = e.tendon_row_impedance[c, 0] < 0.0
+    return spring
+
+
+@njit
+def has_sprung_tendons(e: Any) -> bool:
+    """True when a tendon equality is a spring of a natural frequency and a damping ratio."""
+    for c in range(e.tendon_row_follower.shape[0]):
+        if _is_sprung(e, c):
+            return True
+    return False
+
+
+@njit
+def sprung_mobilities(m: Any, w: Any, e: Any, x: Any) -> None:
+    """x.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, the bare M being factorised in w.factor.
+
+    Without what armature of tendons adds to M.
+    """
+    for c in range(e.tendon_row_follower.shape[0]):
+        if not _is_sprung(e, c):
+            continue
+        for k in range(x.row.shape[0]):
+            x.row[k] = 0.0
+        _add_gradient(e, x, c, 1.0, x.row)
+        reduce_vector(m, x.row, w, w.reduced)
+        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, w.reduced)
+        value = 0.0
+        for k in range(x.row.shape[0]):
+            a = m.dof_independent[k]
+            if a >= 0:
+                value += x.row[k] * w.gain[k] * w.reduced[a]
+        x.tendon_mobility[c] = value
+
+
+@njit
+def spring_tendons(e: Any, x: Any, f: Any) -> None:
+    """Add the springs among the equalities to f.tendon and f.force, explicitly: for RK4."""
+    for c in range(e.tendon_row_follower.shape[0]):
+        if _is_sprung(e, c) and x.tendon_mobility[c] > 0.0:
+            error, rate, _ = _error(e, x, c)
+            force = e.tendon_row_reference[c, 0] * error + e.tendon_row_reference[c, 1] * rate
+            _add_gradient(e, x, c, -force / x.tendon_mobility[c], f.tendon)
+            _add_gradient(e, x, c, -force / x.tendon_mobility[c], f.force)
+
+
+@njit
+def note_tendon_errors(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """f.tendon_error: the largest |C| of the tendon equalities at the state, if it is the largest so far."""
+    if e.tendon_row_follower.shape[0] == 0:
+        return
+    kinematics(m, s.qpos, w)
+    tendon_paths(m, s.qpos, s.qvel, w, e, x)
+    for c in range(e.tendon_row_follower.shape[0]):
+        error, _, _ = _error(e, x, c)
+        f.tendon_error[0] = max(f.tendon_error[0], abs(error))
 
 
 @njit
@@ -181,6 +250,19 @@ def _equality_row(m: Any, w: Any, r: Any, e: Any, x: Any, c: Any) -> Any:
         for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
             add_entry(m, w, r, e.tendon_dof[entry], -slope * x.tendon_moment[entry])
     return n, error, rate
+
+
+@njit
+def _add_gradient(e: Any, x: Any, c: Any, scale: Any, out: Any) -> None:
+    """Add scale × dC/dq of tendon equality c to out (nv,)."""
+    t = e.tendon_row_follower[c]
+    for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+        out[e.tendon_dof[entry]] += scale * x.tendon_moment[entry]
+    t = e.tendon_row_leader[c]
+    if t >= 0:
+        _, slope, _ = _polynomial(e, x, c)
+        for entry in range(e.tendon_entry[t], e.tendon_entry[t + 1]):
+            out[e.tendon_dof[entry]] -= scale * slope * x.tendon_moment[entry]
 
 
 @njit

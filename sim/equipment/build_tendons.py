@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from artsim.sim.description import IMPEDANCE, Articulation, Tendon, reference_of_softness
+from artsim.sim.description import IMPEDANCE, Articulation, Tendon, TendonCoupling, reference_of_softness
 from artsim.sim.equipment.places import Places
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
 from artsim.sim.records import Array
@@ -93,6 +95,18 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
         "tendon_row_follower": np.array([places.tendons[c.follower] for c in couplings], np.int64),
         "tendon_row_leader": np.array([places.tendons[c.leader] if c.leader else -1 for c in couplings], np.int64),
         "tendon_row_polynomial": polynomial,
-        "tendon_row_reference": np.array([reference_of_softness(c.softness) for c in couplings]).reshape(-1, 2),
-        "tendon_row_impedance": np.array([c.softness.impedance or IMPEDANCE for c in couplings]).reshape(-1, 5),
+        "tendon_row_reference": np.array([_reference(c) for c in couplings]).reshape(-1, 2),
+        "tendon_row_impedance": np.array([_impedance(c) for c in couplings]).reshape(-1, 5),
     }
+
+
+def _reference(coupling: TendonCoupling) -> tuple[float, float]:
+    """K and B; of a spring μ² and 2 ζ μ."""
+    if coupling.frequency is None:
+        return reference_of_softness(coupling.softness)
+    mu = 2.0 * math.pi * coupling.frequency
+    return mu * mu, 2.0 * coupling.damping_ratio * mu
+
+
+def _impedance(coupling: TendonCoupling) -> tuple[float, ...]:
+    return (coupling.softness.impedance or IMPEDANCE) if coupling.frequency is None else (-1.0,) * 5

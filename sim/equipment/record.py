@@ -145,7 +145,7 @@ class Equipment(NamedTuple):
     tendon_row_leader: ConstInts1  # (nte,) -1: none
     tendon_row_polynomial: ConstReals2  # (nte, 5)
     tendon_row_reference: ConstReals2  # (nte, 2) K and B of soft ones; K -1: hard
-    tendon_row_impedance: ConstReals2  # (nte, 5)
+    tendon_row_impedance: ConstReals2  # (nte, 5) MuJoCo's solimp; -1 for a plain spring
     # loops
     loop_kind: ConstInts1  # (nloop,)
     loop_body: ConstInts2  # (nloop, 2) bodies a and b
@@ -229,7 +229,7 @@ class EquipmentWork(NamedTuple):
     tendon_length: Reals1  # (nt,)
     tendon_velocity: Reals1  # (nt,)
     tendon_moment: Reals1  # (entries,) dL/dq
-    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of the two tendons of an equality, added, in the file's pose
+    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of an equality's two tendons, added, in the file's pose; springs: now
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
     actuator_moment: Reals1  # (entries,)

@@ -65,7 +65,7 @@ def _option(config: RunConfig, model: Model) -> str:
         return f"solver {config.solver!r} (it has its own)"
     if config.controller in ("hold", "gravity-compensation", "computed-torque"):
         return f"controller {config.controller!r}"
-    if (model.row_impedance[:, 0] > 0).any() if len(model.row_impedance) else False:
+    if (model.row_impedance[:, 0] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ACTUATOR_ROW, COUPLING_ROW, DRIVE_ROW
+from artsim.sim.run import ACTUATOR_ROW, COUPLING_ROW, DRIVE_ROW, TENDON_ROW
 from artsim.sim.solvers.sweep import prepare, sweep
 
 
@@ -56,7 +56,8 @@ def _start(step: Any, h: Any, r: Any, y: Any) -> None:
 def _is_spring(r: Any, n: Any) -> bool:
     kind = r.kind[n]
     always = kind == DRIVE_ROW or kind == ACTUATOR_ROW
-    spring: bool = r.cfm[n] > 0.0 and (always or (kind == COUPLING_ROW and r.rate[n] > 0.0))
+    tie = kind == COUPLING_ROW or kind == TENDON_ROW
+    spring: bool = r.cfm[n] > 0.0 and (always or (tie and r.rate[n] > 0.0))
     return spring
 
 
