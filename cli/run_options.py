@@ -105,7 +105,8 @@ RUN_OPTIONS = (
         default="newton",
         show_default=True,
         help="newton: exact; pgs, tgs: Gauss-Seidel and its temporal kind, in the order of the PhysX guide; "
-        "block-gs: Gauss-Seidel joint by joint.",
+        "block-gs: Gauss-Seidel joint by joint; propagation, direct: newton over recursions in the tree, in linear "
+        "time, or over a graph of joints.",
     ),
     click.option(
         "--iterations",

@@ -17,17 +17,19 @@ from artsim.sim.link_rules import Pair
 from artsim.sim.run import (
     BLOCK_GS,
     COMPUTED_TORQUE,
+    DIRECT,
     GRAVITY_COMPENSATION,
     NEWTON,
     NO_CONTROLLER,
     PGS,
+    PROPAGATION,
     RECORDED,
     RK4,
     SEMI_IMPLICIT_EULER,
     TGS,
 )
 
-SOLVERS = {"newton": NEWTON, "pgs": PGS, "tgs": TGS, "block-gs": BLOCK_GS}
+SOLVERS = {"newton": NEWTON, "pgs": PGS, "tgs": TGS, "block-gs": BLOCK_GS, "propagation": PROPAGATION, "direct": DIRECT}
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")

@@ -271,7 +271,7 @@ def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any
     nb = m.body_parent.shape[0]
     for i in range(1, nb):
         _bias_wrench(m, v, w, i)
-        _rigid_inertia(m, w, i)
+        rigid_inertia(m, w, i)
     for i in range(nb - 1, 0, -1):
         for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
             _eliminate(m, w, i, k, tau[k], diagonal[k])
@@ -332,7 +332,7 @@ def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
 
 
 @inlined
-def _rigid_inertia(m: Any, w: Any, i: Any) -> None:
+def rigid_inertia(m: Any, w: Any, i: Any) -> None:
     """Body i's own inertia into w.articulated: B maps α to force, α × h = -[h]× α."""
     Y = w.articulated
     zero = like(0.0, w)
@@ -360,8 +360,8 @@ def _rigid_inertia(m: Any, w: Any, i: Any) -> None:
 
 
 @inlined
-def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
-    """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
+def projected_inertia(m: Any, w: Any, i: Any, k: Any) -> Any:
+    """U = I S of dof k in body i's articulated inertia: linear, angular; and D = Sᵀ I S."""
     Y = w.articulated
     a0, a1, a2 = axis_of(w, k)
     if m.dof_linear[k]:
@@ -372,7 +372,6 @@ def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
         U4 = Y[i, 7] * a0 + Y[i, 10] * a1 + Y[i, 13] * a2
         U5 = Y[i, 8] * a0 + Y[i, 11] * a1 + Y[i, 14] * a2
         D = U0 * a0 + U1 * a1 + U2 * a2
-        u = tau - (w.force[i, 0] * a0 + w.force[i, 1] * a1 + w.force[i, 2] * a2)
     else:
         U0 = Y[i, 6] * a0 + Y[i, 7] * a1 + Y[i, 8] * a2
         U1 = Y[i, 9] * a0 + Y[i, 10] * a1 + Y[i, 11] * a2
@@ -381,7 +380,16 @@ def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
         U4 = Y[i, 16] * a0 + Y[i, 18] * a1 + Y[i, 19] * a2
         U5 = Y[i, 17] * a0 + Y[i, 19] * a1 + Y[i, 20] * a2
         D = U3 * a0 + U4 * a1 + U5 * a2
-        u = tau - (w.torque[i, 0] * a0 + w.torque[i, 1] * a1 + w.torque[i, 2] * a2)
+    return U0, U1, U2, U3, U4, U5, D
+
+
+@inlined
+def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
+    """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
+    U0, U1, U2, U3, U4, U5, D = projected_inertia(m, w, i, k)
+    a0, a1, a2 = axis_of(w, k)
+    p = w.force if m.dof_linear[k] else w.torque
+    u = tau - (p[i, 0] * a0 + p[i, 1] * a1 + p[i, 2] * a2)
     inverse = 1.0 / (D + diagonal)
     w.pivot[k] = inverse
     w.surplus[k] = u
@@ -392,6 +400,13 @@ def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
     w.torque[i, 0] += U3 * s
     w.torque[i, 1] += U4 * s
     w.torque[i, 2] += U5 * s
+    take_out(w, i, k, U0, U1, U2, U3, U4, U5, inverse)
+
+
+@inlined
+def take_out(w: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any, U5: Any, inverse: Any) -> None:
+    """I -= U Uᵀ inverse of body i's articulated inertia; U is kept in w.projected[k]."""
+    Y = w.articulated
     # U stays in registers here: an array entry would be loaded again after every store to Y
     x0 = U0 * inverse
     x1 = U1 * inverse
@@ -431,10 +446,7 @@ def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
 
 @inlined
 def _add_to_parent(m: Any, w: Any, i: Any) -> None:
-    """Articulated inertia and bias wrench of body i, moved by its offset d, onto its parent.
-
-    With D = [d]×: B' = B - A D, C' = C - Bᵀ D + D B', and the wrench p + I c of the bias acceleration c.
-    """
+    """Articulated inertia of body i and its bias wrench, p + I c of the bias acceleration c, onto its parent."""
     Y = w.articulated
     above = m.body_parent[i]
     d0 = w.offset[i, 0]
@@ -474,6 +486,35 @@ def _add_to_parent(m: Any, w: Any, i: Any) -> None:
     w.torque[above, 0] += w.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
     w.torque[above, 1] += w.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
     w.torque[above, 2] += w.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
+    shift_inertia(m, w, i)
+
+
+@inlined
+def shift_inertia(m: Any, w: Any, i: Any) -> None:
+    """Articulated inertia of body i, moved by its offset d, onto its parent.
+
+    With D = [d]×: B' = B - A D, C' = C - Bᵀ D + D B'.
+    """
+    Y = w.articulated
+    above = m.body_parent[i]
+    d0 = w.offset[i, 0]
+    d1 = w.offset[i, 1]
+    d2 = w.offset[i, 2]
+    A0 = Y[i, 0]
+    A1 = Y[i, 1]
+    A2 = Y[i, 2]
+    A3 = Y[i, 3]
+    A4 = Y[i, 4]
+    A5 = Y[i, 5]
+    B0 = Y[i, 6]
+    B1 = Y[i, 7]
+    B2 = Y[i, 8]
+    B3 = Y[i, 9]
+    B4 = Y[i, 10]
+    B5 = Y[i, 11]
+    B6 = Y[i, 12]
+    B7 = Y[i, 13]
+    B8 = Y[i, 14]
     # rows of B' = B - A D: row r of A D is -(d × row) … (A D)_r = A_r × d
     u0, u1, u2 = cross(A0, A1, A2, d0, d1, d2)
     E0 = B0 - u0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from artsim.sim.maximal.choice import with_scheme
 from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
-from artsim.sim.run import NO_CONTROLLER, Inputs, simulate_entry
+from artsim.sim.run import NEWTON, NO_CONTROLLER, WORK, Inputs, simulate_entry
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -60,6 +61,11 @@ class Plan:
         config = self.config
         there = [part is not None for part in (self.equipped, self.contacts, self.rules)]
         return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there)
+
+    @property
+    def work(self) -> tuple[type[Any], ...]:
+        """The records that its solver has for scratch."""
+        return WORK[NEWTON if self.config.integrator == "rk4" else SOLVERS[self.config.solver]]
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -331,6 +337,8 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
 
 def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | None) -> None:
     """RK4 has no rows that push one way: say so before the run where it is already sure."""
+    if config.solver in ("propagation", "direct") and config.link_damping:
+        raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     model = robot.model
     reason = ""
     if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):

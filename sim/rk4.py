@@ -32,7 +32,7 @@ from artsim.sim.step import bare_system, begin, choose_controls, is_finite, sett
 @njit
 def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(m, s, w, i, f, e, x, None, None, (y, None))
+    begin(m, s, w, i, f, e, x, None, None, (y, None, None, None))
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0
@@ -63,7 +63,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for k in range(f.stiffness.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    bare_system(m, q, v, w, i, f, e, x)
+    bare_system(m, q, v, w, i, f, e, x, None, None)
     row = f.counters[4]
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
@@ -92,7 +92,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for a in range(f.next.shape[0]):
         f.next[a] = 0.0
     _hold(m, q, v, w, i, r, f, e, x)
-    newton(m, w, i, r, f.free, f.next, y)
+    newton(m, w, i, r, f.free, f.next, y, None, None)
     joint_forces(r, f, 1.0)
     if e is not None:
         note_loop_forces(r, e, x, 1.0)

@@ -29,7 +29,7 @@ from artsim.sim.records import (
 from artsim.sim.state import State, Workspace
 
 # solvers
-NEWTON, PGS, TGS, BLOCK_GS = range(4)
+NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT = range(6)
 # integrators
 SEMI_IMPLICIT_EULER, RK4 = range(2)
 # controllers
@@ -57,7 +57,7 @@ class Inputs(NamedTuple):
     """What a run is given. Controls are rows that hold until the next one begins."""
 
     time_step: ConstReals1  # (1,) [s]
-    solver: ConstInts1  # (1,) NEWTON, PGS, TGS, BLOCK_GS
+    solver: ConstInts1  # (1,) NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT
     iterations: ConstInts1  # (1,) sweeps
     controller: ConstInts1  # (1,)
     controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
@@ -135,6 +135,68 @@ class NewtonWork(NamedTuple):
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
+
+
+class PropagationWork(NamedTuple):
+    """Scratch of solvers/propagation.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows."""
+
+    counts: Ints1  # (2,) of wide rows, of lifted pivots
+    diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
+    inertia: Reals1  # (nu,) M̂'s diagonal
+    weight: Reals1  # (nv,) δ: `diagonal` and what rows on one dof weigh
+    wide: Reals2  # (k, nv) B: rows on several dofs, eliminated couplings
+    compliance: Reals1  # (k,) 1 / weight; 0: hard
+    multiplier: Reals1  # (k,) what a solve adds to λ
+    total: Reals1  # (k,) λ
+    gap: Reals1  # (k,) -(B v + compliance λ)
+    small: Reals2  # (k, k) compliance + B A⁻¹ Bᵀ, its factor
+    moved: Reals1  # (nv,) v
+    force: Reals1  # (nv,)
+    speed: Reals2  # (nb, 6) velocities of bodies: linear, angular
+    wrench: Reals2  # (nb, 6) force, torque
+    right: Reals1  # (nu,) b
+    left: Reals1  # (nu,) what d and λ leave of it
+    response: Reals2  # (k, nv) A⁻¹ Bᵀ
+
+
+class DirectWork(NamedTuple):
+    """Scratch of solvers/direct.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows, g edges."""
+
+    elder: ConstInts1  # (nb,) the joint before it on the same parent, 0: none
+    edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
+    counts: Ints1  # (2,) of wide rows
+    diagonal: Reals1  # as in PropagationWork
+    inertia: Reals1
+    weight: Reals1
+    wide: Reals2
+    compliance: Reals1
+    multiplier: Reals1
+    total: Reals1
+    gap: Reals1
+    small: Reals2
+    moved: Reals1
+    force: Reals1
+    speed: Reals2
+    wrench: Reals2
+    right: Reals1
+    left: Reals1
+    share: Reals2  # (nb, 2) mass and inertia that a body has besides its own
+    centre: Reals2  # (nb, 3) of mass, from the body's origin [m]
+    inverse_mass: Reals1  # (nb,)
+    inverse_inertia: Reals2  # (nb, 6) about the centre
+    dof_row: Ints1  # (nv,) which of its joint's rows
+    push: Reals3  # (nb, 6, 3) force of each row
+    turn: Reals3  # (nb, 6, 3) its torque about the body's centre
+    back: Reals3  # (nb, 6, 3) about the parent's
+    scale: Reals2  # (nb, 6) √δ of dofs, 1 of locked directions
+    soft: Reals2  # (nb, 6) 1 of dofs
+    stiff: Reals2  # (nb, 6) δ J W Jᵀ of dofs
+    rate: Reals2  # (nb, 6) velocities along the rows
+    held: Reals2  # (nb, 6) scaled multipliers
+    impulse: Reals2  # (nb, 6)
+    node: Reals3  # (nb, 6, 6) N, its Cholesky factor
+    edge: Reals3  # (g, 6, 6) E, then L⁻¹ E
+    strip: Reals3  # (k, nb, 6) edges of wide rows
 
 
 class SweepWork(NamedTuple):
@@ -242,7 +304,12 @@ class Block(NamedTuple):
 
 RECORDED = tuple(name for name in Block._fields if name != "plan")
 
-WORK: dict[int, type[Any]] = {NEWTON: NewtonWork, PGS: SweepWork, TGS: SweepWork, BLOCK_GS: SweepWork}
+WORK: dict[int, tuple[type[Any], ...]] = {
+    NEWTON: (NewtonWork,),
+    **dict.fromkeys((PGS, TGS, BLOCK_GS), (SweepWork,)),
+    PROPAGATION: (NewtonWork, PropagationWork),
+    DIRECT: (NewtonWork, DirectWork),
+}
 """The scratch of each solver; solvers that share it share their entry."""
 
 
@@ -254,9 +321,10 @@ def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool 
     if integrator == RK4:
         return Entry("simulate_rk4", "artsim.sim.rk4", (*records, *equipment, NewtonWork), variant)
     contacts = (Contacts, ContactWork) if touching else (None, None)
-    work = tuple(kind if kind is WORK[solver] else None for kind in (NewtonWork, SweepWork))
     rules = (LinkRules, LinkRuleWork) if ruled else (None, None)
-    variant += "_ruled" * ruled + {NewtonWork: "", SweepWork: "_sweeps"}[WORK[solver]]
+    kinds = {NewtonWork: "", SweepWork: "_sweeps", PropagationWork: "_propagation", DirectWork: "_direct"}
+    work = tuple(kind if kind in WORK[solver] else None for kind in kinds)
+    variant += "_ruled" * ruled + "".join(name for kind, name in kinds.items() if kind in WORK[solver])
     return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *rules, *work), variant)
 
 
@@ -291,8 +359,8 @@ def make_rows(
     return rows
 
 
-def make_solver_work(model: Model, rows: Rows, work: type[Any], width: int = 1) -> Any:
-    """The scratch of a solver for so many rows."""
+def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0, width: int = 1) -> Any:
+    """The scratch of a solver for so many rows; `driven` as in `make_rows`."""
     nu, n = len(model.independent_dof), len(rows.bias)
     by_dof = ("pivot", "parent", "run", "change", "product", "gradient", "direction", "through")
     shapes: dict[str, tuple[int, ...]] = {
@@ -305,7 +373,61 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], width: int = 1) 
     }
     if work is SweepWork:
         shapes |= {"pivot": (n,), **dict.fromkeys(("matrix", "triangle"), (n, BLOCK))}
-    return allocate(work, shapes, width)
+    if work is PropagationWork or work is DirectWork:
+        shapes |= _full_shapes(model, n - _narrow_rows(model, driven))
+    made = allocate(work, shapes, width)
+    return made._replace(**_family(model)) if work is DirectWork else made
+
+
+def _narrow_rows(model: Model, driven: int) -> int:
+    """How many of make_rows' rows act on one dof for sure."""
+    limited = (model.dof_coord >= 0) & (np.isfinite(model.lower) | np.isfinite(model.upper))
+    rubbing = (model.friction > 0) | (model.friction_coefficient > 0)
+    return driven + int(np.sum(rubbing) + 2 * np.sum(limited) + 2 * np.sum(np.isfinite(model.velocity_limit)))
+
+
+def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of PropagationWork's and DirectWork's fields for so many rows on several dofs."""
+    nb, nv, nu = len(model.body_parent), len(model.dof_body), len(model.independent_dof)
+    k = rows + len(model.coupling_follower)
+    return {
+        **dict.fromkeys(("diagonal", "weight", "moved", "force", "dof_row"), (nv,)),
+        **dict.fromkeys(("inertia", "right", "left"), (nu,)),
+        **dict.fromkeys(("wide", "response"), (k, nv)),
+        **dict.fromkeys(("compliance", "multiplier", "total", "gap"), (k,)),
+        **dict.fromkeys(
+            ("speed", "wrench", "scale", "soft", "stiff", "rate", "held", "impulse", "inverse_inertia"), (nb, 6)
+        ),
+        **dict.fromkeys(("push", "turn", "back"), (nb, 6, 3)),
+        "counts": (2,),
+        "small": (k, k),
+        "share": (nb, 2),
+        "centre": (nb, 3),
+        "inverse_mass": (nb,),
+        "node": (nb, 6, 6),
+        "edge": (int(_family(model)["edge_start"][-1]), 6, 6),
+        "strip": (k, nb, 6),
+        "elder": (nb,),
+        "edge_start": (nb + 1,),
+    }
+
+
+def _family(model: Model) -> dict[str, Any]:
+    """DirectWork's `elder` and `edge_start`."""
+    nb = len(model.body_parent)
+    elder, start = np.zeros(nb, np.int64), np.zeros(nb + 1, np.int64)
+    youngest: dict[int, int] = {}
+    elders = np.zeros(nb, np.int64)
+    for i in range(1, nb):
+        above = int(model.body_parent[i])
+        if above:
+            elder[i] = youngest.get(above, 0)
+            elders[i] = elders[elder[i]] + 1
+            youngest[above] = i
+    start[1:] = np.cumsum(elders)
+    for array in (elder, start):
+        array.setflags(write=False)
+    return {"elder": elder, "edge_start": start}
 
 
 def make_step(model: Model) -> Step:

@@ -54,7 +54,8 @@ class Simulation:
         equipped = self.plan.equipped
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
         carried = None if equipped is None else equipped.arrays
-        self._rows = make_rows(model, int(np.count_nonzero(gains)), carried, self.plan.contacts, self.plan.rules)
+        driven = int(np.count_nonzero(gains))
+        self._rows = make_rows(model, driven, carried, self.plan.contacts, self.plan.rules)
         activations = 0 if equipped is None else equipped.activations
         self._state = make_state(
             model, activations=activations, rows=len(self._rows.bias), controls=self.plan.control.size
@@ -62,11 +63,12 @@ class Simulation:
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
-        work = next(kind for kind in reversed(self.plan.entry.records) if kind is not None)
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
-        self._further: tuple[NamedTuple, ...] = (make_solver_work(model, self._rows, work),)
+        self._further: tuple[NamedTuple, ...] = tuple(
+            make_solver_work(model, self._rows, work, driven) for work in self.plan.work
+        )
         self._equipment: tuple[NamedTuple, ...] = ()
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)

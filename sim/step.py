@@ -48,14 +48,17 @@ from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.tendons import has_inertia, inertia_energy, tendon_paths
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import kinematics, velocities, world_inertia
+from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.recording import record
 from artsim.sim.run import BLOCK_GS, NON_FINITE, PGS, TGS
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
 from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.direct import factorise_graph, solve_graph
+from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
+from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.tgs import tgs
 
 _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
@@ -78,13 +81,16 @@ def simulate(
     o: Any,
     y: Any,
     c: Any,
+    p: Any,
+    q: Any,
 ) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2].
 
     None are: e and x of a robot without equipment, g and t of a run without contact, d and o of one without damping
-    or limits of links, y or c, the scratch of solvers that are not used. What asks for them is then not compiled.
+    or limits of links, and of the solvers' scratch what is not used: y of newton's loop, c of sweeps, p of propagation
+    and q of direct, which go with y. What asks for them is then not compiled.
     """
-    z = (y, c)
+    z = (y, c, p, q)
     begin(m, s, w, i, f, e, x, g, d, z)
     for _ in range(b.plan[0]):
         choose_controls(i, f)
@@ -190,7 +196,7 @@ def _euler(
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
             r.implicit[k] = 0
-    bare_system(m, s.qpos, s.qvel, w, i, f, e, x)
+    bare_system(m, s.qpos, s.qvel, w, i, f, e, x, z[2], z[3])
     if g is not None:
         find_drifts(m, w, g, t)
     if d is not None:
@@ -301,11 +307,17 @@ def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
 
 
 @njit
-def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r."""
+def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, p: Any, d: Any) -> None:
+    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
+
+    With the scratch p of propagation or d of direct there is no M.
+    """
     coupled_bias(m, v, w)
     composites(m, w)
-    mass_matrix(m, w)
+    if p is None and d is None:
+        mass_matrix(m, w)
+    else:
+        motion_columns(m, w)
     needed = m.row_follower.shape[0] > 0
     if e is not None and has_sprung_tendons(e):
         needed = True
@@ -315,24 +327,52 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) 
             needed = True
     if not needed:
         return
-    reduce_matrix(m, w, f.diagonal)
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+    reduce_system(m, w, f, p, d)
+    factorise_system(m, w, p, d)
     for c in range(m.row_follower.shape[0]):
         leader = m.row_leader[c]
         _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
-        f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope)
-    if e is not None:
+        f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope, p, d)
+    if e is not None and has_sprung_tendons(e):
+        if p is not None or d is not None:  # these have no M of their own
+            mass_matrix(m, w)
+            reduce_matrix(m, w, f.diagonal)
+            factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
         sprung_mobilities(m, w, e, x)
     for k in range(f.diagonal.shape[0]):
         if i.drive_acceleration[k] == 1:
-            mobility = _effective(m, w, k, -1, 0.0)
+            mobility = _effective(m, w, k, -1, 0.0, p, d)
             inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
             f.stiffness[k] *= inertia
             f.damping[k] *= inertia
 
 
 @njit
-def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
+def reduce_system(m: Any, w: Any, f: Any, p: Any, d: Any) -> None:
+    """M̂ = M + f.diagonal, reduced to the independent dofs, in w.factor or by its parts."""
+    if p is not None:
+        note_diagonal(m, w, f.diagonal, p)
+    elif d is not None:
+        note_diagonal(m, w, f.diagonal, d)
+    else:
+        reduce_matrix(m, w, f.diagonal)
+
+
+@njit
+def factorise_system(m: Any, w: Any, p: Any, d: Any) -> None:
+    """That matrix alone, without rows."""
+    if p is not None:
+        note_couplings(m, w, p)
+        factorise_tree(m, w, p)
+    elif d is not None:
+        note_couplings(m, w, d)
+        factorise_graph(m, w, d)
+    else:
+        factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+
+
+@njit
+def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any, p: Any, d: Any) -> Any:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = w.reduced
     for a in range(x.shape[0]):
@@ -343,7 +383,12 @@ def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any) -> Any:
         x[a] += w.gain[k]
     if b >= 0:
         x[b] -= slope * w.gain[leader]
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
+    if p is not None:
+        solve_tree(m, w, p, x)
+    elif d is not None:
+        solve_graph(m, w, d, x)
+    else:
+        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
     value = 0.0
     if a >= 0:
         value += w.gain[k] * x[a]
@@ -363,7 +408,7 @@ def _solve_with_rows(
         f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
         if d is not None:
             f.force[k] += o.force[k]
-    reduce_matrix(m, w, f.diagonal)
+    reduce_system(m, w, f, z[2], z[3])
     reduce_vector(m, f.force, w, f.free)
     for a in range(f.free.shape[0]):
         f.free[a] *= h
@@ -371,7 +416,7 @@ def _solve_with_rows(
     build(m, s, w, i, r, f, e, x, g, t, d, o)
     for n in range(r.number[0]):
         r.impulse[n] = s.impulse[n]
-    solve_rows(m, w, i, r, f.free, f.next, z[0], z[1])
+    solve_rows(m, w, i, r, f.free, f.next, z[0], z[1], z[2], z[3])
     _found(m, s, w, i, r, f)
 
 
@@ -387,7 +432,7 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
     aim_again(m, w, i, r, e, x)
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
-    solve_again(m, w, r, f.free, f.next, z[0])
+    solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
     _found(m, s, w, i, r, f)
 
 
@@ -406,10 +451,10 @@ def _found(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
 
 
 @njit
-def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: Any) -> None:
+def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: Any, p: Any, d: Any) -> None:
     """Impulses of the rows and what they make of u (nu,), by the solver whose scratch is there; see `newton`."""
     if y is not None:
-        newton(m, w, i, r, force, u, y)
+        newton(m, w, i, r, force, u, y, p, d)
     if g is not None:
         if i.solver[0] == PGS:
             pgs(m, w, i, r, force, u, g)
@@ -420,10 +465,10 @@ def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: An
 
 
 @njit
-def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """Go on with another bias; see `newton_again`."""
     if y is not None:
-        newton_again(m, w, r, force, u, y)
+        newton_again(m, w, r, force, u, y, p, d)
 
 
 @njit

@@ -31,7 +31,7 @@ def contacts_at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g:
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     find_contacts(m, w, g, t)
-    bare_system(m, s.qpos, s.qvel, w, i, f, None, None)
+    bare_system(m, s.qpos, s.qvel, w, i, f, None, None, None, None)
     find_drifts(m, w, g, t)
     r.number[0] = 0
     contact_rows(m, w, i, r, f, g, t)

@@ -39,7 +39,7 @@ class Problem(NamedTuple):
 @njit
 def solve_problem(m: Any, w: Any, r: Any, p: Any, y: Any) -> None:
     """One call of newton."""
-    newton(m, w, None, r, p.force, p.velocity, y)
+    newton(m, w, None, r, p.force, p.velocity, y, None, None)
 
 
 ENTRY = Entry("solve_problem", __name__, (Tree, Inertia, Rows, Problem, NewtonWork))

@@ -263,7 +263,7 @@ def test_polynomial(coefficients: tuple[float, ...]) -> None:
 
 
 @each_small
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_rows_hold_what_elimination_holds(model: Model, solver: str) -> None:
     """The same couplings as rows, none lost whatever their order in the file."""
     robot = robot_of(model)
@@ -320,7 +320,11 @@ def test_compliance_on_a_polynomial_follower() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("config", [{}, {"solver": "pgs"}, {"integrator": "rk4"}], ids=["auto", "pgs", "rk4"])
+@pytest.mark.parametrize(
+    "config",
+    [{}, {"solver": "propagation"}, {"solver": "direct"}, {"solver": "pgs"}, {"integrator": "rk4"}],
+    ids=["auto", "propagation", "direct", "pgs", "rk4"],
+)
 def test_compliance_between_locked_joints(config: dict[str, Any]) -> None:
     """Nothing can give there: no force, and the other couplings are as if it were not."""
     still = (0.2, 0.2)
@@ -426,7 +430,7 @@ def test_a_soft_equality_moves_as_mujocos(solref: str, error: float) -> None:
         np.testing.assert_allclose(run["qpos"], want, rtol=0, atol=most)
 
 
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_a_joint_that_follows_twice(solver: str) -> None:
     """The second equality is a row, so that all three move as one; twice the same one changes nothing."""
     for second in ('<joint joint1="b" joint2="c"/>', '<joint joint1="b" joint2="c"/>' * 2):

@@ -235,7 +235,7 @@ def test_incoming_wrench_is_mujoco_s() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_drive_saturates_exactly(solver: str) -> None:
     """Far from its target the drive gives its limit and no more; near it, what its spring and damper say."""
     gains: dict[str, Any] = {"stiffness": {"x": 400.0}, "damping": {"x": 60.0}, "target": {"x": 0.3}}
@@ -269,7 +269,7 @@ def test_effort_bounds_drives() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_acceleration_drives_do_not_feel_inertia(solver: str) -> None:
     """Gains in 1/s² and 1/s: the same motion for 0.1 kg and 1000 kg; force drives differ."""
     gains: dict[str, Any] = {"stiffness": {"*": 90.0}, "damping": {"*": 12.0}, "target": {"x": 0.3}, "steps": 60}
@@ -323,7 +323,7 @@ def test_drive_and_damping_are_implicit() -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_friction_holds_below_and_slides_above(solver: str) -> None:
     for push, moves in ((4.99, False), (-4.99, False), (6.0, True), (-6.0, True)):
         run = simulate(slider(friction=5.0), steps=50, dt=DT, torque={"x": push}, solver=solver)
@@ -363,7 +363,7 @@ def test_friction_grows_with_the_load() -> None:
 # ------------------------------------------------------------------ limits
 
 
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 @pytest.mark.parametrize("steps", [pytest.param(40, marks=pytest.mark.small), 2000])
 def test_position_limits(solver: str, steps: int) -> None:
     """Thrown against both ends: never beyond, pushed only inwards, untouched in between."""

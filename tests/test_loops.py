@@ -186,7 +186,7 @@ def crank_truth(angle: Array, rate: Array) -> tuple[Array, Array]:
     return rocker, (coupler * crank_velocity).sum(0) / (coupler * tangent).sum(0)
 
 
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 @pytest.mark.parametrize("tilt", ["0 0 0", "0.3 0 0.7"])
 def test_four_bar_follows_its_closed_form(solver: str, tilt: str) -> None:
     """Driven round by its crank for ten seconds; the loop has a redundant row, which a tilt mixes into all three."""
@@ -297,7 +297,7 @@ def test_a_soft_loop_sags_as_mujocos() -> None:
 def test_a_loop_of_two_welds_more_than_it_needs() -> None:
     """Rows that say the same thing twice: every solver holds both, and the forces stay finite."""
     twice = CONNECT + CONNECT.replace('name="loop"', 'name="again"')
-    for solver in ("newton", "pgs"):
+    for solver in ("newton", "propagation", "direct", "pgs"):
         run = simulate(load_text(four_bar(twice), name="model.xml"), steps=500, solver=solver, record=RECORD)
         assert gap(four_bar(CONNECT), run["qpos"]) < 5e-6  # it falls fast: 20 rad/s
         assert np.abs(run["tau_loop"]).max() < 100

@@ -100,8 +100,8 @@ def folded_gravity(q: float) -> float:
 @pytest.mark.parametrize(
     ("solver", "coupling", "bound"),
     [
-        ("newton", "exact", 0.0),
-        ("newton", "rows", 1e-12),
+        *((solver, "exact", 0.0) for solver in ("newton", "propagation", "direct")),
+        *((solver, "rows", 1e-12) for solver in ("newton", "propagation", "direct")),
         ("pgs", "exact", 0.0),
         ("block-gs", "exact", 0.0),
         ("block-gs", "rows", 1e-12),
@@ -202,7 +202,7 @@ OSCILLATIONS = [(1.0, 0.0, 3.0, 0.1), (-0.6, 0.2, 8.0, 0.0), (2.0, -0.1, 1.5, 1.
 
 @pytest.mark.small
 @pytest.mark.parametrize(("multiplier", "offset", "frequency", "ratio"), OSCILLATIONS)
-@pytest.mark.parametrize("solver", ["newton", "pgs"])
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct", "pgs"])
 def test_compliance_is_implicit_euler_of_the_oscillator(
     multiplier: float, offset: float, frequency: float, ratio: float, solver: str
 ) -> None:

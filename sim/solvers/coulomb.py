@@ -23,6 +23,7 @@ from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, l
 _STEPS = 60
 _HALVINGS = 8
 _STUCK = 0.01  # a shorter step than this: the problem is made easier
+_ABSURD = 1e6  # rad/s or m/s: rows that contradict each other pull without end
 _FIRST = 1e4  # ε at the start, relative to newton's; a tenth in every further round
 
 
@@ -44,6 +45,7 @@ def coulomb(m: Any, w: Any, r: Any, u: Any, y: Any, tolerance: Any) -> Any:
         solved = where_greater(apart, zero, zero, where_greater(size, tolerance, zero, one))
         if highest(solved) > 0.0:
             left = where_greater(solved, zero, _recentre(r, y, solved), left)
+            left = where_greater(_pull(r, y), zero + _ABSURD, zero + 1e300, left)
             if highest(left - tolerance) <= 0.0:
                 break
             _scale(r, y, where_greater(solved, zero, where_greater(left, tolerance, 0.1 * one, one), one))
@@ -130,6 +132,15 @@ def _scale(r: Any, y: Any, factor: Any) -> None:
     for n in range(r.number[0]):
         y.eps[n] = factor * y.eps[n]
         y.inverse[n] = inverse_or_zero(r.cfm[n] + y.eps[n])
+
+
+@njit
+def _pull(r: Any, y: Any) -> Any:
+    """The largest velocity that an impulse would give its row alone, about [rad/s or m/s]."""
+    most = y.change[0] - y.change[0]
+    for n in range(r.number[0]):
+        most = largest(most, absolute(r.impulse[n]) * inverse_or_zero(y.rho[n]))
+    return most
 
 
 @njit

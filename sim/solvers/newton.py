@@ -23,6 +23,9 @@ from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.direct import factorise_graph, solve_graph
+from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
+from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
@@ -30,38 +33,43 @@ _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONTACT_STEPS = 8  # at first, where there are contacts
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
+_STALLED = 8  # rounds that hardly help
 _SEARCH = 30  # of the line search
 
 
 @njit
-def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """u (nu,) becomes u + x, r.impulse (rows,) becomes λ; what it holds on entry is where the search starts.
+
+    Where `p` or `d` is not None, propagation or direct do the linear algebra with what it holds instead (w.factor is
+    then not looked at, and contacts get convex steps alone); which of them is decided when this is compiled.
 
     `force` (nu,): the impulse of all else. w.factor holds M̂, the lower triangle over m's elimination tree, not
     factorised. r.report: Newton steps added up, what is left of the rows [rad/s or m/s].
     O(n d² + rows) per Newton step, d being the number of a dof's ancestors, those that rows add included.
     """
-    _prepare(m, w, r, u, y)
-    _pattern(m, r, y)
-    left = _settle(m, w, r, force, u, y, False)
+    _prepare(m, w, r, u, y, p, d)
+    if p is None and d is None:
+        _pattern(m, r, y)
+    left = _settle(m, w, r, force, u, y, p, d, False)
     _finish(r, u, y, left)
 
 
 @njit
-def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """Go on from where `newton` ended, with r.bias changed since; u holds its velocities."""
     for a in range(u.shape[0]):
         u[a] = u[a] - y.change[a]
     cones = _has_cones(r)
     if cones:
-        _prepare(m, w, r, u, y)
+        _prepare(m, w, r, u, y, p, d)
     else:
         for n in range(r.number[0]):
             value = r.bias[n]
             for e in range(r.start[n], r.stop[n]):
                 value = value + r.value[e] * (u[r.column[e]] + y.change[r.column[e]])
             y.velocity[n] = value
-    left = _settle(m, w, r, force, u, y, not cones)
+    left = _settle(m, w, r, force, u, y, p, d, not cones)
     _finish(r, u, y, left)
 
 
@@ -73,23 +81,44 @@ def _finish(r: Any, u: Any, y: Any, left: Any) -> None:
 
 
 @njit
-def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, going: Any) -> Any:
-    """x and λ, and what is left of the rows. `going`: y holds what an earlier call left.
+def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, going: Any) -> Any:
+    """x and λ, and what is left of the rows. `going`: y holds what an earlier call left. coulomb.py needs M̂."""
+    if p is None and d is None:
+        return _settle_all(m, w, r, force, u, y, going)
+    for n in range(r.number[0]):
+        y.first[n] = r.impulse[n]
+    left, _ = _iterate(m, w, r, force, u, y, p, d, going, _STEPS, True)
+    if _has_cones(r) and highest(left - _TOLERANCE * _size(u, y)) > 0.0:
+        left = _compromise(m, w, r, force, u, y, p, d)
+    return left
 
-    Few convex steps settle contacts that stick, or slide each by itself; coulomb.py what they leave.
-    """
+
+@njit
+def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> Any:
+    """The last resort: the convex problem with the shifts of the step's start, which always has its minimum."""
+    _restart(m, w, r, force, u, y)
+    left, _ = _iterate(m, w, r, force, u, y, p, d, False, _STEPS, False)
+    for n in range(r.number[0]):
+        if r.cone[n] > 1:
+            left = largest(left, absolute(_wanted_shift(r, y, n) - y.shift[n]))
+    return left
+
+
+@njit
+def _settle_all(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, going: Any) -> Any:
+    """Few convex steps settle contacts that stick, or slide each by itself; coulomb.py what they leave."""
     for n in range(r.number[0]):
         y.first[n] = r.impulse[n]
     cones = _has_cones(r)
-    left, ended = _iterate(m, w, r, force, u, y, going, _CONTACT_STEPS if cones else _FIRST_STEPS)
+    most = _CONTACT_STEPS if cones else _FIRST_STEPS
+    left, ended = _iterate(m, w, r, force, u, y, None, None, going, most, True)
     tolerance = _TOLERANCE * _size(u, y)
     if (cones or not ended) and highest(left - tolerance) > 0.0:
         _restart(m, w, r, force, u, y)
         left, steps = coulomb(m, w, r, u, y, tolerance)
         r.report[0] += steps
         if highest(left - tolerance) > 0.0:
-            _restart(m, w, r, force, u, y)
-            left, _ = _iterate(m, w, r, force, u, y, False, _STEPS)
+            left = _compromise(m, w, r, force, u, y, None, None)
     return left
 
 
@@ -98,15 +127,17 @@ def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
     """x = 0 and λ as they came in."""
     for n in range(r.number[0]):
         r.impulse[n] = y.first[n]
-    _prepare(m, w, r, u, y)
+    _prepare(m, w, r, u, y, None, None)
     _gradient(r, force, y)
 
 
 @njit
-def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any, most: Any) -> Any:
+def _iterate(
+    m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, factorised: Any, most: Any, shifts: Any
+) -> Any:
     """Newton steps until the rows are met; what is left of them, and whether more steps would not help.
 
-    `factorised`: y.matrix is, with y.weight_used.
+    `factorised`: H is, with y.weight_used.
     """
     _project(r, y)
     left = y.change[0] - y.change[0]
@@ -116,20 +147,19 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
     steps = 0
     while steps < most:
         if not factorised or _differs(r, y):
-            _assemble(m, w, r, y)
-            factorise(y.matrix, y.pivot, y.parent, y.run)
+            _factorise(m, w, r, y, p, d)
             factorised = True
         steps += 1
         _gradient(r, force, y)
         for a in range(u.shape[0]):
             y.direction[a] = -y.gradient[a]
-        solve(y.matrix, y.pivot, y.parent, y.run, y.direction)
-        _along(m, w, r, y)
+        _solve(m, w, y, p, d)
+        _along(m, w, r, y, p, d)
         _linearise(r, y)
         tolerance = _TOLERANCE * _size(u, y)
         bent = _take(r, force, y, tolerance)
         if highest(bent - tolerance) <= 0.0:
-            left = _recentre(r, y)
+            left = _recentre(r, y, shifts)
             ended = highest(left - tolerance) <= 0.0
             if ended:
                 break
@@ -139,7 +169,7 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, factorised: Any
                 if stalled <= 2:
                     _tighten(r, y)
             before = left
-            ended = stalled == 8
+            ended = stalled == _STALLED
             if ended:
                 break  # before _project: the impulses stay those that made the velocities
             _project(r, y)
@@ -178,7 +208,7 @@ def _size(u: Any, y: Any) -> Any:
 
 
 @njit
-def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any) -> None:
+def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """What does not change in the iterations: ε and 1 / (cfm + ε) of the rows, their velocities at x = 0; λ_k."""
     for a in range(u.shape[0]):
         y.change[a] = u[a] - u[a]
@@ -188,7 +218,7 @@ def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any) -> None:
         count = max(r.cone[n], 1)
         mobility = like(0.0, w)
         for row in range(n, n + count):
-            mobility = largest(mobility, _mobility(w, r, row))
+            mobility = largest(mobility, _mobility(w, r, row, p, d))
         eps = where_greater(r.cfm[n], _SOFT * mobility, like(0.0, w), PROXIMAL * mobility)
         total = r.cfm[n] + eps
         for row in range(n, n + count):
@@ -204,12 +234,22 @@ def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any) -> None:
 
 
 @inlined
-def _mobility(w: Any, r: Any, n: Any) -> Any:
+def _mobility(w: Any, r: Any, n: Any, p: Any, d: Any) -> Any:
     """J diag(M̂)⁻¹ Jᵀ of row n: of the right size, and not above J M̂⁻¹ Jᵀ."""
     value = like(0.0, w)
     for e in range(r.start[n], r.stop[n]):
-        value = value + r.value[e] * r.value[e] / w.factor[r.column[e], r.column[e]]
+        value = value + r.value[e] * r.value[e] / _inertia(w, r.column[e], p, d)
     return value
+
+
+@inlined
+def _inertia(w: Any, a: Any, p: Any, d: Any) -> Any:
+    """M̂'s diagonal."""
+    if p is not None:
+        return p.inertia[a]
+    if d is not None:
+        return d.inertia[a]
+    return w.factor[a, a]
 
 
 @njit
@@ -335,6 +375,33 @@ def _differs(r: Any, y: Any) -> bool:
 
 
 @njit
+def _factorise(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any) -> None:
+    """H = M̂ + Jᵀ D J with the weights that hold now, ready for `_solve`."""
+    if p is not None:
+        note_couplings(m, w, p)
+        note_rows(m, r, y, p)
+        factorise_tree(m, w, p)
+    elif d is not None:
+        note_couplings(m, w, d)
+        note_rows(m, r, y, d)
+        factorise_graph(m, w, d)
+    else:
+        _assemble(m, w, r, y)
+        factorise(y.matrix, y.pivot, y.parent, y.run)
+
+
+@njit
+def _solve(m: Any, w: Any, y: Any, p: Any, d: Any) -> None:
+    """y.direction = H⁻¹ y.direction."""
+    if p is not None:
+        solve_tree(m, w, p, y.direction)
+    elif d is not None:
+        solve_graph(m, w, d, y.direction)
+    else:
+        solve(y.matrix, y.pivot, y.parent, y.run, y.direction)
+
+
+@njit
 def _assemble(m: Any, w: Any, r: Any, y: Any) -> None:
     """y.matrix = M̂ + Jᵀ D J, lower triangle over y.parent's tree."""
     H = y.matrix
@@ -399,9 +466,14 @@ def _gradient(r: Any, force: Any, y: Any) -> None:
 
 
 @njit
-def _along(m: Any, w: Any, r: Any, y: Any) -> None:
-    """What the direction d does: y.along = J d, y.through = M̂ d."""
-    multiply(w.factor, m.independent_parent, m.independent_run, y.direction, y.through)
+def _along(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any) -> None:
+    """What the direction does: y.along = J times it, y.through = M̂ times it."""
+    if p is not None:
+        mass_times(m, w, p, y.direction, y.through)
+    elif d is not None:
+        mass_times(m, w, d, y.direction, y.through)
+    else:
+        multiply(w.factor, m.independent_parent, m.independent_run, y.direction, y.through)
     for n in range(r.number[0]):
         value = like(0.0, w)
         for e in range(r.start[n], r.stop[n]):
@@ -527,15 +599,15 @@ def _search(r: Any, y: Any, base: Any, bend: Any, full: Any) -> Any:
 
 
 @njit
-def _recentre(r: Any, y: Any) -> Any:
-    """λ_k becomes the λ found, the shifts follow the velocities; by how much the rows move for that [rad/s or m/s]."""
+def _recentre(r: Any, y: Any, shifts: Any) -> Any:
+    """λ_k becomes the λ found, shifts follow the velocities if they are to; how far the rows move [rad/s or m/s]."""
     left = y.change[0] - y.change[0]
     for n in range(r.number[0]):
         r.impulse[n] = y.linear[n]
         left = largest(left, y.eps[n] * absolute(y.linear[n] - y.centre[n]))
         y.centre[n] = y.linear[n]
     for n in range(r.number[0]):
-        if r.cone[n] > 1:
+        if shifts and r.cone[n] > 1:
             left = largest(left, _follow(r, y, n))
     return left
 
