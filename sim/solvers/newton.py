@@ -96,7 +96,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
 @njit
 def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> Any:
     """The last resort: the convex problem with the shifts of the step's start, which always has its minimum."""
-    _restart(m, w, r, force, u, y)
+    _restart(m, w, r, force, u, y, p, d)
     left, _ = _iterate(m, w, r, force, u, y, p, d, False, _STEPS, False)
     for n in range(r.number[0]):
         if r.cone[n] > 1:
@@ -114,7 +114,7 @@ def _settle_all(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, going: Any) 
     left, ended = _iterate(m, w, r, force, u, y, None, None, going, most, True)
     tolerance = _TOLERANCE * _size(u, y)
     if (cones or not ended) and highest(left - tolerance) > 0.0:
-        _restart(m, w, r, force, u, y)
+        _restart(m, w, r, force, u, y, None, None)
         left, steps = coulomb(m, w, r, u, y, tolerance)
         r.report[0] += steps
         if highest(left - tolerance) > 0.0:
@@ -123,11 +123,11 @@ def _settle_all(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, going: Any) 
 
 
 @njit
-def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """x = 0 and λ as they came in."""
     for n in range(r.number[0]):
         r.impulse[n] = y.first[n]
-    _prepare(m, w, r, u, y, None, None)
+    _prepare(m, w, r, u, y, p, d)
     _gradient(r, force, y)
 
 
