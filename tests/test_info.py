@@ -81,7 +81,7 @@ def test_a_run(run_file: Path) -> None:
     told = info(run_file).stdout
     assert "complete" in told
     assert "5 rows, every 2 steps of 10 of 0.002 s; 0.02 s recorded" in told
-    assert "integrator semi-implicit-euler, solver auto, coupling auto" in told
+    assert "integrator semi-implicit-euler, solver newton, coupling auto" in told
     assert "jacobian  time 5, link 8, twist 6, dof 6" in told
     assert "numba " in told
 

@@ -23,7 +23,7 @@ from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, l
 _STEPS = 60
 _HALVINGS = 8
 _STUCK = 0.01  # a shorter step than this: the problem is made easier
-_ABSURD = 1e6  # rad/s or m/s: rows that contradict each other pull without end
+_ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
 _FIRST = 1e4  # ε at the start, relative to newton's; a tenth in every further round
 
 
