@@ -16,6 +16,7 @@ SILENT = frozenset(
         *("preserveFixedJoint", "dampingFactor"),
     )
 )
+SELF_COLLIDE = ("selfCollide", "self_collide")
 # Physics that artsim solves in its own way, or not at all: said once.
 IGNORED = {
     "kp": "contacts are rigid",
@@ -35,14 +36,16 @@ IGNORED = {
 
 
 def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint]) -> tuple[list[Link], list[Joint]]:
-    """Every <gazebo reference="…">; without a reference it is about the simulation, not about the robot."""
+    """Every <gazebo reference="…">; without a reference only whether the robot collides with itself counts."""
     link_by_name = {link.name: link for link in links}
     joint_by_name = {joint.name: joint for joint in joints}
     for element in children(root, "gazebo"):
         name = element.get("reference")
         if name is None:
+            link_by_name = {key: with_self_collide(element, link) for key, link in link_by_name.items()}
             for item in element:
-                note_ignored(reading, item)
+                if tag(item) not in SELF_COLLIDE:
+                    note_ignored(reading, item)
         elif name in link_by_name or name in joint_by_name:
             if name in link_by_name:
                 link_by_name[name] = apply_to_link(reading, element, link_by_name[name])
@@ -64,7 +67,12 @@ def apply_to_link(reading: Reading, element: Element, link: Link) -> Link:
             for geom in link.geoms
         )
         link = dataclasses.replace(link, geoms=tuple(geoms))
-    for name in ("selfCollide", "self_collide"):
+    return with_self_collide(element, link)
+
+
+def with_self_collide(element: Element, link: Link) -> Link:
+    """<selfCollide>: of a link, or without a reference of all."""
+    for name in SELF_COLLIDE:
         for item in children(element, name):
             link = dataclasses.replace(link, self_collide=content_flag(item))
     return link
@@ -101,7 +109,7 @@ def apply_to_joint(reading: Reading, element: Element, joint: Joint) -> Joint:
 
 def note_rest(reading: Reading, element: Element) -> None:
     """Warn of what was not applied."""
-    applied = ("mu1", "mu2", "selfCollide", "self_collide", "springStiffness", "springReference")
+    applied = ("mu1", "mu2", *SELF_COLLIDE, "springStiffness", "springReference")
     for item in element:
         if tag(item) not in applied:
             note_ignored(reading, item)

@@ -158,8 +158,9 @@ class Geom:
 
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two geoms that may touch whatever their bits say; what is None follows from the geoms. `friction`: two sliding,
-    torsional, two rolling. `friction_reference` is solref along the surface (None: as across it).
+    """Two geoms that may touch whatever their bits say. What is None has MuJoCo's default, nothing follows from the
+    geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None: as
+    across it).
     """
 
     geom_a: str
@@ -459,6 +460,18 @@ class Keyframe:
 
 
 @dataclass(frozen=True, slots=True)
+class ContactOverride:
+    """What MJCF's flag `override` puts in place of every contact's own: margin [m], solref, solimp, friction (two
+    sliding, torsional, two rolling).
+    """
+
+    margin: float = 0.0
+    reference: tuple[float, float] = (0.02, 1.0)
+    impedance: tuple[float, float, float, float, float] = IMPEDANCE
+    friction: tuple[float, float, float, float, float] = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+
+
+@dataclass(frozen=True, slots=True)
 class FileOptions:
     """Simulation options a file sets; None: artsim's default."""
 
@@ -469,6 +482,19 @@ class FileOptions:
     viscosity: float = 0.0  # [Pa s]
     wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
     magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
+    contact: bool = True  # False: nothing touches anything
+    filter_parent: bool = True  # False: a body touches its parent, too
+    contact_override: ContactOverride | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the models of a scene: its name and how many of the links are its own."""
+
+    name: str
+    format: Literal["urdf", "mjcf"]
+    links: int
+    self_collide: bool = False  # as the articulation's
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,6 +522,8 @@ class Articulation:
     text: str = field(default="", repr=False)  # the expanded source, stored in every output
     path: str = ""  # as the user gave it
     base: Literal["fixed", "floating"] = "fixed"
+    self_collide: bool = False  # links of a URDF touch each other; in MJCF they do anyway
+    parts: tuple[Part, ...] = ()  # of a scene of several models, in the order of the links
 
     @property
     def source(self) -> Source:

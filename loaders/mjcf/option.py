@@ -6,11 +6,15 @@ from dataclasses import dataclass, field, replace
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.reading import Item, MjcfReading
-from artsim.sim.description import FileOptions, Joint
+from artsim.loaders.mjcf.softness import read_softness
+from artsim.sim.description import ContactOverride, FileOptions, Joint
 
+WORDS = ("enable", "disable")
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
 # what can be switched off and has a meaning here; the other flags tune MuJoCo's own solver and collision phases
-SWITCHES = tuple("gravity limit frictionloss spring damper equality actuation clampctrl contact constraint".split())
+SWITCHES = tuple(
+    "gravity limit frictionloss spring damper equality actuation clampctrl contact constraint filterparent".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,8 @@ class Options:
 
     file: FileOptions = field(default_factory=FileOptions)
     off: frozenset[str] = frozenset()
+    override: bool = False  # whether the contact settings o_margin and so on count
+    contact: ContactOverride = field(default_factory=ContactOverride)  # these settings
     disabled_groups: frozenset[int] = frozenset()  # of actuators
 
     @property
@@ -32,11 +38,21 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
     options = Options()
     for element in children(root, "option"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
-        options = replace(options, file=read_option(item, options.file))
+        options = replace(options, file=read_option(item, options.file), contact=read_override(item, options.contact))
         if item.has("actuatorgroupdisable"):
             options = replace(options, disabled_groups=read_groups(item))
         for flag in children(element, "flag"):
             options = replace(options, off=read_flag(reading, flag, options.off))
+            if flag.get("override") is not None:
+                words = Item(reading, flag, {"override": str(flag.get("override"))})
+                options = replace(options, override=words.word("override", WORDS, "disable") == "enable")
+    contact = replace(
+        options.file,
+        contact=not options.off & {"contact", "constraint"},
+        filter_parent="filterparent" not in options.off,
+        contact_override=options.contact if options.override else None,
+    )
+    options = replace(options, file=contact)
     if "gravity" in options.off:
         options = replace(options, file=replace(options.file, gravity=(0.0, 0.0, 0.0)))
     if options.passive_off:
@@ -61,6 +77,18 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
     )
 
 
+def read_override(item: Item, known: ContactOverride) -> ContactOverride:
+    """o_margin, o_solref, o_solimp, o_friction: of every contact where the flag `override` is set."""
+    softness = read_softness(item, "o_solref", "o_solimp")
+    first, second, torsion, roll, other_roll = item.filled("o_friction", known.friction)
+    return ContactOverride(
+        margin=item.number("o_margin", known.margin),
+        reference=softness.reference or known.reference,
+        impedance=softness.impedance or known.impedance,
+        friction=(first, second, torsion, roll, other_roll),
+    )
+
+
 def read_groups(item: Item) -> frozenset[int]:
     """actuatorgroupdisable: the groups of actuators that do not act."""
     groups = item.numbers("actuatorgroupdisable", 0, 31)
@@ -74,7 +102,7 @@ def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> fr
     item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     for name in SWITCHES:
         if item.has(name):
-            disabled = item.word(name, ("enable", "disable"), "enable") == "disable"
+            disabled = item.word(name, WORDS, "enable") == "disable"
             off = off | {name} if disabled else off - {name}
     return off
 
