@@ -1,0 +1,97 @@
+"""Two convex shapes of any kind: what is nearest, how deep they overlap, and the contacts that follow."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from artsim.collision.epa import depth
+from artsim.collision.gjk import APART, NEAR, distance
+from artsim.collision.manifold import add_contact
+from artsim.collision.support import begin_pair, begin_triangle
+from artsim.sim.jit import inlined, njit
+
+
+@njit
+def convex_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -> None:
+    """The kernel of every two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
+    begin_pair(S, P, k, a, b)
+    if find_nearest(S, k, margin):
+        add_nearest(k, c, 0)
+
+
+@njit
+def triangle_convex(
+    S: Any,
+    P: Any,
+    k: Any,
+    a: int,
+    b: int,
+    corners: tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any],
+    depth: Any,
+    margin: Any,
+    c: Any,
+    feature: int,
+) -> None:
+    """The same for one triangle of shape a: its corners (nine numbers) in a's axes; with depth > 0 a prism behind it.
+
+    Features count from `feature` on.
+    """
+    begin_triangle(S, P, k, a, b, corners, depth)
+    if find_nearest(S, k, margin):
+        add_nearest(k, c, feature)
+
+
+@njit
+def find_nearest(S: Any, k: Any, margin: Any) -> bool:
+    """Whether the two sides are nearer than margin; k.gap, k.normal (from a to b) and k.point on both surfaces,
+    in k's axes: `to_world` takes them out of there.
+    """
+    radii = k.radius[0] + k.radius[1]
+    state = distance(S, k, margin + radii)
+    if state == APART:
+        return False
+    if state == NEAR:
+        _nearest_of_simplex(k)
+    else:
+        depth(S, k)
+    k.gap[0] -= radii
+    for axis in range(3):
+        k.point[0, axis] += k.radius[0] * k.normal[axis]
+        k.point[1, axis] -= k.radius[1] * k.normal[axis]
+    return bool(k.gap[0] < margin)
+
+
+@inlined
+def _nearest_of_simplex(k: Any) -> None:
+    """Gap, normal and points of the cores from what GJK left."""
+    v0, v1, v2 = k.nearest[0], k.nearest[1], k.nearest[2]
+    gap = sqrt(v0 * v0 + v1 * v1 + v2 * v2)
+    k.gap[0] = gap
+    for axis in range(3):
+        k.normal[axis] = -k.nearest[axis] / gap
+        point = 0.0
+        for i in range(k.points[0]):
+            point += k.weight[i] * k.simplex[i, 3 + axis]
+        k.point[0, axis] = point
+        k.point[1, axis] = point - k.nearest[axis]
+
+
+@inlined
+def to_world(k: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """A vector in k's axes turned into the world's; a point needs k.origin added."""
+    F = k.frame
+    return (
+        F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,
+        F[1, 0] * x0 + F[1, 1] * x1 + F[1, 2] * x2,
+        F[2, 0] * x0 + F[2, 1] * x1 + F[2, 2] * x2,
+    )
+
+
+@inlined
+def add_nearest(k: Any, c: Any, feature: int) -> None:
+    """What `find_nearest` found as a contact."""
+    A = k.point
+    p0, p1, p2 = to_world(k, 0.5 * (A[0, 0] + A[1, 0]), 0.5 * (A[0, 1] + A[1, 1]), 0.5 * (A[0, 2] + A[1, 2]))
+    n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
+    add_contact(c, k.gap[0], k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2, n0, n1, n2, feature)

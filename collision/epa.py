@@ -1,0 +1,348 @@
+"""How deep two convex cores overlap (expanding polytope algorithm), on their Minkowski difference.
+
+van den Bergen, Collision Detection in Interactive 3D Environments, ch. 4.3.8. A polytope inside the difference, the
+origin in it, grows where it is nearest to the origin. Its nearest face bounds the depth from below, the support
+function at any face's normal from above: what is returned is always a translation that separates, the shortest seen,
+whatever room and rounding did to the polytope.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import Any
+
+from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
+from artsim.collision.support import difference
+from artsim.sim.jit import inlined, njit
+
+PRECISION = 1e-10  # of the depth, relative to the scale
+FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
+VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rounding
+
+
+@njit
+def depth(S: Any, k: Any) -> Any:
+    """The depth [m] of the overlap that `distance` found; k.normal, k.point on the cores."""
+    k.gap[0] = -inf
+    if _make_tetrahedron(S, k):
+        _expand(S, k)
+    return -k.gap[0]
+
+
+@inlined
+def _put_vertex(k: Any, i: int, w0: Any, w1: Any, w2: Any, a0: Any, a1: Any, a2: Any) -> None:
+    V = k.vertex
+    V[i, 0] = w0
+    V[i, 1] = w1
+    V[i, 2] = w2
+    V[i, 3] = a0
+    V[i, 4] = a1
+    V[i, 5] = a2
+
+
+@inlined
+def _keep_witness(k: Any, height: Any, n0: Any, n1: Any, n2: Any, a0: Any, a1: Any, a2: Any) -> None:
+    """The shortest way out so far: along the unit normal n, from the point of a that lies over the origin."""
+    k.gap[0] = -height
+    k.normal[0] = n0
+    k.normal[1] = n1
+    k.normal[2] = n2
+    k.point[0, 0] = a0
+    k.point[0, 1] = a1
+    k.point[0, 2] = a2
+    for axis in range(3):
+        k.point[1, axis] = k.point[0, axis] - height * k.normal[axis]
+
+
+# ------------------------------------------------------------------ the first polytope
+
+
+@njit
+def _try_direction(S: Any, k: Any, i: int, d0: Any, d1: Any, d2: Any) -> bool:
+    """Vertex i farthest along d (any length); True when the origin lies on the surface there: nothing more to do."""
+    factor = 1.0 / sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+    d0 *= factor
+    d1 *= factor
+    d2 *= factor
+    w0, w1, w2, a0, a1, a2 = difference(S, k, d0, d1, d2)
+    _put_vertex(k, i, w0, w1, w2, a0, a1, a2)
+    height = d0 * w0 + d1 * w1 + d2 * w2
+    if height > FLAT * k.scale[0]:
+        return False
+    a0, a1, a2 = _point_of_simplex(k)
+    _keep_witness(k, height, d0, d1, d2, a0, a1, a2)
+    return True
+
+
+@inlined
+def _point_of_simplex(k: Any) -> Any:
+    """The point of a where the simplex of `distance` comes nearest to the origin."""
+    a0 = 0.0
+    a1 = 0.0
+    a2 = 0.0
+    total = 0.0
+    for i in range(min(k.points[0], 3)):
+        weight = k.weight[i]
+        total += weight
+        a0 += weight * k.simplex[i, 3]
+        a1 += weight * k.simplex[i, 4]
+        a2 += weight * k.simplex[i, 5]
+    return (a0 / total, a1 / total, a2 / total) if total > 0.0 else (a0, a1, a2)
+
+
+@njit
+def _make_tetrahedron(S: Any, k: Any) -> bool:
+    """Vertices 0 to 3 around the origin (on the surface at worst). False: the depth is nothing, and known."""
+    n = k.points[0]
+    for i in range(n):
+        W = k.simplex
+        _put_vertex(k, i, W[i, 0], W[i, 1], W[i, 2], W[i, 3], W[i, 4], W[i, 5])
+    if n == 1 and _to_second(S, k):
+        return False
+    if n <= 2 and _to_third(S, k):
+        return False
+    return n == 4 or not _to_fourth(S, k)
+
+
+@njit
+def _to_second(S: Any, k: Any) -> bool:
+    """A second vertex: the origin is the first one, so that a direction from which it is seen exists nearby."""
+    for trial in range(6):
+        sign = 1.0 if trial % 2 == 0 else -1.0
+        axis = trial // 2
+        d0 = sign if axis == 0 else 0.0
+        d1 = sign if axis == 1 else 0.0
+        d2 = sign if axis == 2 else 0.0
+        if _try_direction(S, k, 1, d0, d1, d2):
+            return True
+    return False
+
+
+@njit
+def _to_third(S: Any, k: Any) -> bool:
+    """A third vertex, off the segment of the first two on which the origin lies."""
+    V = k.vertex
+    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
+    f0, f1, f2 = _across(e0, e1, e2)
+    g0, g1, g2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
+    return (
+        _try_direction(S, k, 2, f0, f1, f2)
+        or _try_direction(S, k, 2, -f0, -f1, -f2)
+        or _try_direction(S, k, 2, g0, g1, g2)
+        or _try_direction(S, k, 2, -g0, -g1, -g2)
+    )
+
+
+@inlined
+def _across(e0: Any, e1: Any, e2: Any) -> Any:
+    """A vector across e, made with the axis that e has least of."""
+    x, y, z = abs(e0), abs(e1), abs(e2)
+    if x <= y and x <= z:
+        return 0.0, e2, -e1
+    if y <= z:
+        return -e2, 0.0, e0
+    return e1, -e0, 0.0
+
+
+@njit
+def _to_fourth(S: Any, k: Any) -> bool:
+    """A fourth vertex, off the triangle of the first three on which the origin lies."""
+    V = k.vertex
+    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
+    f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
+    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
+    if n0 * n0 + n1 * n1 + n2 * n2 == 0.0:
+        n0, n1, n2 = _across(e0, e1, e2)
+    # towards b first: of two ways out of something flat the one that the centres say
+    sign = 1.0 if n0 * k.offset[0] + n1 * k.offset[1] + n2 * k.offset[2] >= 0.0 else -1.0
+    return _try_direction(S, k, 3, sign * n0, sign * n1, sign * n2) or _try_direction(
+        S, k, 3, -sign * n0, -sign * n1, -sign * n2
+    )
+
+
+# ------------------------------------------------------------------ growing
+
+
+@njit
+def _expand(S: Any, k: Any) -> None:
+    _first_faces(k)
+    tolerance = PRECISION * k.scale[0]
+    for vertex in range(4, MOST_VERTICES):
+        face = _nearest_face(k, 2 * vertex - 4)
+        lower = k.distance[face]
+        if lower == inf or (-k.gap[0] - lower <= tolerance and k.gap[0] > -inf):
+            break
+        n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
+        w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
+        height = n0 * w0 + n1 * w1 + n2 * w2
+        if height < -k.gap[0]:
+            b0, b1, b2 = _point_of_face(k, face)
+            _keep_witness(k, height, n0, n1, n2, b0, b1, b2)
+        if height - lower <= tolerance:
+            break
+        _put_vertex(k, vertex, w0, w1, w2, a0, a1, a2)
+        edges = _open(k, face, w0, w1, w2)
+        if edges < 3 or not _close(k, edges, vertex):
+            break
+
+
+@inlined
+def _first_faces(k: Any) -> None:
+    """The tetrahedron's faces, turned outwards; all the others are free."""
+    V = k.vertex
+    for f in range(MOST_FACES):
+        k.free[f] = MOST_FACES - 1 - f
+    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
+    f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
+    g0, g1, g2 = V[3, 0] - V[0, 0], V[3, 1] - V[0, 1], V[3, 2] - V[0, 2]
+    volume = g0 * (e1 * f2 - e2 * f1) + g1 * (e2 * f0 - e0 * f2) + g2 * (e0 * f1 - e1 * f0)
+    if volume > 0.0:  # then 0 1 2 is seen clockwise from outside
+        for axis in range(6):
+            V[0, axis], V[1, axis] = V[1, axis], V[0, axis]
+    k.points[0] = MOST_FACES  # how many are free
+    _make_face(k, 0, 1, 2, 1, 2, 3)
+    _make_face(k, 1, 0, 3, 0, 3, 2)
+    _make_face(k, 2, 1, 3, 0, 1, 3)
+    _make_face(k, 0, 2, 3, 0, 2, 1)
+
+
+@njit
+def _make_face(k: Any, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> Any:
+    """A face with corners i, j, h, beside which lie these faces."""
+    V = k.vertex
+    k.points[0] -= 1
+    face = k.free[k.points[0]]
+    k.corner[face, 0] = i
+    k.corner[face, 1] = j
+    k.corner[face, 2] = h
+    k.beside[face, 0] = across_ij
+    k.beside[face, 1] = across_jh
+    k.beside[face, 2] = across_hi
+    e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
+    f0, f1, f2 = V[h, 0] - V[i, 0], V[h, 1] - V[i, 1], V[h, 2] - V[i, 2]
+    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
+    nn = n0 * n0 + n1 * n1 + n2 * n2
+    size = (e0 * e0 + e1 * e1 + e2 * e2) * (f0 * f0 + f1 * f1 + f2 * f2)
+    if nn <= 1e-24 * size or nn == 0.0:  # a sliver has no normal: it is there, but never the nearest, never seen
+        k.plane[face, 0] = 0.0
+        k.plane[face, 1] = 0.0
+        k.plane[face, 2] = 0.0
+        k.distance[face] = 1e300
+        return face
+    factor = 1.0 / sqrt(nn)
+    n0 *= factor
+    n1 *= factor
+    n2 *= factor
+    k.plane[face, 0] = n0
+    k.plane[face, 1] = n1
+    k.plane[face, 2] = n2
+    k.distance[face] = n0 * V[i, 0] + n1 * V[i, 1] + n2 * V[i, 2]
+    return face
+
+
+@inlined
+def _nearest_face(k: Any, faces: int) -> Any:
+    """Of the first so many, which is all: a freed one is the next one made."""
+    nearest = 0
+    for f in range(1, faces):
+        if k.distance[f] < k.distance[nearest]:
+            nearest = f
+    return nearest
+
+
+@inlined
+def _is_visible(k: Any, f: int, w0: Any, w1: Any, w2: Any) -> bool:
+    height = k.plane[f, 0] * w0 + k.plane[f, 1] * w1 + k.plane[f, 2] * w2 - k.distance[f]
+    return bool(height > VISIBLE * k.scale[0])
+
+
+@inlined
+def _remove(k: Any, f: int) -> None:
+    k.distance[f] = inf
+    k.free[k.points[0]] = f
+    k.points[0] += 1
+
+
+@njit
+def _open(k: Any, face: int, w0: Any, w1: Any, w2: Any) -> int:
+    """Remove what is seen from w, around `face`; the edges of the hole in turn: corners, the face across, its edge.
+
+    From each face on over its edges counter-clockwise, depth first: so the edges come in order.
+    """
+    edges = 0
+    top = 0
+    _push(k, 0, face, 0, 3)
+    _remove(k, face)
+    while top >= 0:
+        if k.stack[top, 2] == 0:
+            top -= 1
+            continue
+        f = k.stack[top, 0]
+        e = k.stack[top, 1]
+        k.stack[top, 1] = (e + 1) % 3
+        k.stack[top, 2] -= 1
+        g = k.beside[f, e]
+        if k.distance[g] == inf:
+            continue
+        start = k.corner[f, e]
+        end = k.corner[f, (e + 1) % 3]
+        j = 0 if k.corner[g, 0] == end else (1 if k.corner[g, 1] == end else 2)
+        if _is_visible(k, g, w0, w1, w2):
+            _remove(k, g)
+            top += 1
+            _push(k, top, g, (j + 1) % 3, 2)
+        else:
+            k.horizon[edges, 0] = start
+            k.horizon[edges, 1] = end
+            k.horizon[edges, 2] = g
+            k.horizon[edges, 3] = j
+            edges += 1
+    return edges
+
+
+@inlined
+def _push(k: Any, top: int, face: int, edge: int, edges: int) -> None:
+    k.stack[top, 0] = face
+    k.stack[top, 1] = edge
+    k.stack[top, 2] = edges
+
+
+@inlined
+def _close(k: Any, edges: int, vertex: int) -> bool:
+    """New faces from the hole's edges to the vertex. False: there is no room, or the edges are not one loop."""
+    if k.points[0] < edges:
+        return False
+    for e in range(edges):
+        if k.horizon[e, 1] != k.horizon[(e + 1) % edges, 0]:
+            return False
+    for e in range(edges):
+        after = k.free[k.points[0] - 2] if e < edges - 1 else k.horizon[0, 0]
+        before = k.stack[e - 1, 0] if e > 0 else 0
+        face = _make_face(k, k.horizon[e, 0], k.horizon[e, 1], vertex, k.horizon[e, 2], after, before)
+        k.stack[e, 0] = face
+        k.beside[k.horizon[e, 2], k.horizon[e, 3]] = face
+    k.beside[k.stack[0, 0], 2] = k.stack[edges - 1, 0]
+    k.beside[k.stack[edges - 1, 0], 1] = k.stack[0, 0]
+    return True
+
+
+@inlined
+def _point_of_face(k: Any, face: int) -> Any:
+    """The point of a over the origin's projection into a face."""
+    V = k.vertex
+    i, j, h = k.corner[face, 0], k.corner[face, 1], k.corner[face, 2]
+    n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
+    e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
+    f0, f1, f2 = V[h, 0] - V[i, 0], V[h, 1] - V[i, 1], V[h, 2] - V[i, 2]
+    q0, q1, q2 = -V[i, 0], -V[i, 1], -V[i, 2]
+    area = n0 * (e1 * f2 - e2 * f1) + n1 * (e2 * f0 - e0 * f2) + n2 * (e0 * f1 - e1 * f0)
+    s = (n0 * (q1 * f2 - q2 * f1) + n1 * (q2 * f0 - q0 * f2) + n2 * (q0 * f1 - q1 * f0)) / area
+    t = (n0 * (e1 * q2 - e2 * q1) + n1 * (e2 * q0 - e0 * q2) + n2 * (e0 * q1 - e1 * q0)) / area
+    s = min(max(s, 0.0), 1.0)
+    t = min(max(t, 0.0), 1.0 - s)
+    r = 1.0 - s - t
+    return (
+        r * V[i, 3] + s * V[j, 3] + t * V[h, 3],
+        r * V[i, 4] + s * V[j, 4] + t * V[h, 4],
+        r * V[i, 5] + s * V[j, 5] + t * V[h, 5],
+    )

@@ -1,0 +1,77 @@
+"""Scratch of the kernels of convex pairs, allocated once. No numba here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from artsim.sim.records import Ints1, Ints2, Reals1, Reals2, Reals3, allocate
+
+MOST_VERTICES = 128  # of EPA's polytope
+MOST_FACES = 2 * MOST_VERTICES
+MOST_CORNERS = 64  # of a face that is clipped; of more, evenly chosen ones
+
+
+class GjkWork(NamedTuple):
+    """One pair at a time, in a's axes; side 0 is a, side 1 is b. Kernels call it `k`.
+
+    `simplex` and `vertex` hold points w = a - b of the Minkowski difference and, in columns 3 to 5, the point of a.
+    """
+
+    kind: Ints2  # (2, 4) kind, first vertex, after the last, where the last climb ended
+    size: Reals2  # (2, 3) as in Shapes
+    radius: Reals1  # (2,) what spheres and capsules have around their core [m]
+    triangle: Reals2  # (4, 3) corners of side 0 when it is a triangle; the way it is swept: a prism [m]
+    rotation: Reals2  # (3, 3) b's axes to a's
+    offset: Reals1  # (3,) b's origin [m]
+    frame: Reals2  # (3, 3) a's axes to world
+    origin: Reals1  # (3,) their origin in the world [m]
+    start: Reals1  # (3,) a direction from a to b, world axes; zeros: the difference of the centres
+    scale: Reals1  # (1,) how large coordinates may become [m]
+    # GJK
+    points: Ints1  # (1,) of the simplex; then faces of EPA that are free
+    simplex: Reals2  # (4, 6)
+    weight: Reals1  # (4,) of the point nearest to the origin
+    nearest: Reals1  # (3,) that point
+    # EPA
+    vertex: Reals2  # (MOST_VERTICES, 6)
+    plane: Reals2  # (MOST_FACES, 3) outward normals
+    distance: Reals1  # (MOST_FACES,) of the origin to the face's plane; inf: no such face
+    corner: Ints2  # (MOST_FACES, 3) counter-clockwise seen from outside
+    beside: Ints2  # (MOST_FACES, 3) the face across the edge that begins at the corner
+    free: Ints1  # (MOST_FACES,) faces that may be made
+    stack: Ints2  # (MOST_FACES, 3)
+    horizon: Ints2  # (MOST_FACES, 4)
+    # what was found
+    normal: Reals1  # (3,) from a to b
+    gap: Reals1  # (1,)
+    point: Reals2  # (2, 3) on each surface
+    # faces that are clipped
+    corners: Ints1  # (3,) of a's face, b's face, what is left
+    polygon: Reals3  # (3, 2 MOST_CORNERS, 3)
+    feature: Ints2  # (3, 2 MOST_CORNERS)
+
+
+def make_gjk_work() -> GjkWork:
+    """Zeroed scratch."""
+    vertices, faces, corners = MOST_VERTICES, MOST_FACES, 2 * MOST_CORNERS
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(("offset", "origin", "start", "nearest", "normal"), (3,)),
+        **dict.fromkeys(("rotation", "frame"), (3, 3)),
+        **dict.fromkeys(("scale", "points", "gap"), (1,)),
+        **dict.fromkeys(("corner", "beside", "stack", "plane"), (faces, 3)),
+        **dict.fromkeys(("free", "distance"), (faces,)),
+        "kind": (2, 4),
+        "size": (2, 3),
+        "radius": (2,),
+        "triangle": (4, 3),
+        "simplex": (4, 6),
+        "weight": (4,),
+        "vertex": (vertices, 6),
+        "horizon": (faces, 4),
+        "point": (2, 3),
+        "corners": (3,),
+        "polygon": (3, corners, 3),
+        "feature": (3, corners),
+    }
+    made: GjkWork = allocate(GjkWork, shapes)
+    return made

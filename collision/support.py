@@ -1,0 +1,186 @@
+"""Support points of convex shapes: the point of a shape that lies farthest in a direction.
+
+Spheres and capsules are their core, a point or a segment, with a radius around it; the radius is added at the end, so
+that shallow contacts of round shapes are distances of their cores.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES
+from artsim.sim.jit import inlined, njit
+
+FEW = 20  # vertices: so many are looked at one by one, more are climbed
+
+
+@inlined
+def _set_side(S: Any, k: Any, side: int, a: int) -> None:
+    """What shape `a` is, as one of the two sides."""
+    kind = S.kind[a]
+    k.kind[side, 0] = kind
+    for axis in range(3):
+        k.size[side, axis] = S.size[a, axis]
+    k.radius[side] = S.size[a, 0] if kind == SPHERE or kind == CAPSULE else 0.0
+    if kind == CONVEX:
+        k.kind[side, 1] = S.vertex_start[S.mesh[a]]
+        k.kind[side, 2] = S.vertex_start[S.mesh[a] + 1]
+        k.kind[side, 3] = k.kind[side, 1]
+
+
+@njit
+def begin_pair(S: Any, P: Any, k: Any, a: int, b: int) -> None:
+    """Shape a is side 0, shape b is side 1; everything is in a's axes from here on."""
+    _set_side(S, k, 0, a)
+    _set_side(S, k, 1, b)
+    k.scale[0] = S.reach[a] + S.reach[b]
+    d0 = P.position[b, 0] - P.position[a, 0]
+    d1 = P.position[b, 1] - P.position[a, 1]
+    d2 = P.position[b, 2] - P.position[a, 2]
+    for i in range(3):
+        k.origin[i] = P.position[a, i]
+        k.offset[i] = P.rotation[a, 0, i] * d0 + P.rotation[a, 1, i] * d1 + P.rotation[a, 2, i] * d2
+        for j in range(3):
+            k.frame[i, j] = P.rotation[a, i, j]
+            k.rotation[i, j] = (
+                P.rotation[a, 0, i] * P.rotation[b, 0, j]
+                + P.rotation[a, 1, i] * P.rotation[b, 1, j]
+                + P.rotation[a, 2, i] * P.rotation[b, 2, j]
+            )
+
+
+@njit
+def begin_triangle(
+    S: Any, P: Any, k: Any, a: int, b: int, corners: tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any], depth: Any
+) -> None:
+    """Side 0 is a triangle of shape a (corners in a's axes), side 1 is shape b.
+
+    With depth > 0 [m] the triangle is a prism: it reaches so far behind its back. Its front is where its corners are
+    seen counter-clockwise.
+    """
+    begin_pair(S, P, k, a, b)
+    p0, p1, p2, q0, q1, q2, r0, r1, r2 = corners
+    T = k.triangle  # corners seen from the first one: a triangle of a large mesh is as exact as a small one
+    T[0, 0] = 0.0
+    T[0, 1] = 0.0
+    T[0, 2] = 0.0
+    T[1, 0] = q0 - p0
+    T[1, 1] = q1 - p1
+    T[1, 2] = q2 - p2
+    T[2, 0] = r0 - p0
+    T[2, 1] = r1 - p1
+    T[2, 2] = r2 - p2
+    n0 = T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1]
+    n1 = T[1, 2] * T[2, 0] - T[1, 0] * T[2, 2]
+    n2 = T[1, 0] * T[2, 1] - T[1, 1] * T[2, 0]
+    length = sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+    factor = -depth / length if length > 0.0 else 0.0
+    T[3, 0] = factor * n0
+    T[3, 1] = factor * n1
+    T[3, 2] = factor * n2
+    k.kind[0, 0] = TRIANGLES
+    k.radius[0] = 0.0
+    longest = 0.0
+    for i in range(3):
+        longest += abs(T[1, i]) + abs(T[2, i])
+    k.scale[0] = longest + depth + S.reach[b]
+    k.offset[0] -= p0
+    k.offset[1] -= p1
+    k.offset[2] -= p2
+    for i in range(3):
+        k.origin[i] += k.frame[i, 0] * p0 + k.frame[i, 1] * p1 + k.frame[i, 2] * p2
+
+
+@inlined
+def _highest(S: Any, first: int, end: int, d0: Any, d1: Any, d2: Any) -> Any:
+    """The vertex farthest along d, by looking at all."""
+    best = first
+    most = S.vertex[first, 0] * d0 + S.vertex[first, 1] * d1 + S.vertex[first, 2] * d2
+    for i in range(first + 1, end):
+        value = S.vertex[i, 0] * d0 + S.vertex[i, 1] * d1 + S.vertex[i, 2] * d2
+        if value > most:
+            most = value
+            best = i
+    return best
+
+
+@inlined
+def _climbed(S: Any, start: int, d0: Any, d1: Any, d2: Any) -> Any:
+    """The vertex farthest along d, uphill along edges."""
+    best = start
+    most = S.vertex[start, 0] * d0 + S.vertex[start, 1] * d1 + S.vertex[start, 2] * d2
+    at = -1
+    while at != best:
+        at = best
+        for e in range(S.neighbour_start[at], S.neighbour_start[at + 1]):
+            i = S.neighbour[e]
+            value = S.vertex[i, 0] * d0 + S.vertex[i, 1] * d1 + S.vertex[i, 2] * d2
+            if value > most:
+                most = value
+                best = i
+    return best
+
+
+@njit
+def support(S: Any, k: Any, side: int, d0: Any, d1: Any, d2: Any) -> Any:
+    """The point of a side's core that lies farthest along d (any length), in the shape's own axes."""
+    kind = k.kind[side, 0]
+    z = k.size[side, 2]
+    if kind == CONVEX:
+        first = k.kind[side, 1]
+        end = k.kind[side, 2]
+        best = _highest(S, first, end, d0, d1, d2) if end - first <= FEW else _climbed(S, k.kind[side, 3], d0, d1, d2)
+        k.kind[side, 3] = best
+        return S.vertex[best, 0], S.vertex[best, 1], S.vertex[best, 2]
+    x = k.size[side, 0]
+    y = k.size[side, 1]
+    if kind == BOX:
+        return x if d0 >= 0.0 else -x, y if d1 >= 0.0 else -y, z if d2 >= 0.0 else -z
+    if kind == CYLINDER:  # size: radius, half length
+        across = sqrt(d0 * d0 + d1 * d1)
+        factor = x / across if across > 1e-200 else 0.0
+        return factor * d0, factor * d1, y if d2 >= 0.0 else -y
+    if kind == CAPSULE:
+        return 0.0, 0.0, y if d2 >= 0.0 else -y
+    if kind == ELLIPSOID:
+        e0 = x * d0
+        e1 = y * d1
+        e2 = z * d2
+        length = sqrt(e0 * e0 + e1 * e1 + e2 * e2)
+        factor = 1.0 / length if length > 1e-200 else 0.0
+        return factor * x * e0, factor * y * e1, factor * z * e2
+    if kind == TRIANGLES:
+        return _triangle_support(k, d0, d1, d2)
+    return 0.0, 0.0, 0.0
+
+
+@inlined
+def _triangle_support(k: Any, d0: Any, d1: Any, d2: Any) -> Any:
+    T = k.triangle
+    value1 = T[1, 0] * d0 + T[1, 1] * d1 + T[1, 2] * d2
+    value2 = T[2, 0] * d0 + T[2, 1] * d1 + T[2, 2] * d2
+    i = 0
+    if value1 > 0.0 or value2 > 0.0:
+        i = 1 if value1 >= value2 else 2
+    swept = 1.0 if T[3, 0] * d0 + T[3, 1] * d1 + T[3, 2] * d2 > 0.0 else 0.0
+    return T[i, 0] + swept * T[3, 0], T[i, 1] + swept * T[3, 1], T[i, 2] + swept * T[3, 2]
+
+
+@njit
+def difference(S: Any, k: Any, d0: Any, d1: Any, d2: Any) -> Any:
+    """The point of the cores' Minkowski difference a - b farthest along d: w, and the point of a it is made of."""
+    a0, a1, a2 = support(S, k, 0, d0, d1, d2)
+    R = k.rotation
+    s0, s1, s2 = support(
+        S,
+        k,
+        1,
+        -(R[0, 0] * d0 + R[1, 0] * d1 + R[2, 0] * d2),
+        -(R[0, 1] * d0 + R[1, 1] * d1 + R[2, 1] * d2),
+        -(R[0, 2] * d0 + R[1, 2] * d1 + R[2, 2] * d2),
+    )
+    w0 = a0 - k.offset[0] - (R[0, 0] * s0 + R[0, 1] * s1 + R[0, 2] * s2)
+    w1 = a1 - k.offset[1] - (R[1, 0] * s0 + R[1, 1] * s1 + R[1, 2] * s2)
+    w2 = a2 - k.offset[2] - (R[2, 0] * s0 + R[2, 1] * s1 + R[2, 2] * s2)
+    return w0, w1, w2, a0, a1, a2
