@@ -16,7 +16,7 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from artsim.sim.errors import ModelError
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int32]
+
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 MAX_FACES = 2_000_000
 BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
@@ -472,7 +474,7 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
         digest.update(content)
     folder = cache_folder()
     path = folder / f"{digest.hexdigest()}.npz" if folder else None
-    mesh = recall(path) if path else None
+    mesh = recall(path, Mesh) if path else None
     if mesh is None:
         mesh = parse(kind, data, beside, max_faces)
         if path:
@@ -492,27 +494,27 @@ def cache_folder() -> Path | None:
     return folder
 
 
-def recall(path: Path) -> Mesh | None:
-    """A kept mesh; None when it is missing or damaged (the archive has check sums)."""
+def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
+    """A kept record of arrays (a NamedTuple class); None when it is missing or damaged (the archive has check sums)."""
     try:
         with np.load(path, allow_pickle=False) as kept:
-            mesh = Mesh(kept["vertices"], kept["faces"], kept["parts"])
+            found = record(**{name: kept[name] for name in kept.files})
     except Exception:  # a damaged archive raises anything; it is written anew
         return None
-    for array in mesh:
+    for array in found:
         array.setflags(write=False)
-    return mesh
+    return found
 
 
-def keep(path: Path, mesh: Mesh) -> None:
-    """Write a mesh for the next time, in one step; a full disk is no error."""
+def keep(path: Path, record: Any) -> None:
+    """Write a record of arrays for the next time, in one step; a full disk is no error."""
     import tempfile
 
     part = ""
     try:
         handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
         with os.fdopen(handle, "wb") as stream:
-            np.savez(stream, **mesh._asdict())
+            np.savez(stream, **record._asdict())
         Path(part).replace(path)
     except OSError:
         Path(part).unlink(missing_ok=True) if part else None

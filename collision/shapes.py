@@ -41,12 +41,13 @@ class Shapes(NamedTuple):
     # triangle meshes: a tree of boxes over them
     triangle_start: ConstInts1  # (meshes + 1,)
     triangle: ConstInts2  # (t, 3) numbers in `vertex`, in the order of the tree's leaves
+    triangle_across: ConstInts2  # (t, 3) the triangle behind the edge from corner k to the next; -1: none
     node_start: ConstInts1  # (meshes + 1,)
     node_box: ConstReals2  # (nodes, 6) lowest and highest corner
     node_skip: ConstInts1  # (nodes,) the node after all below this one (depth first)
     node_triangle: ConstInts2  # (nodes, 2) first triangle and after the last of a leaf; (0, 0): not a leaf
     # height fields: rows along y, columns along x, between them two triangles per cell; solid down to the base
-    field_start: ConstInts1  # (fields + 1,)
+    field_start: ConstInts1  # (fields + 1,) of `elevation`
     field_shape: ConstInts2  # (fields, 2) rows, columns
     elevation: ConstReals1  # z of the points, by rows [m]
 

@@ -331,7 +331,7 @@ def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
         reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
     except AssetMissingError as error:
         reading.missing.setdefault(error.why, []).append((element, uri, str(error)))
-    return geom
+        return dataclasses.replace(geom, mesh_absent=f"not found: {error}")
 
 
 def read_scale(reading: Reading, element: Element) -> Vector3:

@@ -134,7 +134,7 @@ class FluidShape:
 @dataclass(frozen=True, slots=True)
 class Geom:
     """A shape on a link. `size` [m]: box half sizes · sphere (radius,) · cylinder and capsule (radius, half length)
-    · ellipsoid semi-axes · plane half sizes · mesh and heightfield ().
+    · ellipsoid semi-axes · plane half sizes · mesh () · heightfield half lengths along x and y, depth of its base.
 
     A point v of a mesh file is at `pose` · (scale · (`mesh_pose`⁻¹ · v)) in the link frame.
     """
@@ -146,6 +146,10 @@ class Geom:
     pose: Pose = Pose()  # in the link frame
     mesh: Path | None = None  # resolved file, None when it was not found
     mesh_uri: str = ""  # as written in the file
+    mesh_absent: str = ""  # why there is no mesh where one was looked for
+    vertices: tuple[float, ...] = ()  # of a mesh that stands in the model itself, in threes
+    most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
+    heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None

@@ -456,7 +456,7 @@ def test_a_damaged_cache_heals(
     kept.write_bytes(damage(content))
     assert np.array_equal(read_mesh(path).vertices, before.vertices)
     assert len(kept.read_bytes()) == len(content)
-    assert module.recall(kept) is not None
+    assert module.recall(kept, Mesh) is not None
 
 
 def test_without_a_cache_meshes_are_read(

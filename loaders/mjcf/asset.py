@@ -10,7 +10,7 @@ from typing import Any
 from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
-from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, MeshShape, mesh_shape, read_mesh_shape
+from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
@@ -50,6 +50,7 @@ class Meshes:
     by_name: dict[str, MeshAsset] = field(default_factory=dict)
     materials: dict[str, Material] = field(default_factory=dict)
     fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
+    heights: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)  # of height fields in the model [m]
     shapes: dict[str, MeshShape] = field(default_factory=dict)
 
     def find(self, item: Item) -> MeshAsset:
@@ -66,6 +67,11 @@ class Meshes:
             item.refuse(f"hfield {name[:80]!r} does not exist{nearest(name, sorted(self.fields))}")
         x, y, top, bottom = self.fields[name]
         return (x, y, 0.25 * top + 0.5 * bottom)
+
+    def field_shape(self, item: Item) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
+        """Half lengths and depth of a height field [m], and its heights: none where they are in a file."""
+        x, y, _, bottom = self.fields[item.text("hfield")]
+        return (x, y, bottom), self.heights[item.text("hfield")]
 
     def read_from_files(self) -> dict[str, str]:
         """What the files of meshes gave, by the meshes' numbers."""
@@ -130,6 +136,20 @@ def why_absent(mesh: MeshAsset) -> str:
     return "was not looked for"
 
 
+def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
+    """The vertices of a mesh that has no file."""
+    return mesh.item.numbers("vertex", 0, 10**7, ()) if not mesh.uri else ()
+
+
+def absence(mesh: MeshAsset) -> str:
+    """Why a geom of this mesh cannot be had; empty where it can, or where nobody looked for it."""
+    if mesh.by_plugin or mesh.item.has("builtin"):
+        return f"made by {'a plugin' if mesh.by_plugin else 'builtin'}, which is not supported"
+    if not mesh.uri or mesh.path is not None or mesh.item.reading.assets is None:
+        return ""
+    return why_absent(mesh).removeprefix("was ")
+
+
 def table(item: Item, name: str) -> Any:
     """Numbers in threes, as an array (n, 3)."""
     import numpy as np
@@ -160,10 +180,27 @@ def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
                 meshes.fields[asset_name(element)] = item.numbers("size", 4, 4)
                 if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
                     item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
+                meshes.heights[asset_name(element)] = read_heights(item)
             elif tag(element) == "material":
                 material = read_material(scope.defaults.item(element))
                 meshes.materials[material.name] = material
     return meshes
+
+
+def read_heights(item: Item) -> tuple[tuple[float, ...], ...]:
+    """The heights of an <hfield> [m], rows from low y to high: the file has them the other way round, in any unit."""
+    if item.has("file"):
+        return ()
+    rows, columns = item.whole("nrow"), item.whole("ncol")
+    if min(rows, columns) < 2:
+        item.refuse("want 2 rows and 2 columns at least")
+    values = item.numbers("elevation", 0, MOST_HEIGHTS, (0.0,) * (rows * columns))
+    if len(values) != rows * columns:
+        item.refuse(f"elevation holds {len(values)} numbers, want nrow times ncol = {rows * columns}")
+    lowest, span = min(values), max(values) - min(values)
+    factor = item.numbers("size", 4, 4)[2] / (span if span > TINY else 1.0)
+    heights = [factor * (value - lowest) for value in values]
+    return tuple(tuple(heights[k * columns : (k + 1) * columns]) for k in reversed(range(rows)))
 
 
 def read_material(item: Item) -> Material:

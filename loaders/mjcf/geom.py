@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from artsim.loaders.mjcf.asset import MeshAsset, Meshes
+from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
@@ -79,14 +79,24 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     item, mesh, surface = shape.item, shape.mesh, read_surface(shape.item)
     seen_only = surface.type_bits == 0 and surface.affinity_bits == 0
     sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
+    size = () if mesh is not None else shape.size
+    heights: tuple[tuple[float, ...], ...] = ()
+    absent = "" if mesh is None else absence(mesh)
+    if shape.kind == "hfield":
+        size, heights = meshes.field_shape(item)
+        absent = "" if heights else "in a file, which is not supported yet"
     return Geom(
         name=item.text("name"),
         kind=KINDS.get(shape.kind, shape.kind),  # type: ignore[arg-type]
         role="visual" if seen_only else "collision",
-        size=() if mesh is not None else shape.size,
+        size=size,
         pose=shape.pose,
         mesh=None if mesh is None else mesh.path,
         mesh_uri="" if mesh is None else mesh.uri,
+        mesh_absent=absent,
+        vertices=() if mesh is None else vertices_in_model(mesh),
+        most_hull_vertices=-1 if mesh is None else mesh.item.whole("maxhullvert", -1),
+        heights=heights,
         mesh_pose=Pose() if mesh is None else mesh.pose,
         scale=(1.0, 1.0, 1.0) if mesh is None else mesh.scale,
         material=looks(item, meshes),

@@ -1,0 +1,100 @@
+"""Geoms of a description as collision's solids: meshes are read here, each file once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.collision.build import Solid
+from artsim.collision.hull import hull_volume, polyhedron, volume
+from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
+from artsim.sim.description import Geom
+from artsim.sim.errors import ModelError
+from artsim.sim.spatial import Real, rotation_matrix
+
+SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a note
+
+
+def read_solids(
+    geoms: Sequence[tuple[Geom, bool]], *, exact: bool, notes: list[str], max_faces: int | None = None
+) -> list[Solid]:
+    """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
+
+    The second of a pair says whether the geom moves. `exact`: meshes that do not move collide as they are, without a
+    solid inside (URDF), otherwise as their convex hulls (MJCF). Geoms whose meshes were not looked for are left out.
+    Raises ModelError with the geom's line: a mesh that is missing or damaged.
+    """
+    files: dict[object, Mesh] = {}
+    solids: list[Solid] = []
+    unseen: list[str] = []
+    for number, (geom, moving) in enumerate(geoms):
+        position, rotation = np.array(geom.pose.position), rotation_matrix(geom.pose.rotation)
+        plain = Solid(geom.kind, geom.size, position, rotation, number, _title(geom))
+        if geom.kind == "mesh":
+            mesh = _mesh(geom, files, MAX_FACES if max_faces is None else max_faces)
+            if mesh is None:
+                unseen.append(geom.name or geom.mesh_uri)
+            else:
+                solids.append(_of_mesh(plain, geom, mesh, exact and not moving))
+                if exact and moving:
+                    _note_swollen(solids[-1], geom, notes)
+        elif geom.kind == "heightfield":
+            if not geom.heights:
+                raise ModelError(f"{plain.name}: its heights are {geom.mesh_absent}")
+            solids.append(plain._replace(heights=np.array(geom.heights)))
+        else:
+            solids.append(plain)
+    if unseen:
+        verb = f"and {len(unseen) - 1} more do" if len(unseen) > 1 else "does"
+        notes.append(f"{unseen[0]!r} {verb} not collide: meshes were not looked for")
+    return solids
+
+
+def _title(geom: Geom) -> str:
+    """How errors about a geom begin."""
+    called = f"geom {geom.name!r}" if geom.name else "a geom"
+    mesh = f": mesh {geom.mesh_uri!r}" if geom.mesh_uri else ""
+    return f"{geom.source}: {called}{mesh}"
+
+
+def _mesh(geom: Geom, files: dict[object, Mesh], max_faces: int) -> Mesh | None:
+    """The mesh that a geom refers to, None where nobody looked for it."""
+    if geom.vertices:
+        points = np.array(geom.vertices).reshape(-1, 3)
+        return Mesh(points, np.zeros((0, 3), np.int32), np.zeros(0, np.int32))
+    if geom.mesh_absent:
+        raise ModelError(f"{_title(geom)} {geom.mesh_absent}; it is used for collision (--no-meshes: goes on without)")
+    if geom.mesh is None:
+        return None
+    if geom.mesh not in files:
+        try:
+            files[geom.mesh] = read_mesh(geom.mesh, max_faces=max_faces)
+        except MeshError as error:
+            raise ModelError(f"{_title(geom)}: {error} (--no-meshes: goes on without)") from error
+    return files[geom.mesh]
+
+
+def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
+    """A mesh in the geom's frame, as it is or as what its hull is to be made of."""
+    pose = geom.mesh_pose
+    points: Real = (mesh.vertices - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
+    faces: NDArray[Any] = mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
+    kind = "triangles" if exact and len(faces) else "convex"
+    return plain._replace(kind=kind, points=points, faces=faces, most_vertices=geom.most_hull_vertices)
+
+
+def _note_swollen(solid: Solid, geom: Geom, notes: list[str]) -> None:
+    """Say once per mesh that its hull is much larger than it is."""
+    if solid.points is None or solid.faces is None or not len(solid.faces):
+        return
+    try:
+        hull = hull_volume(polyhedron(solid.points, solid.most_vertices))
+    except ValueError:  # refused where the shape is built
+        return
+    held = volume(solid.points, solid.faces)
+    note = f"mesh {geom.mesh_uri!r} collides as its convex hull, which is {hull / max(held, 1e-300):.3g} times as large"
+    if 0 < SWOLLEN * held < hull and note not in notes:
+        notes.append(note)
