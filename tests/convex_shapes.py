@@ -126,6 +126,7 @@ def make_shapes(items: Sequence[tuple[str, Any]]) -> Shapes:
         corner=whole([i for face in faces for i in face]),
         triangle_start=np.zeros(1, np.int64),
         triangle=np.zeros((0, 3), np.int64),
+        triangle_across=np.zeros((0, 3), np.int64),
         node_start=np.zeros(1, np.int64),
         node_box=np.zeros((0, 6)),
         node_skip=np.zeros(0, np.int64),
