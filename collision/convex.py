@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+from artsim.collision.clipping import ACROSS, clip, find_face, lines_side_by_side, measure, snap, spread
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
+from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import begin_pair, begin_triangle
 from artsim.sim.jit import inlined, njit
 
@@ -17,7 +19,7 @@ def convex_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -
     """The kernel of every two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
     begin_pair(S, P, k, a, b)
     if find_nearest(S, k, margin):
-        add_nearest(k, c, 0)
+        add_manifold(S, k, margin, c, 0)
 
 
 @njit
@@ -35,11 +37,11 @@ def triangle_convex(
 ) -> None:
     """The same for one triangle of shape a: its corners (nine numbers) in a's axes; with depth > 0 a prism behind it.
 
-    Features count from `feature` on.
+    Features count from `feature` on: numbers below 2**32 are added to it.
     """
     begin_triangle(S, P, k, a, b, corners, depth)
     if find_nearest(S, k, margin):
-        add_nearest(k, c, feature)
+        add_manifold(S, k, margin, c, feature)
 
 
 @njit
@@ -95,3 +97,59 @@ def add_nearest(k: Any, c: Any, feature: int) -> None:
     p0, p1, p2 = to_world(k, 0.5 * (A[0, 0] + A[1, 0]), 0.5 * (A[0, 1] + A[1, 1]), 0.5 * (A[0, 2] + A[1, 2]))
     n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
     add_contact(c, k.gap[0], k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2, n0, n1, n2, feature)
+
+
+# ------------------------------------------------------------------ more than one contact
+
+SAME_DEPTH = 1e-6  # relative to the scale: a corner of the overlap as deep as that is the deepest point
+
+
+@njit
+def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
+    """What `find_nearest` found, as the corners of the overlap where flat lies on flat, else as one contact.
+
+    The deepest point is among them, or is added to them, first and with feature 0.
+    """
+    kinds = k.kind
+    one_point = kinds[0, 0] == SPHERE or kinds[0, 0] == ELLIPSOID or kinds[1, 0] == ELLIPSOID
+    # the first of these kinds is a; a sphere meets polyhedra exactly as it is
+    at = -1
+    count = 0
+    cosine_a = find_face(S, k, 0)
+    cosine_b = find_face(S, k, 1)
+    reference = _reference(k, cosine_a, cosine_b)
+    if reference >= 0:
+        if _is_round(kinds[0, 0]) or _is_round(kinds[1, 0]):
+            snap(S, k, reference)
+        if not one_point and k.corners[1 - reference] > 0:
+            at = clip(k, reference)
+            count = measure(k, reference, at, margin)
+            count = spread(k, at, count)
+    elif lines_side_by_side(k):
+        at = 2
+        count = 2
+    deepest = margin
+    for i in range(count):
+        deepest = min(deepest, k.room[i])
+    if count == 0 or deepest > k.gap[0] + SAME_DEPTH * k.scale[0]:
+        add_nearest(k, c, feature)
+    n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
+    for i in range(count):
+        if k.room[i] < margin:
+            p0, p1, p2 = to_world(k, k.polygon[at, i, 0], k.polygon[at, i, 1], k.polygon[at, i, 2])
+            q0, q1, q2 = k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2
+            add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
+
+
+@inlined
+def _is_round(kind: int) -> bool:
+    """Kinds on whose surface GJK and EPA only come near to the solution."""
+    return kind == ELLIPSOID or kind == CYLINDER
+
+
+@inlined
+def _reference(k: Any, cosine_a: Any, cosine_b: Any) -> int:
+    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither."""
+    if cosine_a >= ACROSS and (cosine_b < ACROSS or k.kind[0, 0] != CYLINDER):
+        return 0
+    return 1 if cosine_b >= ACROSS else -1

@@ -17,7 +17,7 @@ class GjkWork(NamedTuple):
     `simplex` and `vertex` hold points w = a - b of the Minkowski difference and, in columns 3 to 5, the point of a.
     """
 
-    kind: Ints2  # (2, 4) kind, first vertex, after the last, where the last climb ended
+    kind: Ints2  # (2, 5) kind, first vertex, after the last, where the last climb ended, mesh
     size: Reals2  # (2, 3) as in Shapes
     radius: Reals1  # (2,) what spheres and capsules have around their core [m]
     triangle: Reals2  # (4, 3) corners of side 0 when it is a triangle; the way it is swept: a prism [m]
@@ -47,8 +47,11 @@ class GjkWork(NamedTuple):
     point: Reals2  # (2, 3) on each surface
     # faces that are clipped
     corners: Ints1  # (3,) of a's face, b's face, what is left
+    facing: Reals2  # (2, 3) outward normals of a's and b's face
     polygon: Reals3  # (3, 2 MOST_CORNERS, 3)
     feature: Ints2  # (3, 2 MOST_CORNERS)
+    room: Reals1  # (2 MOST_CORNERS,) gaps of what is left [m]
+    away: Reals1  # (2 MOST_CORNERS,) distances squared to what is kept
 
 
 def make_gjk_work() -> GjkWork:
@@ -60,7 +63,8 @@ def make_gjk_work() -> GjkWork:
         **dict.fromkeys(("scale", "points", "gap"), (1,)),
         **dict.fromkeys(("corner", "beside", "stack", "plane"), (faces, 3)),
         **dict.fromkeys(("free", "distance"), (faces,)),
-        "kind": (2, 4),
+        **dict.fromkeys(("room", "away"), (corners,)),
+        "kind": (2, 5),
         "size": (2, 3),
         "radius": (2,),
         "triangle": (4, 3),
@@ -69,6 +73,7 @@ def make_gjk_work() -> GjkWork:
         "vertex": (vertices, 6),
         "horizon": (faces, 4),
         "point": (2, 3),
+        "facing": (2, 3),
         "corners": (3,),
         "polygon": (3, corners, 3),
         "feature": (3, corners),

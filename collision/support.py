@@ -27,6 +27,7 @@ def _set_side(S: Any, k: Any, side: int, a: int) -> None:
         k.kind[side, 1] = S.vertex_start[S.mesh[a]]
         k.kind[side, 2] = S.vertex_start[S.mesh[a] + 1]
         k.kind[side, 3] = k.kind[side, 1]
+        k.kind[side, 4] = S.mesh[a]
 
 
 @njit
