@@ -11,8 +11,8 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.gjk_work import MOST_CORNERS
+from artsim.collision.normals import AS_GOOD, try_normal
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES
-from artsim.collision.support import difference
 from artsim.sim.jit import inlined, njit
 
 ACROSS = 1.0 - 2e-6  # cosine between a face's normal and the contact's: 2e-3 rad
@@ -171,35 +171,6 @@ def _triangle_face(k: Any, side: int, m0: Any, m1: Any, m2: Any) -> Any:
     return factor * n0, factor * n1, factor * n2
 
 
-# ------------------------------------------------------------------ the contact's normal and a face's
-
-
-@njit
-def snap(S: Any, k: Any, side: int) -> None:
-    """Take a face's normal for the contact's where it is as good: on round shapes GJK and EPA only come near to it.
-
-    The signed distance is the greatest that any direction sees, so that trying one is enough.
-    """
-    sign = 1.0 if side == 0 else -1.0
-    n0, n1, n2 = sign * k.facing[side, 0], sign * k.facing[side, 1], sign * k.facing[side, 2]
-    w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
-    gap = -(n0 * w0 + n1 * w1 + n2 * w2) - k.radius[0] - k.radius[1]
-    if gap < k.gap[0] - 1e-8 * k.scale[0]:
-        return
-    # the round shape's farthest point is where it touches; the other one's may be any of the face
-    k.gap[0] = gap
-    k.normal[0], k.normal[1], k.normal[2] = n0, n1, n2
-    k.point[0, 0], k.point[0, 1], k.point[0, 2] = a0, a1, a2
-    k.point[1, 0], k.point[1, 1], k.point[1, 2] = a0 - w0, a1 - w1, a2 - w2
-    for axis in range(3):
-        k.point[0, axis] += k.radius[0] * k.normal[axis]
-        k.point[1, axis] -= k.radius[1] * k.normal[axis]
-        if side == 0:
-            k.point[0, axis] = k.point[1, axis] - gap * k.normal[axis]
-        else:
-            k.point[1, axis] = k.point[0, axis] + gap * k.normal[axis]
-
-
 # ------------------------------------------------------------------ clipping
 
 
@@ -295,13 +266,16 @@ def _clip_line(k: Any, reference: int) -> None:
 
 
 @njit
-def lines_side_by_side(k: Any) -> bool:
+def lines_side_by_side(S: Any, k: Any) -> bool:
     """Two capsules or cylinders, their axes parallel: the overlap's two ends. k.polygon[2] has the points half way
     between the surfaces and k.room their gaps; False: they cross, or lie one after the other.
     """
     u0, u1, u2 = k.rotation[0, 2], k.rotation[1, 2], k.rotation[2, 2]
     if k.corners[0] != 2 or k.corners[1] != 2 or abs(u2) < PARALLEL:
         return False
+    away = sqrt(k.offset[0] * k.offset[0] + k.offset[1] * k.offset[1])
+    if away > 0.1 * (k.size[0, 0] + k.size[1, 0]):
+        try_normal(S, k, k.offset[0] / away, k.offset[1] / away, 0.0, AS_GOOD * k.scale[0])
     reach = k.size[1, 1] * abs(u2)
     low = max(-k.size[0, 1], k.offset[2] - reach)
     high = min(k.size[0, 1], k.offset[2] + reach)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.clipping import ACROSS, clip, find_face, lines_side_by_side, measure, snap, spread
+from artsim.collision.clipping import ACROSS, clip, find_face, lines_side_by_side, measure, spread
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
+from artsim.collision.normals import snap_across_axes, snap_to_face
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import begin_pair, begin_triangle
 from artsim.sim.jit import inlined, njit
@@ -61,6 +62,8 @@ def find_nearest(S: Any, k: Any, margin: Any) -> bool:
     for axis in range(3):
         k.point[0, axis] += k.radius[0] * k.normal[axis]
         k.point[1, axis] -= k.radius[1] * k.normal[axis]
+    if state != NEAR:
+        snap_across_axes(S, k)
     return bool(k.gap[0] < margin)
 
 
@@ -120,12 +123,12 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
     reference = _reference(k, cosine_a, cosine_b)
     if reference >= 0:
         if _is_round(kinds[0, 0]) or _is_round(kinds[1, 0]):
-            snap(S, k, reference)
+            snap_to_face(S, k, reference)
         if not one_point and k.corners[1 - reference] > 0:
             at = clip(k, reference)
             count = measure(k, reference, at, margin)
             count = spread(k, at, count)
-    elif lines_side_by_side(k):
+    elif lines_side_by_side(S, k):
         at = 2
         count = 2
     deepest = margin

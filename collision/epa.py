@@ -17,6 +17,8 @@ from artsim.sim.jit import inlined, njit
 
 PRECISION = 1e-10  # of the depth, relative to the scale
 FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
+COPLANAR = 1e-9  # difference of distances, relative to the scale
+MOST_WAY = 8  # coplanar faces on the way to the one below the origin
 VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rounding
 
 
@@ -176,7 +178,7 @@ def _expand(S: Any, k: Any) -> None:
         w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
         height = n0 * w0 + n1 * w1 + n2 * w2
         if height < -k.gap[0]:
-            b0, b1, b2 = _point_of_face(k, face)
+            b0, b1, b2 = _point_of_face(k, _face_below(k, face))
             _keep_witness(k, height, n0, n1, n2, b0, b1, b2)
         if height - lower <= tolerance:
             break
@@ -324,6 +326,29 @@ def _close(k: Any, edges: int, vertex: int) -> bool:
     k.beside[k.stack[0, 0], 2] = k.stack[edges - 1, 0]
     k.beside[k.stack[edges - 1, 0], 1] = k.stack[0, 0]
     return True
+
+
+@inlined
+def _face_below(k: Any, face: int) -> Any:
+    """The origin's projection into the nearest plane lies in one of the faces in that plane: over edges to that one."""
+    V = k.vertex
+    d = k.distance[face]
+    n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
+    for _ in range(MOST_WAY):
+        across = -1
+        worst = -FLAT * k.scale[0] * k.scale[0]
+        for e in range(3):
+            i, j = k.corner[face, e], k.corner[face, (e + 1) % 3]
+            e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
+            q0, q1, q2 = d * n0 - V[i, 0], d * n1 - V[i, 1], d * n2 - V[i, 2]
+            inwards = n0 * (e1 * q2 - e2 * q1) + n1 * (e2 * q0 - e0 * q2) + n2 * (e0 * q1 - e1 * q0)
+            if inwards < worst:
+                worst = inwards
+                across = e
+        if across < 0 or k.distance[k.beside[face, across]] > d + COPLANAR * k.scale[0]:
+            break
+        face = k.beside[face, across]
+    return face
 
 
 @inlined

@@ -55,13 +55,13 @@ def hull(points: Array) -> Hull:
         return Hull(corners, [list(range(n)), list(range(n))[::-1]], planes)
     found = ConvexHull(points)
     names = {old: new for new, old in enumerate(found.vertices)}
-    groups: dict[tuple[float, ...], set[int]] = {}
+    groups: dict[tuple[float, ...], tuple[Array, set[int]]] = {}
     for simplex, plane in zip(found.simplices, found.equations, strict=True):
-        groups.setdefault(tuple(np.round(plane, 9) + 0.0), set()).update(names[i] for i in simplex)
+        groups.setdefault(tuple(np.round(plane, 9) + 0.0), (plane, set()))[1].update(names[i] for i in simplex)
     corners = points[found.vertices]
     faces, planes = [], []
-    for plane, members in groups.items():
-        normal = np.array(plane[:3]) / np.linalg.norm(plane[:3])
+    for plane, members in groups.values():
+        normal = plane[:3] / np.linalg.norm(plane[:3])
         index = sorted(members)
         middle = corners[index].mean(0)
         x = corners[index[0]] - middle
