@@ -28,11 +28,13 @@ def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
         from artsim.io.batch_reader import BatchRecording, open_output
+        from artsim.io.rollout_reader import RolloutRecording
 
         with open_output(file) as output:
-            kind = "batch" if isinstance(output, BatchRecording) else "run"
+            kind = {BatchRecording: "batch", RolloutRecording: "rollout"}.get(type(output), "run")
             content: dict[str, Any] = {"kind": kind, **output.summary(), "config": output.config}
-        lines = describe_batch(content) if kind == "batch" else describe_run(content)
+        describe = {"batch": describe_batch, "rollout": describe_rollout}.get(kind, describe_run)
+        lines = describe(content)
     else:
         articulation = load_articulation(file, **load_options)
         content = model_object(articulation)
@@ -190,6 +192,19 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
         *names_and_origin(batch),
         "",
         *variables(batch),
+    ]
+
+
+def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
+    """How many samples of what, and where they come from."""
+    model = rollout["model"]
+    return [
+        f"{rollout['file']}: rollout of {model.get('format', '')} robot {model.get('name', '')!r} "
+        f"({rollout['bytes'] / 1e6:.3g} MB)",
+        f"{rollout['samples']} samples of {rollout['rows']} rows, {rollout['stopped']} stopped early",
+        *names_and_origin(rollout),
+        "",
+        *variables(rollout),
     ]
 
 

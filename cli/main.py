@@ -21,6 +21,7 @@ from artsim.sim.errors import ArtsimError, MissingInputError, StorageError
 COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
     "batch": "Compute rigid-body quantities for many configurations.",
+    "rollout": "Simulate many variations of a run.",
     "replay": "Run a stored simulation again and compare.",
     "check": "Validate a robot file and print its tree.",
     "info": "Say what a robot file or an output file holds.",

@@ -55,14 +55,16 @@ class Column(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a file will hold: N rows of some variables of schema.BATCHED, names, the robot, where it comes from."""
+    """What a file will hold: N rows of variables of one of schema's groups, names, the robot, where it comes from."""
 
     rows: int
     columns: Mapping[str, Column]
     labels: Labels
     model: ModelRecord
-    facts: Mapping[str, str | int | float]  # attributes of /batch
+    facts: Mapping[str, str | int | float]  # attributes of the group
     provenance: Mapping[str, str | int | float]
+    group: str = "batch"
+    numbers: Mapping[str, Array] = {}  # of dimensions that have numbers for labels
 
     @property
     def bytes(self) -> int:
@@ -275,16 +277,20 @@ def lay_out_groups(
     from artsim.io import hdf5
 
     root, labels = file.id, content.labels
-    title, command = f"artsim batch of {content.model.name}", str(content.provenance.get("command", "artsim"))
-    lay_out_root(root, title, command, created)
-    section = Section(root, "batch", labels)
+    title = f"artsim {content.group} of {content.model.name}"
+    lay_out_root(root, title, str(content.provenance.get("command", "artsim")), created)
+    section = Section(root, content.group, labels)
     section.group.bare_dimension("sample", content.rows)
-    section.scales([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
+    section.scales(_labelled(content))
     beside = " ".join(path.rpartition("/")[2] for path in section.datasets)  # CF: the units are no data
     section.set_attributes({**content.facts, "coordinates": beside})
+    for dim, values in content.numbers.items():
+        section.fixed(dim, values)
     places = {}
     for name, column in content.columns.items():
-        variable = schema.batch_variable(name, column.dims)
+        variable = schema.TABLE[f"{content.group}/{name}"]
+        if content.group == "batch":
+            variable = schema.batch_variable(name, column.dims)
         shape = (content.rows, *column.shape)
         attributes = section.attributes(name, variable)
         if shards and all(shape):
@@ -296,14 +302,21 @@ def lay_out_groups(
     return places
 
 
+def _labelled(content: Content) -> dict[str, None]:
+    """The dimensions with names for labels, in order."""
+    dims = dict.fromkeys([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
+    return {dim: None for dim in dims if dim not in content.numbers}
+
+
 # ---- .npz: a zip archive of uncompressed .npy members, laid out by hand since zipfile writes one after the other
 
 
 def _lay_out_archive(handle: int, content: Content) -> _Layout:
     """The members' heads, and the labels and texts whole; the local headers follow when the checksums are known."""
-    dims = dict.fromkeys([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
     layout = _Layout({}, 0, {})
-    for dim in dims:
+    for dim, numbers in content.numbers.items():
+        layout = _add_member(handle, layout, dim, numbers)
+    for dim in _labelled(content):
         layout = _add_member(handle, layout, dim, np.array(schema.labels_of(dim, content.labels), dtype=np.str_))
     for name, values in (("facts", content.facts), ("provenance", content.provenance)):
         layout = _add_member(handle, layout, name, np.array(_json(values)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from artsim.io import schema
 from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_texts, reading
+from artsim.io.rollout_reader import RolloutRecording
 from artsim.io.rows import Array, Rows
 from artsim.io.schema import Labels, Variable
 from artsim.io.shard_index import read_entries
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 _BLOCK_ROWS = 1 << 20
 
 
-def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording:
-    """Open an output of `artsim run` or `artsim batch`, through the gate. Raises as open_recording does."""
+def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
+    """Open an output of artsim's, through the gate. Raises as open_recording does."""
     where = Path(path)
     file, written = open_gated(where)
     try:
         with reading(where):
+            if "rollout" in file:
+                return RolloutRecording(where, file)
             return BatchRecording(where, file) if "batch" in file else Recording(where, file, written)
     except BaseException:
         file.close()

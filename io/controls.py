@@ -92,6 +92,51 @@ def read_run_controls(
     return _controls(where, _run_inputs(where, names), dt, held)
 
 
+def read_sample_controls(
+    path: str | os.PathLike[str],
+    samples: int,
+    dof_names: Sequence[str],
+    dt: float,
+    *,
+    torque: FloatArray,
+    target: FloatArray,
+    target_velocity: FloatArray,
+    control: FloatArray,
+    actuators: Sequence[str] = (),
+) -> list[Controls]:
+    """A control file for many runs: one Controls for all, or one for each where arrays have a first dimension more.
+
+    That is `target`, `velocity`, `torque`, `control` of shape (samples, rows, n) in a .npz or .h5 file, beside `time`
+    (rows,) and whatever else `read_controls` takes. Raises as that does; UsageError: for another number of samples.
+    """
+    where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
+    arrays = _arrays_by_sample(where)
+    if not arrays:
+        given = dict(zip(VALUES, (torque, target, target_velocity, control), strict=True))
+        return [read_controls(path, dof_names, dt, actuators=actuators, **given)]
+    for name, values in arrays.items():
+        if values.ndim == 3 and len(values) != samples:
+            raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
+    controls = []
+    for k in range(samples):
+        own = {name: values[k] if values.ndim == 3 else values for name, values in arrays.items()}
+        controls.append(_controls(where, _table(where, own, list(arrays), names), dt, held))
+    return controls
+
+
+def _arrays_by_sample(path: Path) -> dict[str, Array]:
+    """The arrays of a file in which some have a dimension for samples; empty for every other control file."""
+    _check_readable(path)
+    if path.suffix.lower() == ".npz":
+        arrays = _npz_arrays(path)[0]
+    elif path.suffix.lower() in (".h5", ".hdf5"):
+        arrays = _h5_arrays(path)
+    else:
+        return {}
+    return arrays if any(values.ndim == 3 for values in arrays.values()) else {}
+
+
 def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
     sizes = (*[len(names.dofs)] * 3, len(names.actuators))
     values = [np.zeros(n) if row is None else np.asarray(row, np.float64) for n, row in zip(sizes, rows, strict=True)]
@@ -238,7 +283,12 @@ def _csv_number(path: Path, number: int, name: str, word: str) -> float:
 
 
 def _read_npz(path: Path, names: _Names) -> _Table:
-    """Arrays of a .npz; never unpickles, and refuses an archive that unpacks to more than it may."""
+    arrays, present = _npz_arrays(path)
+    return _table(path, arrays, present, names)
+
+
+def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
+    """Arrays of a .npz, and all names in it; never unpickles, refuses what unpacks to more than it may."""
     import zipfile  # 4 ms that a run without a control file need not spend
 
     try:
@@ -251,7 +301,7 @@ def _read_npz(path: Path, names: _Names) -> _Table:
             arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
     except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
-    return _table(path, arrays, list(unpacked), names)
+    return arrays, list(unpacked)
 
 
 def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
@@ -275,6 +325,16 @@ def _read_h5(path: Path, names: _Names) -> _Table:
             arrays = {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
             return _table(path, arrays, list(file), names)
     return _run_inputs(path, names)
+
+
+def _h5_arrays(path: Path) -> dict[str, Array]:
+    """Arrays at the root of an HDF5 file that is none of artsim's."""
+    from artsim.io.reader import open_checked, reading
+
+    with open_checked(path) as file, reading(path):
+        if "artsim_schema" in file.attrs:
+            return {}
+        return {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
 
 
 def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:

@@ -54,7 +54,7 @@ class Rows:
             data[name] = (self.variable(name).dims, self[name], self.meaning(name))
         dims = dict.fromkeys(dim for entry in data.values() for dim in entry[0])
         coords: dict[str, Any] = {dim: list(self.names_of(dim)) for dim in dims if dim in schema.DIMENSIONS}
-        if "sample" not in dims:
+        if "time" in dims:
             coords["time"] = ("time", self.time, {"units": "s"})
         for name, values in schema.entry_units(self.labels).items():
             if schema.LABELS_OF_ENTRIES[name][0] in dims:

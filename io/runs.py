@@ -34,7 +34,7 @@ from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
 from artsim.sim.run import NON_FINITE
-from artsim.sim.simulate import Controller, Simulation
+from artsim.sim.simulate import Controller, Simulation, simulation_of
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -138,15 +138,6 @@ def run(
         status = _drive(simulation, recorder, progress, on_block)
         recorder.close(status, simulation.final)
     return Outcome(simulation, status, time.perf_counter() - began)
-
-
-def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:
-    """The plan's run, in the coordinates that it wants."""
-    if plan.config.coordinates == "maximal":
-        from artsim.sim.maximal.simulate import MaximalSimulation  # of no use to other runs
-
-        return MaximalSimulation(plan, controls, controller)
-    return Simulation(plan, controls, controller)
 
 
 def _drive(
@@ -346,15 +337,20 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
         control=plan.control,
         actuators=() if plan.equipped is None else plan.equipped.labels.controls,
     )
-    if not stored and plan.config.controller != "computed-torque":
-        driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
-        moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
-        for k in np.flatnonzero(moved & ~driven):
-            name = plan.robot.dofs[k]
-            raise UsageError(
-                f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…"
-            )
+    if not stored:
+        check_driven(plan, controls, path)
     return controls
+
+
+def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
+    """Raises UsageError for targets of joints that nothing drives."""
+    if plan.config.controller == "computed-torque":
+        return
+    driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
+    moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)
+    for k in np.flatnonzero(moved & ~driven):
+        name = plan.robot.dofs[k]
+        raise UsageError(f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
 
 
 def _python_name(function: Controller) -> str:

@@ -96,14 +96,14 @@ class Samples:
         nv = len(labels.dofs)
         widths = {"qvel": nv, "qacc": nv, "tau": nv, "wrench": 6 * links}
         normal = distribution == NORMAL
-        self._streams: dict[str, _Stream] = {}
+        self._streams: dict[str, Stream] = {}
         for number, name in enumerate(INPUTS):
             if name == "qpos":
                 self._streams[name] = _Coordinates(seed, number, normal, model)
             elif name in self.inputs:
                 # six standard deviations are the width of a normal one's range
                 end = np.full(widths[name], scales[name] * (_SIGMAS / 2 if normal else 1.0))
-                self._streams[name] = _Stream(seed, number, normal, -end, end)
+                self._streams[name] = Stream(seed, number, normal, -end, end)
 
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
         """Rows start … stop into out[name][: stop - start] (float64, C order) of every input drawn."""
@@ -115,7 +115,7 @@ class Samples:
         """Nothing is open."""
 
 
-class _Stream:
+class Stream:
     """One input's rows of independent entries: uniform in lower … upper, or normal with six sigmas between them."""
 
     def __init__(self, seed: int, number: int, normal: bool, lower: Array, upper: Array) -> None:
@@ -170,7 +170,7 @@ class _Stream:
             group += self._offset
 
 
-class _Coordinates(_Stream):
+class _Coordinates(Stream):
     """Rows of qpos: within limits, rotations uniform, followers where their leaders put them."""
 
     def __init__(self, seed: int, number: int, normal: bool, model: Model) -> None:

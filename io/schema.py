@@ -427,6 +427,34 @@ TABLE: Mapping[str, Variable] = {
     "batch/independent_force_units": Variable(
         ("independent_dof",), "1", "unit of each independent degree of freedom's force", "str"
     ),
+    # many runs of one robot, each with something of its own
+    "rollout/time": _TIME,
+    "rollout/qpos": Variable(
+        ("sample", "time", "coord"),
+        "{coord_units}",
+        "position",
+        comment="coordinates before the step; NaN from row n_valid of a sample on",
+    ),
+    "rollout/qvel": Variable(
+        ("sample", "time", "dof"),
+        "{dof_units}",
+        "velocity",
+        comment="before the step; NaN from row n_valid of a sample on",
+    ),
+    "rollout/final_qpos": Variable(("sample", "coord"), "{coord_units}", "position after the last step"),
+    "rollout/final_qvel": Variable(("sample", "dof"), "{dof_units}", "velocity after the last step"),
+    "rollout/mass_factor": Variable(("sample", "link"), "1", "factor of the link's mass and inertia"),
+    "rollout/armature_factor": Variable(("sample", "dof"), "1", "factor of the armature"),
+    "rollout/damping_factor": Variable(("sample", "dof"), "1", "factor of the joint's damping"),
+    "rollout/stiffness_factor": Variable(("sample", "dof"), "1", "factor of the joint's spring stiffness"),
+    "rollout/friction_factor": Variable(("sample", "dof"), "1", "factor of the joint's friction"),
+    "rollout/drive_stiffness_factor": Variable(("sample", "dof"), "1", "factor of the drive's stiffness"),
+    "rollout/drive_damping_factor": Variable(("sample", "dof"), "1", "factor of the drive's damping"),
+    "rollout/n_valid": Variable(("sample",), "1", "rows before the sample ended", "i8"),
+    "rollout/status": Variable(("sample",), "1", "1 complete, 2 stopped at a non-finite state", "i1"),
+    "rollout/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
+    "rollout/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
+    "rollout/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     # the index of a batch in several files: row k of each is row first_row + k of the whole
     "shards/name": Variable(("shard",), "1", "file, beside the index", "str"),
     "shards/first_row": Variable(("shard",), "1", "first row of the batch that is in the file", "i8"),
@@ -470,6 +498,14 @@ BATCHED = tuple(
     if path.startswith("batch/") and variable.dims[:1] == ("sample",)
 )
 """Every variable of many configurations, in the order of the file."""
+
+
+ROLLED = tuple(
+    path.removeprefix("rollout/")
+    for path, variable in TABLE.items()
+    if path.startswith("rollout/") and variable.dims[:1] == ("sample",)
+)
+"""Every variable of a rollout, in the order of the file."""
 
 
 def batch_variable(name: str, dims: Sequence[str]) -> Variable:

@@ -13,7 +13,7 @@ from artsim.sim.controls import Controls
 from artsim.sim.errors import UsageError
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
-from artsim.sim.simulate import Controller
+from artsim.sim.simulate import Controller, simulation_of
 from artsim.sim.spatial import Real
 
 
@@ -37,7 +37,7 @@ class Simulation:
         if "steps" in settings:
             raise UsageError("Simulation: steps are taken by step(n)")
         plan, given, function = runs.prepared(robot, controller, controls, settings | {"steps": MAX_STEPS})
-        self._simulation = runs.simulation_of(plan, given or runs.held_controls(plan), function)
+        self._simulation = simulation_of(plan, given or runs.held_controls(plan), function)
 
     @property
     def robot(self) -> Robot:

@@ -12,6 +12,7 @@ from artsim.sim.dynamics import inverse_dynamics
 from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import velocities
+from artsim.sim.lanes import real
 from artsim.sim.run import COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER
 
 
@@ -83,7 +84,7 @@ def drive_force(i: Any, f: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
 def coordinate(m: Any, q: Any, k: Any) -> Any:
     """The coordinate of dof k; 0 for the rotations of ball and free joints, which have none."""
     c = m.dof_coord[k]
-    return q[c] if c >= 0 else 0.0
+    return q[c] if c >= 0 else real(0.0, q[0])
 
 
 @inlined

@@ -30,7 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from artsim.sim.records import table
+from artsim.sim.records import Array, table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _WITHOUT_KERNELS = Path(__file__).parent / "maximal"
@@ -111,6 +111,22 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
         function(pointer)
 
     return call
+
+
+def address(entry: Entry, width: int, *records: NamedTuple | None) -> tuple[int, Array]:
+    """Where the entry's machine code is, and its table of these arrays, for kernels that call it (calls.py).
+
+    The arrays and the table must live as long as calls are made. Kernels must not run as Python.
+    """
+    function = _load_or_compile(entry, width)
+    place = ctypes.cast(cast(Any, function), ctypes.c_void_p).value
+    assert place is not None
+    return place, table([record for record in records if record is not None], width)
+
+
+def machine_code() -> bool:
+    """True when entries are machine code, not Python or numba's functions."""
+    return not disabled() and not _checked()
 
 
 def warm(entry: Entry, width: int) -> None:

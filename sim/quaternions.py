@@ -7,6 +7,7 @@ from typing import Any
 
 from artsim.sim.elementary import arctangent
 from artsim.sim.jit import inlined
+from artsim.sim.lanes import real, sqrt, where_greater
 from artsim.sim.sincos import sincos
 
 
@@ -45,13 +46,12 @@ def quaternion_of(R: Any) -> Any:
 def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
     """q[n:n+4] ← q ⊗ exp(r): the rotation vector r (rad) is in the turned frame's axes. Kept at unit length."""
     square = r0 * r0 + r1 * r1 + r2 * r2
-    angle = math.sqrt(square)
-    if angle > 1e-4:
-        s, c = sincos(0.5 * angle)
-        s /= angle
-    else:  # series of both to the fourth power: exact to rounding below 1e-4 rad
-        c = 1.0 - square / 8.0 + square * square / 384.0
-        s = 0.5 - square / 48.0
+    angle = sqrt(square)
+    small = real(1e-4, angle)
+    sine, cosine = sincos(0.5 * angle)
+    # below 1e-4 rad the series of both to the fourth power is exact to rounding
+    c = where_greater(angle, small, cosine, 1.0 - square / 8.0 + square * square / 384.0)
+    s = where_greater(angle, small, sine / where_greater(angle, small, angle, small), 0.5 - square / 48.0)
     r0 *= s
     r1 *= s
     r2 *= s
@@ -63,7 +63,7 @@ def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
     b = w * r0 + x * c + y * r2 - z * r1
     d = w * r1 - x * r2 + y * c + z * r0
     e = w * r2 + x * r1 - y * r0 + z * c
-    scale = 1.0 / math.sqrt(a * a + b * b + d * d + e * e)
+    scale = 1.0 / sqrt(a * a + b * b + d * d + e * e)
     q[n] = a * scale
     q[n + 1] = b * scale
     q[n + 2] = d * scale

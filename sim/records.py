@@ -8,8 +8,8 @@ stored with the lanes as last axis.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
@@ -56,6 +56,13 @@ def kinds(record: type[Any]) -> dict[str, Kind]:
         hints = get_type_hints(record, include_extras=True)
         _KINDS[record] = {name: hint.__metadata__[0] for name, hint in hints.items()}
     return _KINDS[record]
+
+
+def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any]:
+    """A record class with the same fields of which `lanes`, and no others, hold T: what differs between robots."""
+    made = type(name, (record,), {})
+    _KINDS[made] = {field: replace(kind, lanes=field in lanes) for field, kind in kinds(record).items()}
+    return made
 
 
 def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:

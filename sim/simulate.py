@@ -84,11 +84,14 @@ class Simulation:
 
     def reblock(self) -> None:
         """Make the block anew after `block_rows` was changed."""
-        model = self.plan.robot.model
         self._block = self._make_block()
-        records = (model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
+        self._call = bind(self.plan.entry, 1, *self._records())
+
+    def _records(self) -> list[Any]:
+        """What the entry takes."""
+        records = (self.plan.robot.model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
         of_kind: dict[Any, Any] = {type(record): record for record in (*records, *self._equipment, *self._further)}
-        self._call = bind(self.plan.entry, 1, *(of_kind.get(kind) for kind in self.plan.entry.records))
+        return [of_kind.get(kind) for kind in self.plan.entry.records]
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
@@ -213,6 +216,11 @@ class Simulation:
         if self.stop_reason:
             raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why()}")
 
+    @property
+    def stop_dof(self) -> int:
+        """The dof (beyond nv: tendon nv + t) at which it stopped."""
+        return int(self._step.counters[3])
+
     def _why(self) -> str:
         k, nv = int(self._step.counters[3]), self.plan.robot.nv
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
@@ -272,3 +280,12 @@ class Simulation:
             name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
             raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
         return torque
+
+
+def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:
+    """The plan's run, in the coordinates that it wants."""
+    if plan.config.coordinates == "maximal":
+        from artsim.sim.maximal.simulate import MaximalSimulation  # of no use to other runs
+
+        return MaximalSimulation(plan, controls, controller)
+    return Simulation(plan, controls, controller)

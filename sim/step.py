@@ -186,7 +186,7 @@ def _euler(
     r.report[0] = 0.0
     r.report[1] = 0.0
     if f.counters[5] == 1:
-        _free_step(m, s, w, i, r, f, x)
+        free_step(m, s, w, i, r, f, x)
         clamped = _clamped(m, s, i, f, e, x)
         if not clamped and _holds(m, s, i, f, e, x):
             for n in range(s.impulse.shape[0]):
@@ -269,7 +269,7 @@ def _is_free(m: Any, i: Any, rows: Any) -> bool:
 
 
 @njit
-def _free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
+def free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
     """The step without rows, by the articulated-body algorithm in O(n)."""
     h = i.time_step[0]
     implicit_system(m, s, w, i, r, f, x)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.io.runs import simulation_of
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation
@@ -25,6 +24,7 @@ from artsim.sim.maximal.scheme import boxed_problem
 from artsim.sim.maximal.simulate import MaximalSimulation
 from artsim.sim.model import compile_model
 from artsim.sim.plan import plan_run
+from artsim.sim.simulate import simulation_of
 from tests.conftest import ROOT, corpus_entries
 from tests.simulation import Run, constant_controls
 from tests.test_loops import CONNECT, four_bar

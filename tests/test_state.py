@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.io.runs import prepare, simulation_of
+from artsim.io.runs import prepare
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
@@ -19,7 +19,7 @@ from artsim.sim.coordinates import independent_coordinates
 from artsim.sim.plan import Plan
 from artsim.sim.robot import Robot
 from artsim.sim.run import RECORDED
-from artsim.sim.simulate import Simulation
+from artsim.sim.simulate import Simulation, simulation_of
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]

@@ -14,10 +14,12 @@ from typing import Any
 
 from artsim.sim.actuation import coordinate
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
+from artsim.sim.lanes import absolute
 from artsim.sim.quaternions import rotation_vector
 from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.sincos import sincos
+from artsim.sim.solvers.cone import largest
 
 
 @njit
@@ -99,20 +101,22 @@ def _velocity_row(m: Any, w: Any, i: Any, r: Any, k: Any, sign: Any) -> None:
 @njit
 def limits_hold(m: Any, s: Any, i: Any, f: Any) -> bool:
     """False when the velocities f.velocity would break a limit."""
-    h = i.time_step[0]
     for k in range(f.velocity.shape[0]):
-        v = f.velocity[k]
-        if m.dof_coord[k] >= 0:
-            end = coordinate(m, s.qpos, k) + h * v
-            if end < m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k])):
-                return False
-            if end > m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k])):
-                return False
-        elif is_cone(m, k) and _opens_cone(m, s, f, k, h):
-            return False
-        if abs(v) > m.velocity_limit[k] * (1.0 + 1e-13):
+        if beyond_limits(m, s, i, f, k) > 0.0 or (is_cone(m, k) and _opens_cone(m, s, f, k, i.time_step[0])):
             return False
     return True
+
+
+@inlined
+def beyond_limits(m: Any, s: Any, i: Any, f: Any, k: Any) -> Any:
+    """A T, more than 0 where the velocity f.velocity would break dof k's limits, that of a ball's angle left out."""
+    v = f.velocity[k]
+    beyond = absolute(v) - m.velocity_limit[k] * (1.0 + 1e-13)
+    if m.dof_coord[k] >= 0:
+        end = coordinate(m, s.qpos, k) + i.time_step[0] * v
+        beyond = largest(beyond, (m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k]))) - end)
+        beyond = largest(beyond, end - (m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k]))))
+    return beyond
 
 
 @njit

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from artsim.io.batch_reader import BatchRecording
     from artsim.io.reader import Recording
+    from artsim.io.rollout_reader import RolloutRecording
+    from artsim.io.rollouts import MemoryRollout
     from artsim.io.runs import MemoryRecording
     from artsim.sim.robot import Robot
 
@@ -31,12 +33,13 @@ _LAZY = {
     "ModelError": "artsim.sim.errors",
     "Recording": "artsim.io.reader",
     "Robot": "artsim.sim.robot",
+    "RolloutRecording": "artsim.io.rollout_reader",
     "Simulation": "artsim.io.stepping",
     "StoppedError": "artsim.sim.errors",
     "UsageError": "artsim.sim.errors",
 }
 
-__all__ = ["__version__", "compute", "load", "open", "simulate", *_LAZY]
+__all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]
 
 
 def load(path: str | PathLike[str], **options: Any) -> Robot:
@@ -53,8 +56,15 @@ def simulate(robot: Robot | str | PathLike[str], **options: Any) -> MemoryRecord
     return runs.simulate(_robot(robot), **options)
 
 
-def open(path: str | PathLike[str]) -> Recording | BatchRecording:
-    """Open an output of `artsim run` or `artsim batch` for reading, through the gate that refuses harmful files."""
+def rollout(robot: Robot | str | PathLike[str], **options: Any) -> MemoryRollout | RolloutRecording:
+    """Simulate many variations of a run; options as artsim.io.rollouts.rollout has them (samples, steps, …)."""
+    from artsim.io import rollouts
+
+    return rollouts.rollout(_robot(robot), **options)
+
+
+def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
+    """Open an output of `artsim run`, `batch` or `rollout` for reading, through the gate that refuses harmful files."""
     from artsim.io.batch_reader import open_output
 
     return open_output(path)

@@ -1,0 +1,180 @@
+"""`artsim rollout`: many variations of a run, into a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.run_options import control_files, run_config, run_options, was_typed
+from artsim.cli.terminal import printable, warn
+from artsim.io.batch_file import check_name
+from artsim.io.recorder import check_output
+from artsim.io.rollouts import (
+    STARTS,
+    Outcome,
+    RolloutConfig,
+    check_rollout,
+    plan_sample_controls,
+    refuse_stopped,
+    roll,
+)
+from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
+from artsim.loaders.load import load_articulation
+from artsim.sim.controls import Controls
+from artsim.sim.errors import UsageError
+from artsim.sim.evaluation import available_threads
+from artsim.sim.jit import warm
+from artsim.sim.plan import Plan
+from artsim.sim.rollout import RECORDED, VARIED, kernels, reason_against_packs
+
+
+def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """NAME=LOW:HIGH, several of them separated by commas; later ones win."""
+    bounds = {}
+    for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
+        name, equals, ends = word.partition("=")
+        numbers = ends.split(":")
+        try:
+            low, high = (float(number) for number in numbers)
+        except ValueError:
+            raise click.BadParameter(f"{word!r} is not NAME=LOW:HIGH") from None
+        if not (equals and math.isfinite(low) and math.isfinite(high)):
+            raise click.BadParameter(f"{word!r} is not NAME=LOW:HIGH")
+        bounds[name.strip().replace("-", "_")] = (low, high)
+    return bounds
+
+
+@click.command(
+    short_help="Simulate many variations of a run.",
+    context_settings={"auto_envvar_prefix": "ARTSIM"},
+)
+@click.argument("model")
+@click.option("--samples", type=click.IntRange(min=1), metavar="N", required=True, help="How many to simulate.")
+@click.option(
+    "--start",
+    type=click.Choice(STARTS),
+    default=STARTS[0],
+    show_default=True,
+    help="Where samples start: as given, or drawn within the joint limits as `artsim batch` draws.",
+)
+@click.option("--spread", type=float, default=0.0, help="Start coordinates, up to this far off [rad, m].")
+@click.option("--velocity-spread", type=float, default=0.0, help="Start velocities, likewise [rad/s, m/s].")
+@click.option(
+    "--randomise",
+    multiple=True,
+    callback=_factors,
+    metavar="NAME=LOW:HIGH,…",
+    help=f"Factors of every link or joint, drawn evenly: {', '.join(VARIED)}.",
+)
+@run_options
+@model_options
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help=".h5 or .npz file; without it only a summary.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
+@click.pass_context
+def rollout(
+    ctx: click.Context,
+    /,
+    model: str,
+    samples: int,
+    start: str,
+    spread: float,
+    velocity_spread: float,
+    randomise: dict[str, tuple[float, float]],
+    threads: int | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    load_options: LoadOptions,
+    **options: Any,
+) -> None:
+    """Simulate N variations of a run of MODEL (URDF or MJCF, or - for standard input), 8 at a time where that can be.
+
+    What a sample is depends on --seed and its number alone, and the result's bytes not on --threads. --control takes
+    one file for all samples, or arrays (samples, rows, joints). The summary goes to stderr.
+    """
+    if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
+        raise UsageError("give --steps or --duration, not both")
+    config = RolloutConfig(samples, start, spread, velocity_spread, randomise)
+    if output is not None:
+        check_name(output)
+        refuse_own_input(output, model)
+        check_output(output, force=force)
+    articulation = load_articulation(model, **load_options)
+    stored = {} if was_typed(ctx, "record") else {"record": list(RECORDED)}
+    plan = prepare(articulation, run_config(ctx, options, stored, articulation, base=articulation.base))
+    controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
+    if not quiet:
+        warn([*clamped_controls(plan, controls[0]), *plan.notes, *map(str, articulation.notes)])
+    for entry, width in kernels(plan):  # Ctrl-C still ends the process here, before there is an output
+        warm(entry, width)
+    threads = threads or available_threads()
+    with caught_signals() as caught, progress_bar("simulating", samples, unit="samples", show=not quiet) as advance:
+        outcome = roll(
+            plan,
+            config,
+            controls=controls,
+            output=output,
+            threads=threads,
+            force=force,
+            facts={**provenance(" ".join(sys.argv[1:])), "threads": threads},
+            progress=advance,
+            stop=lambda: bool(caught),
+        )
+    _tell(plan, outcome, as_json=as_json, quiet=quiet)
+    if not outcome.complete:
+        raise SystemExit(128 + caught[0])
+    refuse_stopped(outcome)
+
+
+def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
+    files = control_files(words)
+    if len(files) > 1:
+        raise UsageError(f"--control: {len(files)} files, want one")
+    return plan_sample_controls(plan, files[0], samples) if files else [held_controls(plan)]
+
+
+def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+    """The summary."""
+    rate = outcome.steps / outcome.seconds if outcome.seconds > 0 else 0.0
+    if as_json:
+        summary = {
+            "samples": outcome.samples,
+            "steps": outcome.steps,
+            "seconds": outcome.seconds,
+            "steps_per_second": rate,
+            "packed": outcome.packed,
+            "alone": outcome.alone,
+            "stopped": outcome.stopped,
+            "messages": list(outcome.messages),
+            "complete": outcome.complete,
+            "output": None if outcome.output is None else str(outcome.output),
+            "bytes": outcome.bytes if outcome.output is not None else None,
+        }
+        click.echo(json.dumps(summary))
+        return
+    if quiet:
+        return
+    lines = [f"{outcome.samples} samples, {outcome.steps} steps in {outcome.seconds:.3g} s: {rate:,.0f} steps/s"]
+    if not outcome.packed:
+        lines.append(f"one sample at a time: packs do not know {reason_against_packs(plan)}")
+    elif outcome.alone:
+        share = 100 * outcome.alone / max(1, outcome.steps)
+        lines.append(f"{share:.3g} % of the steps were at a limit and taken one sample at a time")
+    lines += outcome.messages
+    if outcome.output is not None:
+        lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")
+    elif not outcome.complete:
+        lines.append("interrupted, nothing is written")
+    for line in lines:
+        click.echo(printable(line), err=True)

@@ -1,0 +1,96 @@
+"""Reading files of `artsim rollout`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.reader import Output, attributes_of, check_schema, read_texts, reading
+from artsim.io.rows import Array, Rows
+from artsim.io.schema import Labels, Variable
+from artsim.sim.errors import ModelError, UsageError, nearest
+
+if TYPE_CHECKING:
+    import h5py
+
+
+class RolloutRecording(Output, Rows):
+    """Many runs of one robot: `rollout["qpos"]` is (samples, rows, nq), NaN from row `n_valid` of a sample on."""
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        """Use open_output: `file` must have passed the gate."""
+        self.path = path
+        self._file = file
+        check_schema(path, file, "rollout", ("rollout", "model", "provenance"))
+        group = file["rollout"]
+        self.attrs: dict[str, Any] = attributes_of(file)
+        self.provenance: dict[str, Any] = attributes_of(file["provenance"])
+        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
+        self.variables = tuple(name for name in schema.ROLLED if name in group)
+        self.samples = int(group["status"].shape[0])
+        self.rows = int(group["time"].shape[0])
+        for name in self.variables:
+            self._check_shape(name, group[name])
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables
+
+    def __getitem__(self, name: str) -> Array:
+        """Every sample of a variable, or `time` (rows,) [s]."""
+        return self.read(name)
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Samples start … stop of a variable. Raises UsageError for one that the file does not hold."""
+        if name not in (*self.variables, "time"):
+            raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
+        with reading(self.path):
+            values: Array = self._file["rollout"][name][start:stop]
+        return values
+
+    def variable(self, name: str) -> Variable:
+        """Its line of the table."""
+        return schema.TABLE[f"rollout/{name}"]
+
+    @property
+    def stopped(self) -> int:
+        """Samples that stopped at a state that is not finite."""
+        return int(np.count_nonzero(self["status"] != schema.COMPLETE))
+
+    def summary(self) -> dict[str, Any]:
+        """What `artsim info FILE` tells, as plain data for JSON too."""
+        group = self._file["rollout"]
+        variables = {
+            name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
+            for name in self.variables
+        }
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            **self.attrs,
+            "model": self.model,
+            "samples": self.samples,
+            "rows": self.rows,
+            "stopped": self.stopped,
+            "links": list(self.labels.link),
+            "coords": list(self.labels.coord),
+            "dofs": list(self.labels.dof),
+            "independent_dofs": list(self.labels.independent_dof),
+            "variables": variables,
+            "provenance": self.provenance,
+        }
+
+    def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
+        """Every variable must have the type and shape the labels demand."""
+        variable = self.variable(name)
+        sizes = {"sample": self.samples, "time": self.rows}
+        want = tuple(sizes[dim] if dim in sizes else len(self.names_of(dim)) for dim in variable.dims)
+        if dataset.shape != want or dataset.dtype != variable.dtype:
+            raise ModelError(
+                f"{self.path}: /rollout/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {want}"
+            )

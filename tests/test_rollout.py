@@ -1,0 +1,312 @@
+"""artsim rollout: samples agree with single runs, do not depend on each other or on threads, and the file says all."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import artsim
+from artsim.cli.main import cli
+from artsim.io.rollout_reader import RolloutRecording
+from artsim.io.rollouts import MemoryRollout, RolloutConfig
+from artsim.io.runs import MemoryRecording, prepare
+from artsim.loaders.load import load_text
+from artsim.sim.configuration import RunConfig
+from artsim.sim.controls import Controls
+from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.jit import disabled, machine_code
+from artsim.sim.model import compile_model
+from artsim.sim.rollout import VariedArrays, reason_against_packs
+
+ROBOTS = Path(__file__).resolve().parents[1] / "robots"
+ARM = ROBOTS / "arm7.urdf"
+SERVO = {"stiffness": {"*": 200.0}, "damping": {"*": 20.0}}
+VARIED = {"mass": (0.8, 1.2), "damping": (0.5, 1.5), "drive_stiffness": (0.5, 1.5), "drive_damping": (0.9, 1.1)}
+FREE = """<mujoco><worldbody><body name="box"><freejoint/>
+<inertial pos="0 0 0.1" mass="2" diaginertia="0.3 0.2 0.1"/>
+<body name="rod" pos="0 0 0.5"><joint name="hip" type="ball"/>
+<inertial pos="0 0 0.2" mass="1" diaginertia="0.1 0.2 0.3"/>
+<body name="slider" pos="0 0 0.4"><joint name="slide" type="slide" axis="1 0 0" stiffness="5" damping="0.1"/>
+<inertial pos="0 0 0" mass="0.5" diaginertia="0.1 0.1 0.1"/></body></body></body></worldbody></mujoco>"""
+
+
+def rolled(robot: Any, **options: Any) -> MemoryRollout:
+    """A rollout in memory."""
+    made = artsim.rollout(robot, **options)
+    assert isinstance(made, MemoryRollout)
+    return made
+
+
+def single(robot: Any, controls: Controls | None = None, **settings: Any) -> MemoryRecording:
+    """A run in memory."""
+    made = artsim.simulate(robot, record=("qpos", "qvel"), controls=controls, **settings)
+    assert isinstance(made, MemoryRecording)
+    return made
+
+
+def command(*words: object) -> Result:
+    """`artsim rollout …` in this process."""
+    return CliRunner().invoke(cli, ["rollout", *map(str, words)])
+
+
+# ------------------------------------------------------------------ samples are single runs
+
+
+def test_a_sample_is_the_run_that_starts_where_it_does() -> None:
+    """A free-flying tree with a ball and a spring: quaternions, several lanes, more than one pack."""
+    robot = artsim.load(_written("free.xml", FREE))
+    made = rolled(robot, samples=11, steps=60, spread=0.3, velocity_spread=2.0, seed=3)
+    for k in (0, 7, 10):
+        start = {"q0": made["qpos"][k, 0], "v0": made["qvel"][k, 0]}
+        one = single(robot, steps=60, **start)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(made["qvel"][k], one["qvel"], rtol=0, atol=1e-11)
+
+
+def test_samples_at_limits_and_with_clamped_drives_are_single_runs() -> None:
+    """They take their steps alone, in the midst of a pack, with the solver starting where it ended."""
+    robot = artsim.load(ARM)
+    settings: dict[str, Any] = {"steps": 400, "dt": 0.005, "stiffness": 30.0, "damping": 1.0, "target": np.full(7, 0.1)}
+    made = rolled(robot, samples=9, spread=2.0, velocity_spread=3.0, **settings)
+    assert not machine_code() or 0 < made.outcome.alone < made.outcome.steps
+    for k in (0, 4, 8):
+        one = single(robot, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], **settings)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
+
+
+def test_inputs_over_time_reach_every_sample() -> None:
+    robot = artsim.load(ARM)
+    rng = np.random.default_rng(5)
+    start = np.array([0, 3, 40])
+    zero = np.zeros((3, robot.nv))
+    each = [Controls(start, rng.normal(size=(3, robot.nv)), zero, zero) for _ in range(9)]
+    common = rolled(robot, samples=9, steps=50, controls=each[0])
+    own = rolled(robot, samples=9, steps=50, controls=each)
+    for k in (0, 8):
+        one = single(robot, each[k], steps=50)
+        np.testing.assert_allclose(own["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(common["qpos"][k], common["qpos"][0])
+    np.testing.assert_array_equal(common["qpos"][0], own["qpos"][0])
+
+
+def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:
+    robot = artsim.load(ROBOTS / "parallel_gripper.urdf")
+    made = rolled(robot, samples=3, steps=40, spread=0.01, randomise={"mass": (0.5, 2.0)})
+    assert not made.outcome.packed
+    assert np.isfinite(made["qpos"]).all()
+    assert np.ptp(made["mass_factor"], axis=0).min() > 0
+
+
+# ------------------------------------------------------------------ what is varied
+
+
+def test_varied_masses_and_gains_are_those_of_a_robot_made_so() -> None:
+    """Against the same robot written with other numbers, sample by sample."""
+    text = FREE
+    robot = artsim.load(_written("free.xml", text))
+    made = rolled(
+        robot, samples=3, steps=80, velocity_spread=1.0, randomise={"mass": (0.5, 2.0), "damping": (0.0, 9.0)}
+    )
+    for k in range(3):
+        factor = dict(zip(robot.links, made["mass_factor"][k], strict=True))
+        changed = text.replace('damping="0.1"', f'damping="{float(0.1 * made["damping_factor"][k, -1])!r}"')
+        for link, mass, inertia in (
+            ("box", 2, "0.3 0.2 0.1"),
+            ("rod", 1, "0.1 0.2 0.3"),
+            ("slider", 0.5, "0.1 0.1 0.1"),
+        ):
+            scaled = " ".join(repr(float(x) * float(factor[link])) for x in inertia.split())
+            old = f'mass="{mass}" diaginertia="{inertia}"'
+            assert old in changed
+            changed = changed.replace(old, f'mass="{float(mass * factor[link])!r}" diaginertia="{scaled}"')
+        other = artsim.load(_written(f"other{k}.xml", changed))
+        one = single(other, steps=80, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+
+
+def test_factors_of_one_change_nothing() -> None:
+    """Of a robot with merged links, whose bodies are put together from several."""
+    articulation = load_text((ROBOTS / "quadruped.urdf").read_text(), name="quadruped.urdf", meshes=False)
+    plan = prepare(articulation, RunConfig())
+    model = compile_model(articulation).model
+    made = VariedArrays(plan).of({"mass": np.ones((1, len(plan.robot.links)))})
+    for name, values in made.items():
+        np.testing.assert_allclose(values[0], getattr(model, name), rtol=1e-13, atol=1e-15)
+
+
+# ------------------------------------------------------------------ bytes
+
+
+def test_bytes_depend_on_neither_threads_nor_the_number_of_samples(tmp_path: Path) -> None:
+    """Masses, gains, limits and drives beyond their bounds, in 21 samples that fill no pack."""
+    robot = artsim.load(ARM)
+    options: dict[str, Any] = {**SERVO, "steps": 150, "spread": 2.5, "velocity_spread": 4.0, "randomise": VARIED}
+    whole = rolled(robot, samples=21, threads=1, **options)
+    for other in (rolled(robot, samples=21, threads=3, **options), rolled(robot, samples=6, threads=2, **options)):
+        for name in other.variables:
+            n = len(other[name])
+            assert whole[name][:n].tobytes() == other[name].tobytes(), name
+    reordered = rolled(robot, samples=21, seed=1, **options)
+    assert not np.array_equal(reordered["qpos"], whole["qpos"])
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
+    robot = artsim.load(_written("free.xml", FREE))
+    torque = np.zeros((1, robot.nv))
+    torque[0, -1] = 1e150
+    calm, wild = (Controls(np.zeros(1, np.int64), x * torque, 0 * torque, 0 * torque) for x in (0.0, 1.0))
+    options: dict[str, Any] = {"samples": 9, "steps": 100, "controls": [calm, wild] + 7 * [calm], "every": 2}
+    made = rolled(robot, check=False, **options)
+    assert made["status"].tolist() == [1, 2] + 7 * [1]
+    count = int(made["n_valid"][1])
+    assert 0 < count < 50
+    assert np.isfinite(made["qpos"][1, :count]).all()
+    assert np.isnan(made["qpos"][1, count:]).all()
+    assert np.isfinite(np.delete(made["final_qpos"], 1, axis=0)).all()
+    alone = single(robot, steps=100, every=2)
+    np.testing.assert_allclose(made["qpos"][8], alone["qpos"], rtol=0, atol=1e-12)
+    with pytest.raises(StoppedError, match=r"sample 1 stopped at t = .*: joint '.*': .*not finite"):
+        artsim.rollout(robot, output=tmp_path / "wild.h5", **options)
+    with artsim.open(tmp_path / "wild.h5") as recording:
+        assert isinstance(recording, RolloutRecording)
+        assert recording.stopped == 1
+
+
+# ------------------------------------------------------------------ the file and the command
+
+
+def test_the_command_writes_what_python_returns(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    words = ("--samples", 10, "--steps", 30, "--every", 3, "--spread", 0.2, "--seed", 7, "--stiffness", 50)
+    done = command(ARM, *words, "--randomise", "mass=0.9:1.1,drive-stiffness=0.5:2", "-o", output, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["samples"] == 10
+    settings: dict[str, Any] = {"stiffness": 50.0, "randomise": {"mass": (0.9, 1.1), "drive_stiffness": (0.5, 2.0)}}
+    made = rolled(artsim.load(ARM), samples=10, steps=30, every=3, spread=0.2, seed=7, **settings)
+    with artsim.open(output) as recording:
+        assert isinstance(recording, RolloutRecording)
+        assert recording.variables == made.variables
+        for name in made.variables:
+            assert recording[name].tobytes() == made[name].tobytes(), name
+        np.testing.assert_allclose(recording.time, np.arange(10) * 3 * 0.002)
+        assert recording.config["rollout"]["samples"] == 10
+    told = CliRunner().invoke(cli, ["info", str(output)])
+    assert "10 samples of 10 rows, 0 stopped early" in told.output
+
+
+def test_the_file_opens_in_xarray_labelled(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    output = tmp_path / "out.h5"
+    artsim.rollout(artsim.load(ARM), samples=3, steps=5, output=output, randomise={"mass": (1.0, 1.0)}).close()  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = xarray.open_dataset(output, group="rollout", engine="h5netcdf")
+    assert data.qpos.dims == ("sample", "time", "coord")
+    assert data.qpos.sel(coord="joint_1").shape == (3, 5)
+    assert data.mass_factor.dims == ("sample", "link")
+    assert (data.mass_factor == 1).all()
+
+
+def test_npz_holds_the_same(tmp_path: Path) -> None:
+    done = command(ARM, "--samples", 4, "--steps", 6, "--spread", 0.1, "-o", tmp_path / "out.npz")
+    assert done.exit_code == 0, done.output
+    arrays = np.load(tmp_path / "out.npz")
+    made = rolled(artsim.load(ARM), samples=4, steps=6, spread=0.1)
+    np.testing.assert_array_equal(arrays["qpos"], made["qpos"])
+    np.testing.assert_array_equal(arrays["time"], made.time)
+
+
+def test_control_files_hold_for_all_samples_or_for_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    each = rng.normal(size=(5, 2, 7))
+    np.savez(tmp_path / "each.npz", time=[0.0, 0.01], torque=each)
+    np.savez(tmp_path / "all.npz", time=[0.0, 0.01], torque=each[3])
+    made = {}
+    for name in ("each", "all"):
+        words = ("--samples", 5, "--steps", 20, "--control", tmp_path / f"{name}.npz")
+        done = command(ARM, *words, "-o", tmp_path / f"{name}.h5")
+        assert done.exit_code == 0, done.output
+        with artsim.open(tmp_path / f"{name}.h5") as recording:
+            made[name] = recording["qpos"]
+    np.testing.assert_array_equal(made["each"][3], made["all"][0])
+    assert not np.array_equal(made["each"][2], made["all"][0])
+    done = command(ARM, "--samples", 4, "--control", tmp_path / "each.npz")
+    assert done.exit_code == 2
+    assert "torque has shape (5, 2, 7): want 4 samples first" in done.stderr
+
+
+def test_starts_drawn_within_limits_are_those_of_a_batch() -> None:
+    robot = artsim.load(ARM)
+    made = rolled(robot, samples=100, steps=1, start="uniform-limits", seed=4)
+    model = robot.model
+    assert (made["qpos"][:, 0] >= model.lower).all()
+    assert (made["qpos"][:, 0] <= model.upper).all()
+    assert np.ptp(made["qpos"][:, 0], axis=0).min() > 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--randomise", "mas=0.5:1"), "randomise: 'mas' is not known; did you mean 'mass'?"),
+        (("--randomise", "mass=0.5"), "'mass=0.5' is not NAME=LOW:HIGH"),
+        (("--randomise", "mass=2:1"), "want factors LOW:HIGH"),
+        (("--randomise", "mass=0:1"), "want factors LOW:HIGH"),
+        (("--spread", "-1"), "spread is -1.0, want a finite number from 0"),
+        (("--spread", "1", "--start", "normal"), "spread is about the given start"),
+        (("--record", "qacc"), "a rollout records qpos and qvel, not 'qacc'"),
+        (("--seed", "-1"), "seed -1: want 0"),
+        (("-o", "out.txt"), "want a name that ends in .h5, .hdf5 or .npz"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: tuple[str, ...], told: str) -> None:
+    done = command(ARM, "--samples", 2, *words)
+    assert done.exit_code == 2, done.output
+    assert told in done.stderr
+
+
+def test_a_rollout_without_output_only_tells() -> None:
+    done = command(ARM, "--samples", 8, "--steps", 10)
+    assert done.exit_code == 0
+    assert "8 samples, 80 steps in" in done.stderr
+
+
+def test_refused_from_python() -> None:
+    with pytest.raises(UsageError, match="3 for 4 samples"):
+        held = Controls(np.zeros(1, np.int64), *[np.zeros((1, 7))] * 3)
+        artsim.rollout(artsim.load(ARM), samples=4, controls=[held] * 3)
+    with pytest.raises(UsageError, match="samples is 0"):
+        RolloutConfig(0)
+
+
+def test_who_is_packed() -> None:
+    """The plain arm is; joint friction, couplings and contact are not."""
+
+    def reason(name: str, **settings: Any) -> str:
+        articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
+        return reason_against_packs(prepare(articulation, RunConfig(**settings)))
+
+    assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
+    assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
+    assert reason("parallel_gripper.urdf") == "couplings"
+    assert reason("finger.urdf", ground=True) == "contact"
+
+
+_FOLDER: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    _FOLDER[:] = [tmp_path]
+
+
+def _written(name: str, text: str) -> Path:
+    path = _FOLDER[0] / name
+    path.write_text(text)
+    return path
