@@ -5,8 +5,8 @@ overlap, the axis of least depth is the shortest way out. When they do not, the 
 unless the nearest points are corners or in an edge and a corner: then the nearest corner is looked for.
 
 Features say which corners and edges meet, whichever box has the face: 0 to 7 corners of a, 8 to 15 corners of b, from
-16 on an edge of a (12 times its number) and one of b. So a box at rest keeps its contacts when rounding changes the
-axis.
+16 on an edge of a (12 times its number) and one of b, from 160 on the nearest corners of boxes apart. So a box at rest
+keeps its contacts when rounding changes the axis.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ SAME = 1e-8  # of the smaller box's half extents: lengths that differ by less ar
 PARALLEL = 1e-8  # sine of the angle of edges below which they have no common normal
 FLAT = 0.9999  # cosine of the angle of a face and the contact's plane: lying on it
 NOTHING = 1e300
+NEAREST = 160  # the first feature of nearest corners
 
 
 @njit
@@ -138,7 +139,7 @@ def add_faces(S: Any, P: Any, a: Any, b: Any, code: Any, gap: Any, margin: Any, 
         n0 = -n0
         n1 = -n1
         n2 = -n2
-    lowest = clip(S, P, a, b, r, code % 3, n0, n1, n2, margin, SAME * size, -1, c)
+    lowest = clip(S, P, a, b, r, code % 3, gap, n0, n1, n2, margin, SAME * size, -1, c)
     if lowest > gap + (SAME if gap > 0.0 else 10.0 * SAME) * size:  # the nearest point is beside the face
         add_nearest(S, P, a, b, gap, n0, n1, n2, margin, size, c)
 
@@ -190,6 +191,7 @@ def clip(
     b: Any,
     r: Any,
     k: Any,
+    least: Any,
     n0: Any,
     n1: Any,
     n2: Any,
@@ -202,7 +204,7 @@ def clip(
 
     The other's face in the axes of r's: corners over r's face, what r's sides cut of its edges (Liang and Barsky), and
     r's corners below it. `slack` is how far beside r's face counts as over it; the feature `without` is left out.
-    Normal n, nearly or exactly that of the face.
+    Normal n, nearly or exactly that of the face; no gap along it is below `least`.
     """
     swapped = r == b
     o = a if swapped else b
@@ -264,20 +266,21 @@ def clip(
         if start > end:
             continue
         if start == 0.0:
-            if pz < margin * cosine:
+            gap = max(pz / cosine, least)
+            if gap < margin:
                 feature = corner_feature(0 if swapped else 1, f, front, se, sg)
-                add_on_face(P, r, i, j, side, k, px, py, 0.5 * pz + hk, pz / cosine, n0, n1, n2, feature, c)
-                lowest = min(lowest, pz / cosine)
+                add_on_face(P, r, i, j, side, k, px, py, 0.5 * pz + hk, gap, n0, n1, n2, feature, c)
+                lowest = min(lowest, gap)
         elif end < 1.0 or end - start > 1e-6:
             feature = edge_feature(swapped, side_edge(first, i, j, side), edge)
-            gap = (pz + start * dz) / cosine
+            gap = max((pz + start * dz) / cosine, least)
             if gap < margin and feature != without:
                 zm = 0.5 * (pz + start * dz) + hk
                 add_on_face(P, r, i, j, side, k, px + start * dx, py + start * dy, zm, gap, n0, n1, n2, feature, c)
                 lowest = min(lowest, gap)
         if end < 1.0 and end - start > 1e-6:
             feature = edge_feature(swapped, side_edge(last, i, j, side), edge)
-            gap = (pz + end * dz) / cosine
+            gap = max((pz + end * dz) / cosine, least)
             if gap < margin and feature != without:
                 zm = 0.5 * (pz + end * dz) + hk
                 add_on_face(P, r, i, j, side, k, px + end * dx, py + end * dy, zm, gap, n0, n1, n2, feature, c)
@@ -294,10 +297,11 @@ def clip(
         along_g = (ex * py - ey * px) / area
         if abs(along_e) * he < he - slack and abs(along_g) * hg < hg - slack:
             pz = z + along_e * ez + along_g * gz
-            if pz < margin * cosine:
+            gap = max(pz / cosine, least)
+            if gap < margin:
                 feature = corner_feature(1 if swapped else 0, k, side, sx, sy)
-                add_on_face(P, r, i, j, side, k, sx * hu, sy * hv, 0.5 * pz + hk, pz / cosine, n0, n1, n2, feature, c)
-                lowest = min(lowest, pz / cosine)
+                add_on_face(P, r, i, j, side, k, sx * hu, sy * hv, 0.5 * pz + hk, gap, n0, n1, n2, feature, c)
+                lowest = min(lowest, gap)
     return lowest
 
 
@@ -448,7 +452,7 @@ def add_edges(S: Any, P: Any, a: Any, b: Any, i: Any, j: Any, gap: Any, margin: 
         r = a if abs(cosine_a) >= abs(cosine_b) else b
         f = of_a if r == a else of_b
         without = -1 if beside else feature
-        lowest = clip(S, P, a, b, r, f, n0, n1, n2, margin, SAME * size, without, c)
+        lowest = clip(S, P, a, b, r, f, gap, n0, n1, n2, margin, SAME * size, without, c)
     if beside and lowest > gap + SAME * size:
         add_nearest(S, P, a, b, gap, n0, n1, n2, margin, size, c)
 
@@ -490,7 +494,9 @@ def add_corner(S: Any, P: Any, a: Any, b: Any, feature: Any, margin: Any, c: Any
     d = sqrt(dot(e0, e1, e2, e0, e1, e2))
     if d < margin:
         scale = (-1.0 if feature < 8 else 1.0) / d
-        add_contact(c, d, x0 - 0.5 * e0, x1 - 0.5 * e1, x2 - 0.5 * e2, scale * e0, scale * e1, scale * e2, feature)
+        add_contact(
+            c, d, x0 - 0.5 * e0, x1 - 0.5 * e1, x2 - 0.5 * e2, scale * e0, scale * e1, scale * e2, NEAREST + feature
+        )
 
 
 @njit
@@ -544,4 +550,4 @@ def add_lowest(S: Any, P: Any, a: Any, b: Any, gap: Any, n0: Any, n1: Any, n2: A
         q += (1 if sign_along(P, b, k, n0, n1, n2) < 0.0 else 0) << k
     x0, x1, x2 = corner_of(S, P, b, q)
     half = 0.5 * gap
-    add_contact(c, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, 8 + q)
+    add_contact(c, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, NEAREST + 8 + q)

@@ -11,6 +11,7 @@ from artsim.sim.lanes import sqrt
 
 ALONG = 0.01  # sine of the angle of two capsules below which they lie along each other
 SAME = 1e-9  # relative: distances that differ by less are one
+BESIDE = 0.1  # cosine of the normal and an axis of a box below which a capsule is beside the faces across that axis
 APART = 0.01  # of the radius: contacts nearer to each other are one
 
 
@@ -177,11 +178,11 @@ def capsule_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
         return
     low = -h
     high = h
-    if abs(x0 + t * u0) <= h0 + SAME * size:
+    if abs(m0) < BESIDE:
         low, high = shrink(low, high, h0, x0, u0)
-    if abs(x1 + t * u1) <= h1 + SAME * size:
+    if abs(m1) < BESIDE:
         low, high = shrink(low, high, h1, x1, u1)
-    if abs(x2 + t * u2) <= h2 + SAME * size:
+    if abs(m2) < BESIDE:
         low, high = shrink(low, high, h2, x2, u2)
     near = low
     far = high
@@ -191,7 +192,7 @@ def capsule_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
     e, l0, l1, l2 = from_box(h0, h1, h2, x0 + near * u0, x1 + near * u1, x2 + near * u2)
     if e > d + SAME * size or not alike(l0, l1, l2, m0, m1, m2):
         near = t
-    if abs(far - near) <= APART * radius:
+    if high - low <= APART * radius:
         add_at(P, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, t, radius, margin, 2, c)
         return
     add_at(P, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, min(near, far), radius, margin, 0, c)
