@@ -44,7 +44,6 @@ class Pairs(NamedTuple):
     """What is found of the shapes 2 i and 2 i + 1."""
 
     margin: ConstReals1  # (1,) [m]
-    general: Ints1  # (1,) 1: by the kernel of convex pairs
     number: Ints1  # (n,)
     gap: Reals2  # (n, MOST)
     point: Reals3  # (n, MOST, 3)
@@ -53,13 +52,11 @@ class Pairs(NamedTuple):
 
 
 @njit
-def find(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, general: Any, c: Any) -> None:
-    """The kernel of the kinds of a and b; with `general` that of convex pairs, wherever it can."""
+def find(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+    """The closed form of the kinds of a and b."""
     one = S.kind[a]
     two = S.kind[b]
-    if general and one != PLANE:
-        convex_convex(S, P, k, a, b, margin, c)
-    elif one == PLANE:
+    if one == PLANE:
         if two == SPHERE:
             plane_sphere(S, P, a, b, margin, c)
         elif two == CAPSULE:
@@ -86,26 +83,45 @@ def find(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, general: Any, c: A
         capsule_box(S, P, a, b, margin, c)
     elif one == BOX and two == BOX:
         box_box(S, P, a, b, margin, c)
-    else:
-        convex_convex(S, P, k, a, b, margin, c)
 
 
 @njit
-def find_pairs(S: Any, P: Any, k: Any, c: Any, t: Any) -> None:
-    """Contacts of every pair."""
+def keep(i: Any, c: Any, t: Any) -> None:
+    """The contacts of pair i into t."""
+    t.number[i] = c.number[0]
+    for n in range(min(c.number[0], t.gap.shape[1])):
+        t.gap[i, n] = c.gap[n]
+        t.feature[i, n] = c.feature[n]
+        for x in range(3):
+            t.point[i, n, x] = c.point[n, x]
+            t.normal[i, n, x] = c.normal[n, x]
+
+
+@njit
+def find_pairs(S: Any, P: Any, c: Any, t: Any) -> None:
+    """Contacts of every pair, by closed forms."""
     for i in range(t.number.shape[0]):
         c.number[0] = 0
-        find(S, P, k, 2 * i, 2 * i + 1, t.margin[0], t.general[0] != 0, c)
-        t.number[i] = c.number[0]
-        for n in range(min(c.number[0], t.gap.shape[1])):
-            t.gap[i, n] = c.gap[n]
-            t.feature[i, n] = c.feature[n]
-            for x in range(3):
-                t.point[i, n, x] = c.point[n, x]
-                t.normal[i, n, x] = c.normal[n, x]
+        find(S, P, 2 * i, 2 * i + 1, t.margin[0], c)
+        keep(i, c, t)
 
 
-ENTRY = Entry("find_pairs", __name__, (Shapes, Placed, GjkWork, Manifold, Pairs))
+@njit
+def find_convex_pairs(S: Any, P: Any, k: Any, c: Any, t: Any) -> None:
+    """Contacts of every pair, by the kernel of convex pairs."""
+    for i in range(t.number.shape[0]):
+        c.number[0] = 0
+        convex_convex(S, P, k, 2 * i, 2 * i + 1, t.margin[0], c)
+        keep(i, c, t)
+
+
+CLOSED = Entry("find_pairs", __name__, (Shapes, Placed, Manifold, Pairs))
+CONVEX_PAIRS = Entry("find_convex_pairs", __name__, (Shapes, Placed, GjkWork, Manifold, Pairs))
+CLOSED_KINDS = {
+    *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, CONVEX)),
+    *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),
+    *((CAPSULE, CAPSULE), (CAPSULE, BOX), (BOX, BOX)),
+}
 
 
 def make_shapes(kind: Array, size: Array, **more: Array) -> Shapes:
@@ -124,18 +140,23 @@ def make_shapes(kind: Array, size: Array, **more: Array) -> Shapes:
 def prepare(
     shapes: Shapes, position: Array, rotation: Array, margin: float, general: bool = False
 ) -> tuple[Pairs, Callable[[], None]]:
-    """Where the contacts of shapes 2 i and 2 i + 1 are put, and the call that finds them."""
+    """Where the contacts of shapes 2 i and 2 i + 1 are put, and the call that finds them.
+
+    All pairs are of the first one's kinds. `general`: by the kernel of convex pairs, closed form or not.
+    """
     placed = Placed(np.ascontiguousarray(position, float), np.ascontiguousarray(rotation, float))
     most = MOST_CONTACTS
     sizes = {"number": (1,), "gap": (most,), "point": (most, 3), "normal": (most, 3), "feature": (most,)}
     n = len(shapes.kind) // 2
-    rooms = {"margin": (1,), "general": (1,), "number": (n,), "gap": (n, MOST), "feature": (n, MOST)}
+    rooms = {"margin": (1,), "number": (n,), "gap": (n, MOST), "feature": (n, MOST)}
     pairs: Pairs = allocate(Pairs, rooms | {"point": (n, MOST, 3), "normal": (n, MOST, 3)})
     limit = np.array([margin])
     limit.setflags(write=False)
     pairs = pairs._replace(margin=limit)
-    pairs.general[0] = general
-    return pairs, bind(ENTRY, 1, shapes, placed, make_gjk_work(), allocate(Manifold, sizes), pairs)
+    found = allocate(Manifold, sizes)
+    if general or tuple(shapes.kind[:2].tolist()) not in CLOSED_KINDS:
+        return pairs, bind(CONVEX_PAIRS, 1, shapes, placed, make_gjk_work(), found, pairs)
+    return pairs, bind(CLOSED, 1, shapes, placed, found, pairs)
 
 
 def contacts_of(

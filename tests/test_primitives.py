@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, PLANE, SPHERE
-from tests.pair_kernels import Array, Pairs, contacts_of, make_shapes
+from tests.pair_kernels import CLOSED_KINDS, Array, Pairs, contacts_of, make_shapes
 from tests.pair_scenes import (
     FAMILIES,
     Scene,
@@ -26,10 +26,7 @@ from tests.pair_scenes import (
 
 NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", ELLIPSOID: "ellipsoid"}
 NAMES |= {CYLINDER: "cylinder", BOX: "box", CONVEX: "convex"}
-PAIRS = [(PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, CONVEX)]
-PAIRS += [(SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)]
-PAIRS += [(CAPSULE, CAPSULE), (CAPSULE, BOX), (BOX, BOX)]
-CORNERS = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+PAIRS = sorted(CLOSED_KINDS)
 UPRIGHT = np.eye(3)
 
 each_pair = pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "-".join(NAMES[kind] for kind in pair))
