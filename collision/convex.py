@@ -11,7 +11,7 @@ from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
 from artsim.collision.normals import snap_across_axes, snap_to_face
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
-from artsim.collision.support import begin_pair, begin_triangle
+from artsim.collision.support import begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
 
 
@@ -122,7 +122,7 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
     cosine_b = find_face(S, k, 1)
     reference = _reference(k, cosine_a, cosine_b)
     if reference >= 0:
-        if _is_round(kinds[0, 0]) or _is_round(kinds[1, 0]):
+        if is_round(kinds[0, 0]) or is_round(kinds[1, 0]):
             snap_to_face(S, k, reference)
         if not one_point and k.corners[1 - reference] > 0:
             at = clip(k, reference)
@@ -142,12 +142,6 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
             p0, p1, p2 = to_world(k, k.polygon[at, i, 0], k.polygon[at, i, 1], k.polygon[at, i, 2])
             q0, q1, q2 = k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2
             add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
-
-
-@inlined
-def _is_round(kind: int) -> bool:
-    """Kinds on whose surface GJK and EPA only come near to the solution."""
-    return kind == ELLIPSOID or kind == CYLINDER
 
 
 @inlined

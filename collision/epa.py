@@ -170,10 +170,10 @@ def _expand(S: Any, k: Any) -> None:
     _first_faces(k)
     tolerance = PRECISION * k.scale[0]
     for vertex in range(4, MOST_VERTICES):
-        face = _nearest_face(k, 2 * vertex - 4)
-        lower = k.distance[face]
-        if lower == inf or (-k.gap[0] - lower <= tolerance and k.gap[0] > -inf):
+        face = _nearest_face(k)
+        if face < 0 or (-k.gap[0] - k.distance[face] <= tolerance and k.gap[0] > -inf):
             break
+        lower = k.distance[face]
         n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
         w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
         height = n0 * w0 + n1 * w1 + n2 * w2
@@ -190,10 +190,8 @@ def _expand(S: Any, k: Any) -> None:
 
 @inlined
 def _first_faces(k: Any) -> None:
-    """The tetrahedron's faces, turned outwards; all the others are free."""
+    """The tetrahedron's faces, turned outwards."""
     V = k.vertex
-    for f in range(MOST_FACES):
-        k.free[f] = MOST_FACES - 1 - f
     e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
     f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
     g0, g1, g2 = V[3, 0] - V[0, 0], V[3, 1] - V[0, 1], V[3, 2] - V[0, 2]
@@ -201,19 +199,21 @@ def _first_faces(k: Any) -> None:
     if volume > 0.0:  # then 0 1 2 is seen clockwise from outside
         for axis in range(6):
             V[0, axis], V[1, axis] = V[1, axis], V[0, axis]
-    k.points[0] = MOST_FACES  # how many are free
-    _make_face(k, 0, 1, 2, 1, 2, 3)
-    _make_face(k, 1, 0, 3, 0, 3, 2)
-    _make_face(k, 2, 1, 3, 0, 1, 3)
-    _make_face(k, 0, 2, 3, 0, 2, 1)
+    k.faces[0] = 4
+    k.faces[1] = 0
+    k.faces[2] = 0
+    for f in range(4):
+        k.listed[f] = 0
+    _make_face(k, 0, 0, 1, 2, 1, 2, 3)
+    _make_face(k, 1, 1, 0, 3, 0, 3, 2)
+    _make_face(k, 2, 2, 1, 3, 0, 1, 3)
+    _make_face(k, 3, 0, 2, 3, 0, 2, 1)
 
 
 @njit
-def _make_face(k: Any, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> Any:
+def _make_face(k: Any, face: int, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> None:
     """A face with corners i, j, h, beside which lie these faces."""
     V = k.vertex
-    k.points[0] -= 1
-    face = k.free[k.points[0]]
     k.corner[face, 0] = i
     k.corner[face, 1] = j
     k.corner[face, 2] = h
@@ -230,7 +230,7 @@ def _make_face(k: Any, i: int, j: int, h: int, across_ij: int, across_jh: int, a
         k.plane[face, 1] = 0.0
         k.plane[face, 2] = 0.0
         k.distance[face] = 1e300
-        return face
+        return
     factor = 1.0 / sqrt(nn)
     n0 *= factor
     n1 *= factor
@@ -239,16 +239,32 @@ def _make_face(k: Any, i: int, j: int, h: int, across_ij: int, across_jh: int, a
     k.plane[face, 1] = n1
     k.plane[face, 2] = n2
     k.distance[face] = n0 * V[i, 0] + n1 * V[i, 1] + n2 * V[i, 2]
-    return face
+    if k.distance[face] < -k.gap[0] and k.listed[face] == 0:
+        k.listed[face] = 1
+        k.candidate[k.faces[2]] = face
+        k.faces[2] += 1
 
 
 @inlined
-def _nearest_face(k: Any, faces: int) -> Any:
-    """Of the first so many, which is all: a freed one is the next one made."""
-    nearest = 0
-    for f in range(1, faces):
-        if k.distance[f] < k.distance[nearest]:
-            nearest = f
+def _nearest_face(k: Any) -> Any:
+    """The candidate nearest to the origin; -1: none is left. What is removed, or beyond the shortest way out, goes."""
+    upper = -k.gap[0]
+    count = k.faces[2]
+    kept = 0
+    nearest = -1
+    least = inf
+    for i in range(count):
+        f = k.candidate[i]
+        value = k.distance[f]
+        if value < upper:
+            k.candidate[kept] = f
+            kept += 1
+            if value < least:
+                least = value
+                nearest = f
+        else:
+            k.listed[f] = 0
+    k.faces[2] = kept
     return nearest
 
 
@@ -261,8 +277,8 @@ def _is_visible(k: Any, f: int, w0: Any, w1: Any, w2: Any) -> bool:
 @inlined
 def _remove(k: Any, f: int) -> None:
     k.distance[f] = inf
-    k.free[k.points[0]] = f
-    k.points[0] += 1
+    k.free[k.faces[1]] = f
+    k.faces[1] += 1
 
 
 @njit
@@ -312,20 +328,30 @@ def _push(k: Any, top: int, face: int, edge: int, edges: int) -> None:
 @inlined
 def _close(k: Any, edges: int, vertex: int) -> bool:
     """New faces from the hole's edges to the vertex. False: there is no room, or the edges are not one loop."""
-    if k.points[0] < edges:
+    if MOST_FACES - k.faces[0] + k.faces[1] < edges:
         return False
     for e in range(edges):
         if k.horizon[e, 1] != k.horizon[(e + 1) % edges, 0]:
             return False
+        k.stack[e, 0] = _take_face(k)
     for e in range(edges):
-        after = k.free[k.points[0] - 2] if e < edges - 1 else k.horizon[0, 0]
-        before = k.stack[e - 1, 0] if e > 0 else 0
-        face = _make_face(k, k.horizon[e, 0], k.horizon[e, 1], vertex, k.horizon[e, 2], after, before)
-        k.stack[e, 0] = face
+        face = k.stack[e, 0]
+        after = k.stack[e + 1 if e + 1 < edges else 0, 0]
+        before = k.stack[e - 1 if e > 0 else edges - 1, 0]
+        _make_face(k, face, k.horizon[e, 0], k.horizon[e, 1], vertex, k.horizon[e, 2], after, before)
         k.beside[k.horizon[e, 2], k.horizon[e, 3]] = face
-    k.beside[k.stack[0, 0], 2] = k.stack[edges - 1, 0]
-    k.beside[k.stack[edges - 1, 0], 1] = k.stack[0, 0]
     return True
+
+
+@inlined
+def _take_face(k: Any) -> Any:
+    """A face that was removed, or one that never was."""
+    if k.faces[1] > 0:
+        k.faces[1] -= 1
+        return k.free[k.faces[1]]
+    k.listed[k.faces[0]] = 0
+    k.faces[0] += 1
+    return k.faces[0] - 1
 
 
 @inlined

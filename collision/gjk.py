@@ -11,12 +11,13 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import Any
 
-from artsim.collision.support import difference
+from artsim.collision.support import difference, is_round
 from artsim.sim.jit import inlined, njit
 
 APART, NEAR, OVERLAP = range(3)
 MOST_ROUNDS = 100
-PRECISION = 1e-12  # of the distance, relative
+PRECISION = 1e-12  # of the distance of polyhedra, relative
+ROUND_PRECISION = 1e-10  # of that of ellipsoids and cylinders, relative to the scale: normals to 1e-5
 ROUNDING = 4e-16  # of coordinates, relative to the scale
 TOUCHING = 1e-11  # relative to the scale: nearer than that is overlap
 
@@ -29,6 +30,7 @@ def distance(S: Any, k: Any, margin: Any) -> int:
     v0, v1, v2 = _first_direction(k)
     k.points[0] = 0
     floor = TOUCHING * k.scale[0]
+    tolerance = (ROUND_PRECISION if is_round(k.kind[0, 0]) or is_round(k.kind[1, 0]) else ROUNDING) * k.scale[0]
     vv = inf
     for _ in range(MOST_ROUNDS):
         w0, w1, w2, a0, a1, a2 = difference(S, k, -v0, -v1, -v2)
@@ -36,7 +38,7 @@ def distance(S: Any, k: Any, margin: Any) -> int:
         length2 = v0 * v0 + v1 * v1 + v2 * v2
         if vw > 0.0 and vw * vw > margin * margin * length2:
             return APART
-        if k.points[0] > 0 and vv - vw <= PRECISION * vv + ROUNDING * k.scale[0] * sqrt(vv):
+        if k.points[0] > 0 and vv - vw <= PRECISION * vv + tolerance * sqrt(vv):
             break
         n = k.points[0]
         W = k.simplex

@@ -28,7 +28,7 @@ class GjkWork(NamedTuple):
     start: Reals1  # (3,) a direction from a to b, world axes; zeros: the difference of the centres
     scale: Reals1  # (1,) how large coordinates may become [m]
     # GJK
-    points: Ints1  # (1,) of the simplex; then faces of EPA that are free
+    points: Ints1  # (1,) of the simplex
     simplex: Reals2  # (4, 6)
     weight: Reals1  # (4,) of the point nearest to the origin
     nearest: Reals1  # (3,) that point
@@ -38,7 +38,10 @@ class GjkWork(NamedTuple):
     distance: Reals1  # (MOST_FACES,) of the origin to the face's plane; inf: no such face
     corner: Ints2  # (MOST_FACES, 3) counter-clockwise seen from outside
     beside: Ints2  # (MOST_FACES, 3) the face across the edge that begins at the corner
-    free: Ints1  # (MOST_FACES,) faces that may be made
+    faces: Ints1  # (3,) how many were made, how many of them were removed, how many are candidates
+    free: Ints1  # (MOST_FACES,) those
+    candidate: Ints1  # (MOST_FACES,) faces that may be the nearest
+    listed: Ints1  # (MOST_FACES,) whether a face is among them
     stack: Ints2  # (MOST_FACES, 3)
     horizon: Ints2  # (MOST_FACES, 4)
     # what was found
@@ -62,8 +65,9 @@ def make_gjk_work() -> GjkWork:
         **dict.fromkeys(("rotation", "frame"), (3, 3)),
         **dict.fromkeys(("scale", "points", "gap"), (1,)),
         **dict.fromkeys(("corner", "beside", "stack", "plane"), (faces, 3)),
-        **dict.fromkeys(("free", "distance"), (faces,)),
+        **dict.fromkeys(("free", "distance", "candidate", "listed"), (faces,)),
         **dict.fromkeys(("room", "away"), (corners,)),
+        "faces": (3,),
         "kind": (2, 5),
         "size": (2, 3),
         "radius": (2,),

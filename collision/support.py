@@ -30,6 +30,12 @@ def _set_side(S: Any, k: Any, side: int, a: int) -> None:
         k.kind[side, 4] = S.mesh[a]
 
 
+@inlined
+def is_round(kind: int) -> bool:
+    """Kinds on whose surface GJK and EPA only come near to the solution."""
+    return kind == ELLIPSOID or kind == CYLINDER
+
+
 @njit
 def begin_pair(S: Any, P: Any, k: Any, a: int, b: int) -> None:
     """Shape a is side 0, shape b is side 1; everything is in a's axes from here on."""
