@@ -100,6 +100,10 @@ class RunConfig:
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
     velocity_limits: bool = False
+    contacts: bool = True  # of what may touch: the ground, other models, in MJCF what the file lets touch
+    self_collide: bool = False  # robots of a URDF touch themselves
+    restitution: float = 0.0  # of all contacts, at least
+    max_contacts: int = 20_000  # at once; more stop the run
     ground: bool = False  # level, at ground_height
     ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
     ground_height: float = 0.0  # [m]
@@ -114,7 +118,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         for f in fields(self):
             _check_type(f.name, getattr(self, f.name), f.default)
-        for name in ("steps", "every", "iterations"):
+        for name in ("steps", "every", "iterations", "max_contacts"):
             if not 1 <= getattr(self, name) <= MAX_STEPS:
                 raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
         if self.dt is not None and not (math.isfinite(self.dt) and self.dt > 0):
@@ -127,6 +131,8 @@ class RunConfig:
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
             raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
+        if not 0 <= self.restitution <= 1:
+            raise UsageError(f"restitution is {self.restitution}, want a number from 0 to 1")
         for name in ("sleep_threshold", "sleep_time"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")

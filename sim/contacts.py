@@ -1,110 +1,178 @@
-"""What may touch, as arrays, and what is known of it in a step. So far: spheres of links, and a ground.
+"""What may touch, as arrays, and what is known of it in a step.
 
-Constants are in Contacts, what a step finds in ContactWork; kernels call them `g` and `t`. A run in which nothing may
-touch has neither (both are None) and runs kernels that were compiled without contact. No numba here.
+Constants are in Contacts (what the engine knows of shapes) and in collision's Shapes; what a step finds is in
+ContactWork. Kernels call them `g`, `S` and `t`. A run in which nothing may touch has none of them and runs kernels that
+were compiled without contact. No numba here.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
+from artsim.collision.gjk_work import GjkWork, make_gjk_work
+from artsim.collision.shapes import MOST_CONTACTS, Manifold, Shapes
+from artsim.sim.jit import Entry, point_at
+from artsim.sim.model import Model
+from artsim.sim.records import (
+    ConstInts1,
+    ConstInts2,
+    ConstReals1,
+    ConstReals2,
+    ConstReals3,
+    Ints1,
+    Ints2,
+    Reals1,
+    Reals2,
+    Reals3,
+    allocate,
+)
 
-from artsim.sim.description import Articulation, Geom
-from artsim.sim.model import Compiled, Model
-from artsim.sim.records import ConstInts1, ConstReals1, ConstReals2, Ints2, Reals1, Reals2, Reals3, allocate
-
-FRICTION = 1.0  # of a geom whose file says nothing
-_GROUND_BITS = 1  # its type and affinity, as those of a MuJoCo geom
+DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 
 
 class Contacts(NamedTuple):
-    """The pairs that may touch: each sphere with the ground. Each pair has a contact, near or far, in every step."""
+    """Shapes as the engine sees them, and which of them may touch. n shapes, np explicit pairs (MJCF `<pair>`)."""
 
-    sphere_body: ConstInts1  # (n,)
-    sphere_link: ConstInts1  # (n,)
-    sphere_centre: ConstReals2  # (n, 3) in the body's internal frame [m]
-    sphere_radius: ConstReals1  # (n,) [m]
-    friction: ConstReals1  # (n,) coefficient of the pair
-    ground_point: ConstReals1  # (3,) [m]
-    ground_frame: ConstReals2  # (3, 3) by rows: normal (out of the ground), two tangents
+    body: ConstInts1  # (n,)
+    link: ConstInts1  # (n,) -1: of the scene, no link
+    geom: ConstInts1  # (n,) its name
+    place: ConstReals2  # (n, 3) the shape's origin in the body's internal frame [m]
+    turn: ConstReals3  # (n, 3, 3) shape axes in it
+    extent: ConstReals2  # (n, 3) half of its bounding box in its own axes [m]; planes: 0
+    rounding: ConstReals1  # (n,) radius of spheres and capsules: their surfaces turn about centres [m]
+    swing: ConstReals1  # (n,) how far a point of it is from its origin, of what turning moves [m]
+    plane: ConstInts1  # (planes,) which shapes are planes
+    solid: ConstInts1  # (n - planes,) and which are not
+    allowed: ConstInts2  # (n, n) -1: they never touch; 0: they may; 1 + k: as the explicit pair k says
+    # of a shape, combined when it touches
+    dimension: ConstInts1  # (n,) 1: no friction, 3: sliding, 4: torsional too, 6: rolling too
+    priority: ConstInts1  # (n,)
+    mix: ConstReals1  # (n,) weight of its softness
+    friction: ConstReals2  # (n, 5) two sliding, torsional [m], two rolling [m]
+    soft: ConstInts1  # (n,) 0: hard
+    reference: ConstReals2  # (n, 2) MuJoCo's solref
+    impedance: ConstReals2  # (n, 5) MuJoCo's solimp
+    margin: ConstReals1  # (n,) [m]
+    gap: ConstReals1  # (n,) [m]
+    reach: ConstReals1  # (n,) from how far it may touch something: its margin and gap, or a pair's [m]
+    restitution: ConstReals1  # (n,)
+    adhesion: ConstReals1  # (n,) [N]
+    belt: ConstReals2  # (n, 6) velocity of its surface, linear and angular, in shape axes [m/s, rad/s]
+    # of an explicit pair
+    pair_dimension: ConstInts1  # (np,)
+    pair_friction: ConstReals2  # (np, 5)
+    pair_soft: ConstInts1  # (np,)
+    pair_reference: ConstReals2  # (np, 2)
+    pair_impedance: ConstReals2  # (np, 5)
+    pair_margin: ConstReals1  # (np,)
+    pair_gap: ConstReals1  # (np,)
+    pair_adhesion: ConstReals1  # (np,)
+    # of the run
+    mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass: softness is measured by it [1/kg]
 
 
 class ContactWork(NamedTuple):
-    """The contacts of a step, in the order of the pairs; what touches is b, what it touches is a."""
+    """The contacts of a step. Room for k; what touches is b, what it touches is a."""
 
-    body: Ints2  # (n, 2) of a and b
-    link: Ints2  # (n, 2) -1: the world
-    arm: Reals3  # (n, 2, 3) the contact's point, from the origins of these bodies, world axes [m]
-    frame: Reals3  # (n, 3, 3) by rows: normal from a to b, two tangents
-    gap: Reals1  # (n,) negative: depth [m]
-    drift: Reals1  # (n,) second derivative of the gap at zero independent acceleration [m/s²]
-    force: Reals2  # (n, 3) on b over the step: normal, tangents [N]
+    number: Ints1  # (2,) of contacts; found, more when there was no room
+    detector: Ints1  # (2,) addresses of the compiled detection and of its table
+    # shapes, as collision's Placed
+    position: Reals2  # (n, 3) world axes [m]
+    rotation: Reals3  # (n, 3, 3) shape axes to world
+    allowance: Reals1  # (n,) how far a point of it may move in the step without a contact being missed [m]
+    low: Reals2  # (n, 3) box that holds it and its allowance [m]
+    high: Reals2
+    order: Ints1  # (solids,) along an axis
+    # contacts
+    shape: Ints2  # (k, 2)
+    feature: Ints1  # (k,)
+    gap: Reals1  # (k,) negative: depth; less the margin [m]
+    point: Reals2  # (k, 3) world axes [m]
+    frame: Reals3  # (k, 3, 3) by rows: normal from a to b, two tangents
+    dimension: Ints1  # (k,) 0: found, but not active
+    friction: Reals2  # (k, 5)
+    soft: Ints1  # (k,)
+    reference: Reals2  # (k, 2)
+    impedance: Reals2  # (k, 5)
+    restitution: Reals1  # (k,)
+    adhesion: Reals1  # (k,) of the two surfaces while they are near [N]
+    pull: Reals1  # (k,) that and what adhesion actuators add [N]
+    belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
+    arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
+    drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
+    row: Ints1  # (k,) its first row; -1: none
+    start: Reals2  # (k, 6) impulses of the last step
+    force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 
-def make_contact_work(contacts: Contacts) -> ContactWork:
-    """The scratch of a run's contacts."""
-    n = len(contacts.friction)
-    shapes = {"body": (n, 2), "link": (n, 2), "arm": (n, 2, 3), "frame": (n, 3, 3), "force": (n, 3)}
-    work: ContactWork = allocate(ContactWork, {**shapes, "gap": (n,), "drift": (n,)})
+class Touching(NamedTuple):
+    """What may touch in a run. Not a record itself."""
+
+    contacts: Contacts
+    shapes: Shapes
+    geoms: tuple[str, ...]  # names
+
+
+DETECT = Entry("detect", "artsim.sim.detection", (Contacts, Shapes, GjkWork, Manifold, ContactWork))
+
+
+def make_contact_work(touching: Touching, room: int) -> ContactWork:
+    """What a step finds, with room for so many contacts."""
+    n, solids = len(touching.contacts.body), len(touching.contacts.solid)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(ContactWork._fields, (room,)),
+        "number": (2,),
+        "detector": (2,),
+        "allowance": (n,),
+        **dict.fromkeys(("low", "high", "position"), (n, 3)),
+        "rotation": (n, 3, 3),
+        "order": (solids,),
+        "shape": (room, 2),
+        **dict.fromkeys(("point", "belt"), (room, 3)),
+        "frame": (room, 3, 3),
+        **dict.fromkeys(("friction", "impedance"), (room, 5)),
+        "reference": (room, 2),
+        "arm": (room, 2, 3),
+        **dict.fromkeys(("start", "force"), (room, DIRECTIONS)),
+    }
+    work: ContactWork = allocate(ContactWork, shapes)
+    work.order[:] = touching.contacts.solid
     return work
 
 
-def contact_rows(model: Model, contacts: Contacts | None) -> tuple[int, int]:
-    """Constraint rows of a step that come from contacts, and their entries."""
-    rows = 0 if contacts is None else 3 * len(contacts.friction)
-    return rows, rows * len(model.dof_body)
+def connect_detection(touching: Touching, work: ContactWork) -> object:
+    """Let kernels that get `work` call `detect`, as long as the object returned is kept."""
+    most = (MOST_CONTACTS,)
+    manifold: Manifold = allocate(
+        Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
+    )
+    return point_at(DETECT, 1, work.detector, touching.contacts, touching.shapes, make_gjk_work(), manifold, work)
 
 
-def ground_contacts(
-    articulation: Articulation, compiled: Compiled, friction: float, height: float, notes: list[str]
-) -> Contacts | None:
-    """The robot's spheres against level ground of this friction and height [m]; None where it has none that move.
-
-    Of two coefficients of friction the larger counts. What has another shape than a sphere is named in a note.
-    """
-    model = compiled.model
-    link_of = {name: n for n, name in enumerate(compiled.labels.links)}
-    shapes = [(link_of[link], geom) for link, geom in _tangible(articulation) if model.link_body[link_of[link]] > 0]
-    spheres = [(link, geom) for link, geom in shapes if geom.kind == "sphere"]
-    others = Counter(geom.kind for _, geom in shapes if geom.kind != "sphere")
-    untouched = ""
-    if others:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
-        untouched = f"other collision shapes than spheres touch nothing yet ({kinds})"
-    if not spheres:
-        notes.append(f"nothing of this robot touches the ground{'; ' * bool(others)}{untouched}")
-        return None
-    if others:
-        notes.append(f"ground: {untouched}")
-    places = [
-        model.link_position[link] + model.link_rotation[link] @ np.array(geom.pose.position) for link, geom in spheres
-    ]
-    arrays = {
-        "sphere_body": np.array([model.link_body[link] for link, _ in spheres], np.int64),
-        "sphere_link": np.array([link for link, _ in spheres], np.int64),
-        "sphere_centre": np.array(places),
-        "sphere_radius": np.array([geom.size[0] for _, geom in spheres]),
-        "friction": np.array([max(friction, _sliding(geom)) for _, geom in spheres]),
-        "ground_point": np.array([0.0, 0.0, height]),
-        "ground_frame": np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
-    }
-    for array in arrays.values():
-        array.setflags(write=False)
-    return Contacts(**arrays)
+def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[int, int]:
+    """Most constraint rows of a step that come from so many contacts, and their entries."""
+    if touching is None:
+        return 0, 0
+    g = touching.contacts
+    depth = [_chain(model, int(body)) for body in set(g.body.tolist())]
+    longest = sum(sorted(depth)[-2:])
+    widest = max([int(d) for d in (*g.dimension, *g.pair_dimension)], default=1)
+    rows = widest * room
+    return rows, rows * longest
 
 
-def _tangible(articulation: Articulation) -> Iterator[tuple[str, Geom]]:
-    """Geoms that touch a ground, with their links' names."""
-    for link in articulation.links:
-        for geom in link.geoms:
-            surface = geom.surface
-            if geom.role == "collision" and (surface.type_bits | surface.affinity_bits) & _GROUND_BITS:
-                yield link.name, geom
+def _chain(model: Model, body: int) -> int:
+    """How many dofs move a body."""
+    k = int(model.body_dof[body + 1]) - 1 if body else -1
+    count = 0
+    while k >= 0:
+        count += 1
+        k = int(model.dof_parent[k])
+    return count
 
 
-def _sliding(geom: Geom) -> float:
-    """A geom's coefficient of sliding friction."""
-    return FRICTION if geom.friction is None else geom.friction[0]
+def first_room(touching: Touching) -> int:
+    """For how many contacts a run has room at first; it makes more when it must."""
+    g = touching.contacts
+    pairs: Any = (g.allowed >= 0).sum() // 2
+    return int(min(8 * int(pairs), 32 + 4 * len(g.body)))

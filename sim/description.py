@@ -115,6 +115,7 @@ class Surface:
     margin: float = 0.0  # [m] where forces begin
     gap: float = 0.0  # [m] further on, where contacts are found but not active
     adhesion: float = 0.0  # [N]
+    restitution: float = 0.0  # speed after a bounce per speed before it
     velocity: tuple[float, ...] = (0.0,) * 6  # of a belt: linear [m/s] and angular [rad/s], in the geom's frame
 
 

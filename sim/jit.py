@@ -129,6 +129,34 @@ def machine_code() -> bool:
     return not disabled() and not _checked()
 
 
+_called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by the number that stands for an address
+
+
+def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple) -> object:
+    """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` runs `entry` over these records.
+
+    Compiled apart, an entry is compiled once for all kernels that call it. Both hold as long as the object returned is
+    kept.
+    """
+    if disabled():
+        pointers[0] = number = len(_called) + 1
+        _called[number] = bind(entry, width, *records)
+        return None
+    addresses = table(records, width)
+    if _checked():
+        function, keep = _checked_function(entry, width)
+    else:
+        function = keep = _load_or_compile(entry, width)
+    pointers[0] = ctypes.cast(function, ctypes.c_void_p).value
+    pointers[1] = addresses.ctypes.data
+    return records, addresses, keep
+
+
+def run_called(number: int) -> None:
+    """Run such an entry as Python."""
+    _called[number]()
+
+
 def warm(entry: Entry, width: int) -> None:
     """Make sure that the entry is compiled and kept."""
     if not disabled():
@@ -331,6 +359,15 @@ def _machine() -> Any:
     return target.create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
     )
+
+
+@cache
+def _checked_function(entry: Entry, width: int) -> tuple[Any, object]:
+    """An entry with bounds checks as a C function; what they find is printed, since nothing passes through C."""
+    from numba import cfunc, types
+
+    compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(_wrapper(entry, width))
+    return ctypes.CFUNCTYPE(None, ctypes.c_int64)(compiled.address), compiled
 
 
 @cache

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
-from artsim.sim.contacts import Contacts, ground_contacts
+from artsim.sim.contact_model import touching_shapes
+from artsim.sim.contacts import Touching
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
@@ -47,7 +48,7 @@ class Plan:
     equipped: Equipped | None = None
     control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
-    contacts: Contacts | None = None
+    touching: Touching | None = None
     rules: LinkRules | None = None
 
     @property
@@ -59,7 +60,7 @@ class Plan:
     def entry(self) -> Entry:
         """The kernel that runs it."""
         config = self.config
-        there = [part is not None for part in (self.equipped, self.contacts, self.rules)]
+        there = [part is not None for part in (self.equipped, self.touching, self.rules)]
         return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there)
 
     @property
@@ -77,6 +78,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         ModelError: the model cannot be simulated.
     """
     notes: list[str] = []
+    chosen = config.integrator
     config = with_options(articulation, config, notes)
     robot = compiled_robot(articulation, config)
     equipped = equip(_tied(articulation, config), robot.compiled)
@@ -95,9 +97,14 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
     control = _values(config.control, names.controls, "control", "actuator", key.control)
     follow_velocities(model, labels, qpos, qvel, config.v0)
-    contacts = None
-    if config.ground:
-        contacts = ground_contacts(articulation, robot.compiled, config.ground_friction, config.ground_height, notes)
+    touching = None
+    if config.coordinates == "maximal" and not config.ground:
+        config = replace(config, contacts=False)  # said where the scheme is
+    else:
+        touching = touching_shapes(articulation, robot, config, notes)
+    if touching is not None and config.integrator == "rk4" and chosen == "auto":
+        notes.append("the file wants RK4, which has no rows for contacts: semi-implicit-euler is used")
+        config = replace(config, integrator="semi-implicit-euler")
     changes: dict[str, Array] = {}
     if not config.velocity_limits:
         changes["velocity_limit"] = np.full(robot.nv, np.inf)
@@ -107,7 +114,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
-    _refuse_unservable(robot, config, equipped)
+    _refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
     zero = np.zeros(robot.nv)
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
@@ -118,7 +125,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
             _resolved(config, model, labels, qpos, qvel),
             activation=dict(zip(names.activations, activation.tolist(), strict=True)),
             control=dict(zip(names.controls, control.tolist(), strict=True)),
-            record=_recordable(config, equipped, contacts, notes),
+            record=_recordable(config, equipped, touching, notes),
         ),
         robot,
         inputs,
@@ -131,7 +138,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         equipped,
         control,
         activation,
-        contacts,
+        touching,
         link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
     )
 
@@ -210,13 +217,13 @@ _EQUIPMENT_ROWS = {
 
 
 def _recordable(
-    config: RunConfig, equipped: Equipped | None, contacts: Contacts | None, notes: list[str]
+    config: RunConfig, equipped: Equipped | None, touching: Touching | None, notes: list[str]
 ) -> tuple[str, ...]:
     """What is to be recorded, without what the robot does not have."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     kept: list[str] = []
     for name in config.record:
-        if name == "tau_contact" and contacts is None:
+        if name in ("tau_contact", "contact_count") and touching is None:
             continue
         if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
             if name not in DEFAULT_RECORD:
@@ -335,7 +342,9 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     }
 
 
-def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | None) -> None:
+def _refuse_unservable(
+    robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
+) -> None:
     """RK4 has no rows that push one way: say so before the run where it is already sure."""
     if config.solver in ("propagation", "direct") and config.link_damping:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
@@ -347,7 +356,7 @@ def _refuse_unservable(robot: Robot, config: RunConfig, equipped: Equipped | Non
     elif equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
         t = int(np.argmax(equipped.arrays.tendon_friction > 0))
         reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
-    reason = reason or _rows_wanted(config)
+    reason = reason or _rows_wanted(config) or ("contacts (--no-contacts)" if touching is not None else "")
     if reason and config.integrator == "rk4":
         raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
     wrapped = None if equipped is None else _wrapped_equality(equipped)

@@ -26,7 +26,7 @@ from artsim.sim.quaternions import quaternion_of
 
 
 @njit
-def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, t: Any) -> None:
+def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, g: Any, t: Any) -> None:
     """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
     row = f.counters[1]
     f.counters[1] = row + 1
@@ -54,7 +54,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         add_inertia_forces(m, s.qvel, f.qacc, w, e, x, f.tendon)
     _copy(f.tendon, row, b.tau_tendon)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
-        _wrenches(m, s.qvel, w, f, e, x, t)
+        _wrenches(m, s.qvel, w, f, e, x, g, t)
     _copy(f.coupling, row, b.tau_coupling)
     for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
         for k in range(3):
@@ -63,6 +63,8 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     if x is not None and b.sensors.shape[0] > 0:
         sensor_values(m, s, w, i, f, e, x)
         _copy(x.sensor, row, b.sensors)
+    if t is not None and b.contact_count.shape[0] > 0:
+        _contacts(f, row, b, t)
     _on_request(m, s, w, r, f, row, b, e, x)
 
 
@@ -70,6 +72,36 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
 def _copy(values: Any, row: Any, out: Any) -> None:
     for k in range(min(out.shape[0], 1) * values.shape[0]):
         out[row, k] = values[k]
+
+
+@njit
+def is_full(f: Any, b: Any, t: Any) -> bool:
+    """Whether there is no room in the block for the contacts of one more step."""
+    full: bool = b.contact_count.shape[0] > 0 and b.contacts[0] + t.gap.shape[0] > b.contact_step.shape[0]
+    return full
+
+
+@njit
+def _contacts(f: Any, row: Any, b: Any, t: Any) -> None:
+    """Contacts that touch or carry something; those that are only near are left out."""
+    first = b.contacts[0]
+    k = first
+    for n in range(t.number[0]):
+        if t.gap[n] > 0.0 and t.force[n, 0] == 0.0:
+            continue
+        b.contact_step[k] = f.counters[0]
+        b.contact_depth[k] = -t.gap[n]
+        for j in range(2):
+            b.contact_shapes[k, j] = t.shape[n, j]
+        for j in range(3):
+            b.contact_point[k, j] = t.point[n, j]
+            b.contact_normal[k, j] = t.frame[n, 0, j]
+            b.contact_tangent[k, j] = t.frame[n, 1, j]
+            b.contact_force[k, j] = t.force[n, j]
+            b.contact_torque[k, j] = t.force[n, 3 + j]
+        k += 1
+    b.contacts[0] = k
+    b.contact_count[row] = k - first
 
 
 @njit
@@ -85,7 +117,7 @@ def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
 
 
 @njit
-def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, t: Any) -> None:
+def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
     """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
     Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
@@ -135,7 +167,7 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, t: Any) -> None:
     if e is not None:
         take_off_loops(m, w, f, e, x)
     if t is not None:
-        take_off_contacts(m, w, f, t)
+        take_off_contacts(m, w, f, g, t)
     for link in range(n - 1, -1, -1):
         above = m.link_parent[link]
         if above >= 0:

@@ -13,9 +13,10 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, lower_getattr_generic, models, register_model
+from numba.extending import intrinsic, lower_getattr_generic, models, overload, register_model
 from numba.np.arrayobj import make_array, populate_array
 
+from artsim.sim.jit import run_called
 from artsim.sim.lanes import pack
 from artsim.sim.records import Kind, kinds
 
@@ -94,3 +95,23 @@ def record_reader(record_type: RecordType, offset: int) -> Any:
         return record_type(source), codegen
 
     return read
+
+
+def run_entry(pointers: Any) -> None:
+    """Run another entry over its own records; `pointers` (2,) as jit.point_at sets them."""
+    run_called(int(pointers[0]))
+
+
+@intrinsic
+def _call(typing_context: Any, function: Any, argument: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_WHOLE])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [args[1]])
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), codegen
+
+
+@overload(run_entry)
+def _run_entry(pointers):  # type: ignore[no-untyped-def]  # numba compares signatures
+    return lambda pointers: _call(pointers[0], pointers[1])

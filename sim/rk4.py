@@ -32,7 +32,7 @@ from artsim.sim.step import bare_system, begin, choose_controls, is_finite, sett
 @njit
 def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(m, s, w, i, f, e, x, None, None, (y, None, None, None))
+    begin(m, s, w, i, f, e, x, None, (y, None, None, None))
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0
@@ -42,7 +42,7 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
             break
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
-            record(m, s, w, i, r, f, b, e, x, None)
+            record(m, s, w, i, r, f, b, e, x, None, None)
         _finish(m, s, w, i, r, f, e, x, y)
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row

@@ -196,7 +196,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"solver {config.solver}": SOLVERS[config.solver] not in (NEWTON, PROPAGATION, DIRECT),
         "maximal coordinates": config.coordinates != "reduced",
         "tendons, actuators, loops or forces of a medium": plan.equipped is not None,
-        "contact": plan.contacts is not None,
+        "contact": plan.touching is not None,
         "rules of links": plan.rules is not None,
         "sleeping": inputs["sleep"][0] > 0,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import Contacts, ContactWork, contact_rows
+from artsim.sim.contacts import Contacts, ContactWork, Touching, contact_rows
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, LinkRuleWork, link_rule_rows
@@ -37,7 +37,7 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # most rows that block_gs solves together
 BLOCK = 16
 # why a run stopped
-RUNNING, NON_FINITE, INEQUALITY = range(3)
+RUNNING, NON_FINITE, INEQUALITY, CROWDED = range(4)
 # kinds of constraint rows
 (
     COUPLING_ROW,
@@ -82,7 +82,7 @@ class Rows(NamedTuple):
     A cone is a run of rows, the normal one first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
     """
 
-    number: Ints1  # (1,) of rows
+    number: Ints1  # (2,) of rows; without those of contacts, which are the last ones
     kind: Ints1  # (rows,)
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
     start: Ints1  # (rows + 1,) first entry of each row
@@ -300,9 +300,21 @@ class Block(NamedTuple):
     solver_iterations: Reals1
     solver_residual: Reals1
     asleep: Reals1
+    contact_count: Reals1
+    # contacts of the recorded rows, one after the other; a block ends before there is no more room for a step's
+    contacts: Ints1  # (1,) how many there are
+    contact_step: Reals1
+    contact_shapes: Reals2  # (, 2)
+    contact_point: Reals2  # (, 3) world axes [m]
+    contact_normal: Reals2  # (, 3) from the first shape to the second
+    contact_tangent: Reals2  # (, 3) the first of two; the second is normal × it
+    contact_depth: Reals1  # [m]
+    contact_force: Reals2  # (, 3) on the second: along normal and tangents [N]
+    contact_torque: Reals2  # (, 3) about them [N m]
 
 
-RECORDED = tuple(name for name in Block._fields if name != "plan")
+CONTACT_TABLE = tuple(name for name in Block._fields if name.startswith("contact_") and name != "contact_count")
+RECORDED = tuple(name for name in Block._fields if name not in ("plan", "contacts", *CONTACT_TABLE))
 
 WORK: dict[int, tuple[type[Any], ...]] = {
     NEWTON: (NewtonWork,),
@@ -332,10 +344,14 @@ def make_rows(
     model: Model,
     driven: int,
     equipment: Equipment | None = None,
-    contacts: Contacts | None = None,
+    touching: Touching | None = None,
+    room: int = 0,
     rules: LinkRules | None = None,
-) -> Rows:
-    """Room for every row a step of this model can have; `driven`: number of dofs with a drive."""
+) -> tuple[Rows, int]:
+    """Room for every row a step of this model can have, and for how many of them that contacts do not bring.
+
+    driven: number of dofs with a drive. room: of contacts.
+    """
     nv, couplings = len(model.dof_body), len(model.row_follower)
     rubbing = np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0))
     limited = np.count_nonzero(np.isfinite(model.lower) | np.isfinite(model.upper))
@@ -345,18 +361,21 @@ def make_rows(
     if equipment is not None:
         further, more = equipment_rows(model, equipment)
         n, entries = n + further, entries + more
-    for further, more in (contact_rows(model, contacts), link_rule_rows(model, rules)):
-        n, entries = n + further, entries + more
+    further, more = link_rule_rows(model, rules)
+    n, entries = n + further, entries + more
+    fixed = n
+    further, more = contact_rows(model, touching, room)
+    n, entries = n + further, entries + more
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
         **dict.fromkeys(("entry_dof", "entry_value", "column", "value"), (entries,)),
-        "number": (1,),
+        "number": (2,),
         "start": (n + 1,),
         "implicit": (nv,),
         "report": (2,),
     }
     rows: Rows = allocate(Rows, shapes)
-    return rows
+    return rows, fixed
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0, width: int = 1) -> Any:
@@ -468,8 +487,13 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "com": (3,),
         "momentum": (6,),
         "energy": (2,),
-        "worst_residual": (1,),
         "solver_iterations": (),
         "solver_residual": (),
         "asleep": (),
+        "contact_count": (),
+        **dict.fromkeys(("contact_step", "contact_depth"), ()),
+        "contact_shapes": (2,),
+        **dict.fromkeys(
+            ("contact_point", "contact_normal", "contact_tangent", "contact_force", "contact_torque"), (3,)
+        ),
     }

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import make_contact_work
+from artsim.sim.contacts import connect_detection, first_room, make_contact_work
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
@@ -16,12 +16,22 @@ from artsim.sim.jit import bind
 from artsim.sim.link_rules import make_link_rule_work
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
-from artsim.sim.run import NON_FINITE, Block, block_shapes, make_rows, make_solver_work, make_step
+from artsim.sim.run import (
+    CONTACT_TABLE,
+    CROWDED,
+    NON_FINITE,
+    Block,
+    block_shapes,
+    make_rows,
+    make_solver_work,
+    make_step,
+)
 from artsim.sim.spatial import Real
 from artsim.sim.state import make_state, make_workspace
 
 Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
+_CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
 _NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy")
 _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
@@ -33,6 +43,7 @@ class BlockOfRows:
 
     rows: dict[str, Array]
     controls: Controls | None = None
+    contacts: dict[str, Array] = field(default_factory=dict)  # of these rows, one after the other
 
 
 @dataclass
@@ -52,34 +63,63 @@ class Simulation:
     def __post_init__(self) -> None:
         model = self.plan.robot.model
         equipped = self.plan.equipped
-        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
-        carried = None if equipped is None else equipped.arrays
-        driven = int(np.count_nonzero(gains))
-        self._rows = make_rows(model, driven, carried, self.plan.contacts, self.plan.rules)
+        self._room = 0 if self.plan.touching is None else first_room(self.plan.touching)
+        fixed = self._make_room()
         activations = 0 if equipped is None else equipped.activations
-        self._state = make_state(
-            model, activations=activations, rows=len(self._rows.bias), controls=self.plan.control.size
-        )
+        self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room)
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         self._work = make_workspace(model)
         self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
-        self._further: tuple[NamedTuple, ...] = tuple(
-            make_solver_work(model, self._rows, work, driven) for work in self.plan.work
-        )
         self._equipment: tuple[NamedTuple, ...] = ()
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
             self._state.activation[:] = self.plan.activation
-        if self.plan.contacts is not None:
-            self._further += self.plan.contacts, make_contact_work(self.plan.contacts)
         if self.plan.rules is not None:
-            self._further += self.plan.rules, make_link_rule_work(model, self.plan.rules)
-        self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
+            self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._failure: ArtsimError | None = None
+        self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._end = self.plan.config.steps
+        self.reblock()
+
+    def _make_room(self) -> int:
+        """Everything whose size goes by how many contacts a step may have; the number of the other rows."""
+        model, touching = self.plan.robot.model, self.plan.touching
+        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
+        carried = None if self.plan.equipped is None else self.plan.equipped.arrays
+        driven = int(np.count_nonzero(gains))
+        self._rows, fixed = make_rows(model, driven, carried, touching, self._room, self.plan.rules)
+        self._further: tuple[NamedTuple, ...] = tuple(
+            make_solver_work(model, self._rows, work, driven) for work in self.plan.work
+        )
+        if touching is not None:
+            work = make_contact_work(touching, self._room)
+            self._detection = connect_detection(touching, work)
+            self._further += touching.contacts, work
+        return fixed
+
+    def _enlarge(self) -> None:
+        """Twice as much room for contacts: the step that found too many is taken again, and none is lost."""
+        most = self.plan.config.max_contacts
+        if self._room >= most:
+            self._failure = StoppedError(
+                f"stopped at t = {self.time:.6g} s (step {self.step}): more than {most} contacts; see --max-contacts"
+            )
+            return
+        self._resize(min(2 * self._room, most))
+        self._step.counters[2] = 0
+        self.stop_reason = 0
+
+    def _resize(self, room: int) -> None:
+        """Room for so many contacts, what is known of them kept."""
+        old = self._state.contact
+        self._room = room
+        self._make_room()
+        self._state = self._state._replace(contact=np.zeros((room, old.shape[1])))
+        known = min(room, len(old))
+        self._state.contact[:known] = old[:known]
         self.reblock()
 
     def reblock(self) -> None:
@@ -100,7 +140,10 @@ class Simulation:
         rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
         self.block_rows = rows
         wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
-        block: Block = allocate(Block, {**wanted, "plan": (2,)})
+        if "contact_count" in config.record:
+            table = max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
+            wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE}
+        block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,)})
         block.plan[1] = config.every
         return block
 
@@ -130,6 +173,11 @@ class Simulation:
         return self._state.activation.copy()
 
     @property
+    def room(self) -> int:
+        """For how many contacts there is room at the moment."""
+        return self._room
+
+    @property
     def constraint_rows(self) -> int:
         """How many constraint rows a step can have."""
         return len(self._state.impulse)
@@ -138,6 +186,7 @@ class Simulation:
     def final(self) -> dict[str, Array]:
         """The state as /final of a file has it: what a run needs to go on from here."""
         state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
+        state.pop("contact")
         state["still"] = np.array(state["still"][0], np.int64)
         return state | {"step": np.asarray(self.step), "time": np.asarray(self.time)}
 
@@ -180,24 +229,36 @@ class Simulation:
         """
         noted = {name: getattr(self._step, name) for name in _NOTED}
         arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
+        arrays["contact"] = arrays["contact"][: self._known_contacts]
         return {name: np.array(values) for name, values in arrays.items()}
+
+    @property
+    def _known_contacts(self) -> int:
+        """How many contacts the last step had."""
+        return int(np.count_nonzero(self._state.contact[:, 0] != self._state.contact[:, 1]))
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
         """Go on from a snapshot: what follows has the bytes of what followed it.
 
         Raises UsageError: a snapshot of another robot, or of another configuration.
         """
+        known = np.shape(snapshot.get("contact", ()))
+        if len(known) == 2 and self._room and known[0] > self._room:
+            self._resize(known[0])
         places = self._state._asdict() | {name: getattr(self._step, name) for name in _NOTED}
         shapes = {name: place.shape for name, place in places.items()} | {"step": ()}
         given = {name: np.shape(values) for name, values in snapshot.items()}
+        if len(known) == 2 and known[0] <= self._room:
+            shapes["contact"] = (known[0], self._state.contact.shape[1])
         if given != shapes:
             odd = next(name for name in {**shapes, **given} if shapes.get(name) != given.get(name))
             raise UsageError(
                 f"snapshot: {odd} has shape {given.get(odd, 'none')}, want {shapes.get(odd, 'none')}; "
                 "is it of another robot or configuration?"
             )
+        self._state.contact[:] = 0
         for name, place in places.items():
-            place[...] = snapshot[name]
+            place[: len(snapshot[name])] = snapshot[name]
         self._step.counters[:] = 0
         self._step.counters[0] = int(snapshot["step"])
         self.stop_reason = 0
@@ -237,8 +298,25 @@ class Simulation:
         most = self.block_rows * self.plan.config.every
         self._block.plan[0] = min(most, self._end - self.step, _STEPS_PER_CALL)
         self._call()
+        count = int(self._step.counters[1])
+        block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts())
+        self._note_stop()
+        return block
+
+    def _note_stop(self) -> bool:
+        """Take note of why the call ended; True when it was for want of room, of which there is more now."""
         self.stop_reason = int(self._step.counters[2])
-        return BlockOfRows(self._recorded(int(self._step.counters[1])))
+        crowded = self.stop_reason == CROWDED
+        if crowded:
+            self._enlarge()
+        return crowded
+
+    def _recorded_contacts(self) -> dict[str, Array]:
+        """The table of contacts of the recorded rows."""
+        if "contact_count" not in self.plan.config.record:
+            return {}
+        count = int(self._block.contacts[0])
+        return {name: getattr(self._block, name)[:count] for name in CONTACT_TABLE}
 
     def _recorded(self, count: int) -> dict[str, Array]:
         return {name: getattr(self._block, name)[:count] for name in self.plan.config.record}
@@ -248,6 +326,7 @@ class Simulation:
         config = self.plan.config
         assert self.controller is not None and self.block_rows is not None
         parts: list[dict[str, Array]] = []
+        touches: list[dict[str, Array]] = []
         self._block.plan[0] = 1
         end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), self._end)
         while self.step < end and not self.stop_reason:
@@ -259,12 +338,16 @@ class Simulation:
                 break
             self._log.append(self.step, *(getattr(self._inputs, name)[row] for name in VALUES))
             self._call()
-            self.stop_reason = int(self._step.counters[2])
+            while self._note_stop() and self._failure is None:
+                self._call()
             if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
+                touches.append({name: values.copy() for name, values in self._recorded_contacts().items()})
         parts = parts or [self._recorded(0)]
+        touches = touches or [{name: values[:0] for name, values in self._recorded_contacts().items()}]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record}
-        return BlockOfRows(rows, self._log.take())
+        contacts = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
+        return BlockOfRows(rows, self._log.take(), contacts)
 
     def _ask(self) -> Array:
         assert self.controller is not None

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from artsim.sim.model import Model
 from artsim.sim.records import Lanes1, Lanes2, Lanes3, allocate
 
+CONTACT_MEMORY = 9  # numbers of a contact that the next step knows
+
 
 class State(NamedTuple):
     """What changes from step to step, in full coordinates."""
@@ -15,6 +17,7 @@ class State(NamedTuple):
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) of actuators
     impulse: Lanes1  # (rows,) of the last step's constraint rows, where the solver starts [N s or N m s]
+    contact: Lanes2  # (k, 9) of the last step's contacts: two shapes, feature, impulses; two zeros: none
     still: Lanes1  # (1,) steps in a row in which every link was slow, as sleeping counts them
     command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, whose change wakes
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for the friction that goes by it
@@ -89,13 +92,16 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
     return work
 
 
-def make_state(model: Model, width: int = 1, activations: int = 0, rows: int = 0, controls: int = 0) -> State:
+def make_state(
+    model: Model, width: int = 1, activations: int = 0, rows: int = 0, controls: int = 0, contacts: int = 0
+) -> State:
     """A zeroed state (quaternions too: fill it before use)."""
     shapes: dict[str, tuple[int, ...]] = {
         "qpos": (int(model.body_coord[-1]),),
         "qvel": (len(model.dof_body),),
         "activation": (activations,),
         "impulse": (rows,),
+        "contact": (contacts, CONTACT_MEMORY),
         "still": (1,),
         "command": (3 * len(model.dof_body) + controls,),
         "load": (len(model.dof_body),),

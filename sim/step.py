@@ -33,7 +33,7 @@ from artsim.sim.constraints.tendon import (
     tendons_hold,
 )
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
-from artsim.sim.detection import find_contacts, find_drifts
+from artsim.sim.detection import detected, find_contacts, find_drifts, outrun, place_static, remember
 from artsim.sim.dynamics import (
     articulated_dynamics,
     composites,
@@ -50,8 +50,8 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
-from artsim.sim.recording import record
-from artsim.sim.run import BLOCK_GS, NON_FINITE, PGS, TGS
+from artsim.sim.recording import is_full, record
+from artsim.sim.run import BLOCK_GS, CROWDED, NON_FINITE, PGS, TGS
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
@@ -61,6 +61,7 @@ from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.tgs import tgs
 
+_SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
 _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
 
@@ -91,26 +92,31 @@ def simulate(
     and q of direct, which go with y. What asks for them is then not compiled.
     """
     z = (y, c, p, q)
-    begin(m, s, w, i, f, e, x, g, d, z)
+    begin(m, s, w, i, f, e, x, d, z)
+    if g is not None:
+        b.contacts[0] = 0
+        place_static(m, w, g, t)
     for _ in range(b.plan[0]):
+        if t is not None and is_full(f, b, t):
+            break
         choose_controls(i, f)
         asleep = is_asleep(s, i, f)
         if not asleep or f.counters[6] == 0:
             _euler(m, s, w, i, r, f, e, x, g, t, d, o, z)
             if asleep:
                 _rest(m, s, w, f)
-            elif not is_finite(m, f):
+            elif f.counters[2] == CROWDED or not is_finite(m, f):
                 break
         if f.counters[0] % b.plan[1] == 0:
-            record(m, s, w, i, r, f, b, e, x, t)
+            record(m, s, w, i, r, f, b, e, x, g, t)
         if not asleep:
-            _finish_euler(m, s, w, i, r, f, e, x, c)
+            _finish_euler(m, s, w, i, r, f, e, x, t, c)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, d: Any, z: Any) -> None:
+def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, z: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     f.counters[1] = 0
     if e is not None:
@@ -119,7 +125,7 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, d: Any
     f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
         f.counters[5] = 0
-    if g is not None or d is not None:
+    if d is not None:
         f.counters[5] = 0
     if f.counters[0] == 0:
         f.energy[0] = total_energy(m, s, w, f, e, x)
@@ -176,22 +182,40 @@ def _euler(
     applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
+    if g is not None and not find_contacts(m, s, w, i, g, t):
+        f.counters[2] = CROWDED
+        return
+    for _ in range(_SEARCHES):
+        _velocities_found(m, s, w, i, r, f, e, x, g, t, d, o, z)
+        if g is None or not outrun(m, w, i, f, g, t):
+            break
+        velocities(m, s.qvel, w)
+        if not detected(m, s, w, g, t):
+            f.counters[2] = CROWDED
+            return
     if g is not None:
-        find_contacts(m, w, g, t)
+        velocities(m, s.qvel, w)
+    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
+    _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
+
+
+@njit
+def _velocities_found(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+) -> None:
+    """f.next and f.velocity at the end of the step, without rows where that holds, with the contacts found."""
     for k in range(f.velocity.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
         r.implicit[k] = 1 if f.stiffness[k] + f.damping[k] > 0.0 else 0
     r.number[0] = 0
+    r.number[1] = 0
     r.report[0] = 0.0
     r.report[1] = 0.0
-    if f.counters[5] == 1:
+    if f.counters[5] == 1 and not _touches(t):
         free_step(m, s, w, i, r, f, x)
         clamped = _clamped(m, s, i, f, e, x)
         if not clamped and _holds(m, s, i, f, e, x):
-            for n in range(s.impulse.shape[0]):
-                s.impulse[n] = 0.0
-            _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
             return
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
@@ -212,8 +236,15 @@ def _euler(
             break
     if d is not None:
         note_excess(r, d, o)
-    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
+
+
+@inlined
+def _touches(t: Any) -> bool:
+    """Whether there are contacts, near or far."""
+    if t is not None:
+        touches: bool = t.number[0] > 0
+        return touches
+    return False
 
 
 @njit
@@ -414,10 +445,8 @@ def _solve_with_rows(
         f.free[a] *= h
         f.next[a] = s.qvel[m.independent_dof[a]]
     build(m, s, w, i, r, f, e, x, g, t, d, o)
-    for n in range(r.number[0]):
-        r.impulse[n] = s.impulse[n]
     solve_rows(m, w, i, r, f.free, f.next, z[0], z[1], z[2], z[3])
-    _found(m, s, w, i, r, f)
+    _found(m, w, i, f)
 
 
 @njit
@@ -433,18 +462,12 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
     solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
-    _found(m, s, w, i, r, f)
+    _found(m, w, i, f)
 
 
 @njit
-def _found(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> None:
-    """f.velocity (nv,) of the solver's f.next; s.impulse, where it starts the next time.
-
-    What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
-    """
-    agreed = r.report[1] <= _CONTRADICTION
-    for n in range(r.number[0]):
-        s.impulse[n] = r.impulse[n] if agreed else 0.0
+def _found(m: Any, w: Any, i: Any, f: Any) -> None:
+    """f.velocity (nv,) of the solver's f.next."""
     expand_velocity(m, f.next, w, f.velocity)
     for k in range(f.velocity.shape[0]):
         f.velocity[k] += i.time_step[0] * w.drift[k]
@@ -502,12 +525,13 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
     if t is not None:
-        note_contact_forces(r, t, 1.0 / h)
+        note_contact_forces(r, f, t, 1.0 / h)
 
 
 @njit
-def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, c: Any) -> None:
+def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any, c: Any) -> None:
     """The state at the end of the step."""
+    _hand_on(s, r, t)
     count_limits(r, f)
     note_load(m, s, w, f)
     for a in range(f.next.shape[0]):
@@ -527,6 +551,19 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
         count_still(m, s, w, i, f, x)
     if e is not None:
         note_tendon_errors(m, s, w, f, e, x)  # moves w on to where the step ends
+
+
+@njit
+def _hand_on(s: Any, r: Any, t: Any) -> None:
+    """s.impulse, s.contact: where the solver starts in the next step.
+
+    What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
+    """
+    agreed = r.report[1] <= _CONTRADICTION
+    for n in range(s.impulse.shape[0]):
+        s.impulse[n] = r.impulse[n] if agreed and n < r.number[1] else 0.0
+    if t is not None:
+        remember(s, r, t, agreed)
 
 
 @njit

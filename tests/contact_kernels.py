@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.constraints.contact import contact_rows
-from artsim.sim.contacts import Contacts, ContactWork, make_contact_work
+from artsim.sim.contacts import Contacts, ContactWork, connect_detection, make_contact_work
 from artsim.sim.coupling import expand
-from artsim.sim.detection import find_contacts, find_drifts
+from artsim.sim.detection import detected, find_contacts, find_drifts, place_static
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.model import Model
@@ -30,13 +30,18 @@ def contacts_at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g:
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
-    find_contacts(m, w, g, t)
+    place_static(m, w, g, t)
+    find_contacts(m, s, w, i, g, t)
+    for n in range(t.allowance.shape[0]):
+        t.allowance[n] = 100.0
+    detected(m, s, w, g, t)  # however far they are
     bare_system(m, s.qpos, s.qvel, w, i, f, None, None, None, None)
     find_drifts(m, w, g, t)
     r.number[0] = 0
-    contact_rows(m, w, i, r, f, g, t)
+    contact_rows(m, s, w, i, r, f, None, None, g, t)
 
 
+ROOM = 64
 ENTRY = Entry(
     "contacts_at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Contacts, ContactWork)
 )
@@ -49,13 +54,14 @@ class Bench:
     plan: Plan
 
     def __post_init__(self) -> None:
-        model, contacts = self.plan.robot.model, self.plan.contacts
-        assert contacts is not None
+        model, touching = self.plan.robot.model, self.plan.touching
+        assert touching is not None
         self.state, self.work = make_state(model), make_workspace(model)
-        self.rows, self.step = make_rows(model, 0, contacts=contacts), make_step(model)
-        self.contacts = make_contact_work(contacts)
+        self.rows, self.step = make_rows(model, 0, touching=touching, room=ROOM)[0], make_step(model)
+        self.contacts = make_contact_work(touching, ROOM)
+        self._detection = connect_detection(touching, self.contacts)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
-        records = (model, self.state, self.work, self.inputs, self.rows, self.step, contacts, self.contacts)
+        records = (model, self.state, self.work, self.inputs, self.rows, self.step, touching.contacts, self.contacts)
         self._call = bind(ENTRY, 1, *records)
 
     def evaluate(self, q: Array, v: Array) -> None:

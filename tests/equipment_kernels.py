@@ -50,7 +50,7 @@ class Bench:
         assert equipped is not None
         self.state = make_state(model, activations=equipped.activations)
         self.work = make_workspace(model)
-        self.rows = make_rows(model, model.dof_body.size, equipped.arrays)
+        self.rows = make_rows(model, model.dof_body.size, equipped.arrays)[0]
         self.step = make_step(model)
         self.equipment = make_equipment_work(model, equipped.arrays, equipped.activations)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))

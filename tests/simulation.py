@@ -94,7 +94,11 @@ def simulate(
     check: bool = True,
     **config: Any,
 ) -> Run:
-    """Run a model from its file or text to the end; `function` is a controller, `config` are fields of RunConfig."""
+    """Run a model from its file or text to the end; `function` is a controller, `config` are fields of RunConfig.
+
+    Without contacts, unless there is a ground or the configuration says so.
+    """
+    config.setdefault("contacts", "ground" in config)
     plan = plan_run(load(model, config.get("base", "fixed")), RunConfig(**config))
     simulation = Simulation(plan, controls(plan), function, block_rows)
     parts = [{name: values.copy() for name, values in block.rows.items()} for block in simulation.blocks()]

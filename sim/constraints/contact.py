@@ -1,96 +1,291 @@
-"""A contact as three rows: the gap, which must not close, and two slips, which friction holds within its cone.
+"""A contact as rows: the gap, which must not close, and what friction holds within its cone.
 
 The gap's row keeps the end of the step open: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would arrive within
 the step is stopped at the surface and not beyond it. Of the second order only what closes the gap counts: it is known
 for the velocity before the step, and a body that is stopped in the step has none of what would have lifted it. What is
-inside already is brought back over a tenth of a second, as with limits.
+inside already is brought back over a tenth of a second, as with limits. A soft contact (MJCF's solref and solimp) gives
+way as in MuJoCo.
 
-All contacts have their rows in every step; those that are far away carry nothing.
+Friction has up to five rows: two slips, the spin about the normal, the rolling about two tangents. Its cone is an
+ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it round. The rows of a contact follow
+each other and have the same columns in the same order, those of the dofs that move one of the bodies and not the other.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
-from artsim.sim.jit import njit
-from artsim.sim.kinematics import add_jacobian, cross, link_frame
+from artsim.sim.constraints.row import add_row, one_sided
+from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.equipment.record import BODY
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
+_TOUCHING = 1e-6  # [m] a gap that counts as none
+_SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
+
 
 @njit
-def contact_rows(m: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> None:
-    """Three rows per contact: velocity of b's material point against a's, along the normal and the two tangents.
+def contact_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
+    """The rows of this step's contacts, and f.free with what adhesion does. Needs motion columns."""
+    for n in range(t.number[0]):
+        t.pull[n] = t.adhesion[n]
+    if e is not None:
+        _pull_by_actuators(e, x, g, t)
+    for n in range(t.number[0]):
+        t.row[n] = -1
+        if t.dimension[n] == 0 and t.pull[n] > 0.0:
+            t.dimension[n] = 1
+        if t.dimension[n] > 0:
+            t.row[n] = r.number[0]
+            _add_rows(m, w, r, g, t, n)
+            _add_columns(m, w, r, g, t, n)
+            _set_targets(m, s, w, i, r, g, t, n)
+            if t.pull[n] > 0.0:
+                row = t.row[n]
+                for entry in range(r.start[row], r.stop[row]):
+                    f.free[r.column[entry]] -= i.time_step[0] * t.pull[n] * r.value[entry]
 
-    Needs motion columns (as the mass matrix leaves them) and the contacts of this step.
-    """
+
+@njit
+def _pull_by_actuators(e: Any, x: Any, g: Any, t: Any) -> None:
+    """Share the force of an adhesion actuator among the contacts of its body."""
+    for a in range(e.actuator_transmission.shape[0]):
+        if e.actuator_transmission[a] != BODY:
+            continue
+        count = 0
+        for n in range(t.number[0]):
+            count += _is_of(e, g, t, n, a)
+        for n in range(t.number[0]):
+            if _is_of(e, g, t, n, a) == 1:
+                t.pull[n] += x.actuator_force[a] / count
+
+
+@inlined
+def _is_of(e: Any, g: Any, t: Any, n: Any, a: Any) -> Any:
+    """1: contact n, near enough to count, is one of the body that actuator a pulls at."""
+    first = g.body[t.shape[n, 0]] == e.actuator_target[a]
+    second = g.body[t.shape[n, 1]] == e.actuator_target[a]
+    return 1 if (first or second) and (t.gap[n] <= _TOUCHING or t.dimension[n] == 0) else 0
+
+
+@njit
+def _add_rows(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+    """As many rows as contact n has dimensions, without columns."""
+    first = r.number[0]
+    still = g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0
+    for k in range(t.dimension[n]):
+        row = add_row(r, CONTACT_ROW, n)
+        r.cone[row] = -1
+        r.static[row] = 1 if still else 0
+        r.impulse[row] = t.start[n, k]
+    r.cone[first] = t.dimension[n] if t.dimension[n] > 1 else 0
+    r.slope[first] = _largest_friction(t, n)
+
+
+@inlined
+def _largest_friction(t: Any, n: Any) -> Any:
+    """By which the rows are scaled: of sliding, or what else there is."""
+    value = t.friction[n, 0]
+    for k in range(1, t.dimension[n] - 1):
+        if value <= 0.0:
+            value = t.friction[n, k]
+    return value
+
+
+@inlined
+def row_scale(t: Any, n: Any, k: Any) -> Any:
+    """μ_k / μ_1 of row k of contact n; the normal's is 1."""
+    if k <= 1:
+        return 1.0
+    return t.friction[n, k - 1] / _largest_friction(t, n)
+
+
+@njit
+def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+    """Columns of all rows of contact n: what moves both bodies moves the contact's point of both alike."""
+    first = t.row[n]
+    bodies = g.body[t.shape[n, 0]], g.body[t.shape[n, 1]]
+    count = _count_columns(m, bodies[0], bodies[1])
+    start = r.start[first]
+    for k in range(t.dimension[n]):
+        row = first + k
+        r.start[row] = start + k * count
+        r.stop[row] = r.start[row]
+        r.start[row + 1] = r.start[row] + count
+    a = _last_dof(m, bodies[0])
+    b = _last_dof(m, bodies[1])
+    e = 0
+    while a != b:
+        if a > b:
+            _add_column(m, w, r, t, n, bodies[0], 0, a, e)
+            a = m.dof_parent[a]
+        else:
+            _add_column(m, w, r, t, n, bodies[1], 1, b, e)
+            b = m.dof_parent[b]
+        e += 1
+
+
+@inlined
+def _last_dof(m: Any, body: Any) -> Any:
+    """The last dof that moves a body, -1: none."""
+    return m.body_dof[body + 1] - 1 if body > 0 else -1
+
+
+@njit
+def _count_columns(m: Any, first: Any, second: Any) -> Any:
+    a = _last_dof(m, first)
+    b = _last_dof(m, second)
+    count = 0
+    while a != b:
+        if a > b:
+            a = m.dof_parent[a]
+        else:
+            b = m.dof_parent[b]
+        count += 1
+    return count
+
+
+@njit
+def _add_column(m: Any, w: Any, r: Any, t: Any, n: Any, body: Any, end: Any, k: Any, e: Any) -> None:
+    """Entry e of all rows of contact n: dof k, which moves the body at this end."""
+    S = w.motion
+    x = t.arm[n, end]
+    c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], w.arm[body, 0] + x[0], w.arm[body, 1] + x[1], w.arm[body, 2] + x[2])
+    sign = 1.0 if end == 1 else -1.0
+    c0 = sign * (c0 + S[0, k])
+    c1 = sign * (c1 + S[1, k])
+    c2 = sign * (c2 + S[2, k])
+    o0 = sign * S[3, k]
+    o1 = sign * S[4, k]
+    o2 = sign * S[5, k]
+    a = m.dof_independent[k]
+    for j in range(t.dimension[n]):
+        row = t.row[n] + j
+        axis = t.frame[n, j if j < 3 else j - 3]
+        if j < 3:
+            value = axis[0] * c0 + axis[1] * c1 + axis[2] * c2
+        else:
+            value = axis[0] * o0 + axis[1] * o1 + axis[2] * o2
+        value *= row_scale(t, n, j)
+        r.entry_dof[r.start[row] + e] = k
+        r.entry_value[r.start[row] + e] = value
+        if a >= 0:
+            r.column[r.stop[row]] = a
+            r.value[r.stop[row]] = value * w.gain[k]
+            r.stop[row] += 1
+
+
+@njit
+def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+    """Bias and softness of the rows of contact n."""
     h = i.time_step[0]
-    J = f.columns
-    for n in range(t.gap.shape[0]):
-        for line in range(3):
-            for k in range(J.shape[1]):
-                J[line, k] = 0.0
-        for end in range(2):
-            body = t.body[n, end]
-            x = t.arm[n, end]
-            add_jacobian(m, w, body, w.arm[body, 0] + x[0], w.arm[body, 1] + x[1], w.arm[body, 2] + x[2], _sign(end), J)
-        for axis in range(3):
-            row = _contact_row(m, w, r, n, t.frame[n, axis], J)
-            r.bias[row] = h * drift_of(w, r, row)
-            r.cone[row] = -1
-            r.static[row] = 1 if t.body[n, 0] == 0 or t.body[n, 1] == 0 else 0
-            if axis == 0:
-                one_sided(r, i, row, t.gap[n])
-                r.bias[row] += 0.5 * h * min(t.drift[n], 0.0)
-                r.cone[row] = 3
-                r.slope[row] = g.friction[n]
+    for k in range(t.dimension[n]):
+        row = t.row[n] + k
+        rate = 0.0
+        drift = 0.0
+        for e in range(r.start[row], r.start[row + 1]):
+            rate += r.entry_value[e] * s.qvel[r.entry_dof[e]]
+            drift += r.entry_value[e] * w.drift[r.entry_dof[e]]
+        belt = t.belt[n, k] * row_scale(t, n, k) if k < 3 else 0.0
+        if k == 0:
+            one_sided(r, i, row, t.gap[n])
+            r.bias[row] += h * drift + 0.5 * h * min(t.drift[n], 0.0) + belt
+            if t.restitution[n] > 0.0:
+                r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
+        else:
+            r.bias[row] = h * drift + belt
+        if t.soft[n] == 1 and t.gap[n] < 0.0:
+            _soften(r, g, t, n, k, h, rate, belt)
 
 
 @njit
-def _sign(end: Any) -> Any:
-    return -1.0 if end == 0 else 1.0
+def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any) -> None:
+    """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
+    row = t.row[n] + k
+    d = impedance(t.impedance, n, -t.gap[n])
+    K, B = _stiffness_and_damping(t, n, h)
+    mobility = g.mobility[g.body[t.shape[n, 0]]] + g.mobility[g.body[t.shape[n, 1]]]
+    error = t.gap[n] if k == 0 else 0.0
+    bias, cfm = softened(h, K if k == 0 else 0.0, B, d, mobility, error, rate, 0.0)
+    r.bias[row] = bias + belt
+    r.error[row] = 0.0
+    r.rate[row] = 0.0
+    r.cfm[row] = cfm if k == 0 else r.cfm[t.row[n]]  # one for all rows of a cone
+
+
+@inlined
+def _stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
+    """K [1/s²] and B [1/s] of solref; times are two steps at least (MuJoCo: modeling chapter, Solver parameters)."""
+    time = t.reference[n, 0]
+    ratio = t.reference[n, 1]
+    most = t.impedance[n, 1]
+    if time > 0.0:
+        time = max(time, 2.0 * h)
+        return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
+    return -time / (most * most), -ratio / most
+
+
+@inlined
+def _bounce(m: Any, t: Any, n: Any, bias: Any, rate: Any, h: Any) -> Any:
+    """The normal row's bias of a contact that bounces within the step, else as it is.
+
+    Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
+    that e² of the height it fell from is what it comes back to, and no step length adds to it.
+    """
+    gap = max(t.gap[n], 0.0)
+    if rate > -_SLOWEST_BOUNCE or gap + h * rate > 0.0:
+        return bias
+    N = t.frame[n, 0]
+    e = t.restitution[n]
+    fall = max(-(N[0] * m.gravity[0] + N[1] * m.gravity[1] + N[2] * m.gravity[2]), 0.0)
+    square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
+    return min(bias, -math.sqrt(max(square, 0.0)))
 
 
 @njit
-def _contact_row(m: Any, w: Any, r: Any, n: Any, axis: Any, J: Any) -> Any:
-    """A row with axisᵀ J, of J's linear lines (3, nv)."""
-    row = add_row(r, CONTACT_ROW, n)
-    for k in range(J.shape[1]):
-        value = axis[0] * J[0, k] + axis[1] * J[1, k] + axis[2] * J[2, k]
-        if value != 0.0:
-            add_entry(m, w, r, k, value)
-    return row
+def note_contact_forces(r: Any, f: Any, t: Any, scale: Any) -> None:
+    """t.force = λ `scale` of the contacts' rows, less adhesion, which f.contact gets here."""
+    for n in range(t.number[0]):
+        for k in range(t.force.shape[1]):
+            carries = t.row[n] >= 0 and k < t.dimension[n]
+            t.force[n, k] = r.impulse[t.row[n] + k] * row_scale(t, n, k) * scale if carries else 0.0
+        if t.row[n] >= 0 and t.pull[n] > 0.0:
+            t.force[n, 0] -= t.pull[n]
+            for entry in range(r.start[t.row[n]], r.start[t.row[n] + 1]):
+                f.contact[r.entry_dof[entry]] -= t.pull[n] * r.entry_value[entry]
 
 
 @njit
-def note_contact_forces(r: Any, t: Any, scale: Any) -> None:
-    """t.force = λ `scale` of the contacts' rows; a contact's rows stand together, in order."""
-    axis = 0
-    for row in range(r.number[0]):
-        if r.kind[row] == CONTACT_ROW:
-            axis = 0 if r.cone[row] > 0 else axis + 1
-            t.force[r.dof[row], axis] = r.impulse[row] * scale
-
-
-@njit
-def take_off_contacts(m: Any, w: Any, f: Any, t: Any) -> None:
+def take_off_contacts(m: Any, w: Any, f: Any, g: Any, t: Any) -> None:
     """Subtract from f.link_force and f.link_torque (about the links' origins) what contacts do to their links."""
-    for n in range(t.gap.shape[0]):
+    for n in range(t.number[0]):
         F = t.force[n]
         R = t.frame[n]
-        f0 = R[0, 0] * F[0] + R[1, 0] * F[1] + R[2, 0] * F[2]
-        f1 = R[0, 1] * F[0] + R[1, 1] * F[1] + R[2, 1] * F[2]
-        f2 = R[0, 2] * F[0] + R[1, 2] * F[1] + R[2, 2] * F[2]
+        f0, f1, f2 = _along(R, F[0], F[1], F[2])
+        t0, t1, t2 = _along(R, F[3], F[4], F[5])
         for end in range(2):
-            link = t.link[n, end]
+            link = g.link[t.shape[n, end]]
             if link >= 0:
-                sign = _sign(end)
+                sign = 1.0 if end == 1 else -1.0
                 _, o = link_frame(m, w, link)
                 x = t.arm[n, end]
                 c0, c1, c2 = cross(x[0] - o[0], x[1] - o[1], x[2] - o[2], f0, f1, f2)
                 f.link_force[link, 0] -= sign * f0
                 f.link_force[link, 1] -= sign * f1
                 f.link_force[link, 2] -= sign * f2
-                f.link_torque[link, 0] -= sign * c0
-                f.link_torque[link, 1] -= sign * c1
-                f.link_torque[link, 2] -= sign * c2
+                f.link_torque[link, 0] -= sign * (c0 + t0)
+                f.link_torque[link, 1] -= sign * (c1 + t1)
+                f.link_torque[link, 2] -= sign * (c2 + t2)
+
+
+@inlined
+def _along(R: Any, x: Any, y: Any, z: Any) -> Any:
+    """x, y, z along the rows of R, in world axes."""
+    return (
+        R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
+        R[0, 1] * x + R[1, 1] * y + R[2, 1] * z,
+        R[0, 2] * x + R[1, 2] * y + R[2, 2] * z,
+    )

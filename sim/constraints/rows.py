@@ -32,7 +32,9 @@ from artsim.sim.run import (
 
 @njit
 def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any) -> None:
-    """All rows of this step: r.number of them, the same ones in the same order at every step. Needs r.implicit.
+    """All rows of this step: r.number of them, with the impulses of the last step. Needs r.implicit.
+
+    Those of contacts come and go, the others are the same ones in the same order at every step.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
     drive is as often on the leader as on the follower.
@@ -51,10 +53,13 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any
         actuator_rows(m, w, i, r, e, x)
         tendon_rows(m, s.qvel, w, i, r, e, x)
         loop_rows(m, s.qvel, w, i, r, f, e, x)
-    if g is not None:
-        contact_rows(m, w, i, r, f, g, t)
     if d is not None:
         link_rows(m, w, i, r, d, o)
+    for n in range(r.number[0]):
+        r.impulse[n] = s.impulse[n]
+    r.number[1] = r.number[0]
+    if g is not None:  # last: their number changes, and the others keep their places
+        contact_rows(m, s, w, i, r, f, e, x, g, t)
 
 
 @njit

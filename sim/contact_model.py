@@ -1,0 +1,150 @@
+"""Contacts and Shapes of an articulation: what may touch in a run, before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.collision.build import Built, build_shapes
+from artsim.collision.shapes import CAPSULE, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Shapes
+from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs
+from artsim.sim.configuration import RunConfig
+from artsim.sim.contacts import Contacts, Touching
+from artsim.sim.description import Articulation, Geom, Pose, Surface
+from artsim.sim.records import Array
+from artsim.sim.robot import Robot
+from artsim.sim.solids import read_solids
+from artsim.sim.spatial import Real
+
+GROUND = "ground"
+
+
+def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Touching | None:
+    """Shapes that may touch, and how; None where nothing may.
+
+    Raises:
+        ModelError: a mesh that something may touch is missing or cannot be read.
+    """
+    if not config.contacts:
+        return None
+    world = [_ground(config)] if config.ground else []
+    pairs = collision_pairs(articulation, robot.compiled, world=world, self_collide=config.self_collide)
+    used = np.flatnonzero(pairs.allowed.any(axis=1))
+    if len(used) == 0:
+        if config.ground:
+            notes.append("nothing of this robot touches the ground: it has no collision geometry that moves")
+        return None
+    chosen = [pairs.geoms[n] for n in used]
+    body = robot.model.link_body
+    geoms = [(geom, link >= 0 and body[link] > 0) for link, geom in chosen]
+    built = build_shapes(read_solids(geoms, exact=articulation.format == "urdf", notes=notes))
+    if not len(built.geom):
+        return None
+    built = built._replace(geom=used[built.geom])
+    return Touching(_contacts(robot, pairs, built, config), built.shapes, _names(pairs))
+
+
+def _ground(config: RunConfig) -> Geom:
+    """Level ground."""
+    friction = (config.ground_friction, 0.0, 0.0)
+    pose = Pose((0.0, 0.0, config.ground_height))
+    return Geom(GROUND, "plane", "collision", pose=pose, friction=friction, surface=Surface())
+
+
+def _names(pairs: CollisionPairs) -> tuple[str, ...]:
+    """A name for each geom: its own, or its link's with a number."""
+    return tuple(geom.name or f"geom_{n}" for n, (_, geom) in enumerate(pairs.geoms))
+
+
+# ------------------------------------------------------------------ arrays
+
+
+def _contacts(robot: Robot, pairs: CollisionPairs, built: Built, config: RunConfig) -> Contacts:
+    model = robot.model
+    geom = built.geom
+    link = np.array([pairs.geoms[n].link for n in geom], np.int64)
+    body = np.where(link >= 0, model.link_body[link], 0)
+    turn = np.where((link >= 0)[:, None, None], model.link_rotation[link], np.eye(3))
+    origin = np.where((link >= 0)[:, None], model.link_position[link], 0.0)
+    shapes, n = built.shapes, len(geom)
+    flat = shapes.kind == PLANE
+    margin, gap = pairs.surfaces.margin[geom], pairs.surfaces.gap[geom]
+    allowed = _pair_numbers(pairs, geom)
+    surfaces = {name: values[geom] for name, values in pairs.surfaces._asdict().items() if name in Contacts._fields}
+    explicit = {
+        f"pair_{name}": values
+        for name, values in pairs.explicit._asdict().items()
+        if f"pair_{name}" in Contacts._fields
+    }
+    restitution = [max(pairs.geoms[k].geom.surface.restitution, config.restitution) for k in geom]
+    arrays: dict[str, Array] = {
+        **surfaces,
+        **explicit,
+        "body": body,
+        "link": link,
+        "geom": geom,
+        "place": origin + np.einsum("nij,nj->ni", turn, built.position),
+        "turn": turn @ built.rotation,
+        "extent": np.where(flat[:, None], 0.0, _extents(shapes)),
+        "rounding": np.where((shapes.kind == SPHERE) | (shapes.kind == CAPSULE), shapes.size[:, 0], 0.0),
+        "swing": np.where(flat | (shapes.kind == SPHERE), 0.0, shapes.reach),
+        "plane": np.flatnonzero(flat),
+        "solid": np.flatnonzero(~flat),
+        "allowed": allowed,
+        "margin": margin,
+        "gap": gap,
+        "reach": _reach(pairs.explicit, margin + gap, allowed),
+        "restitution": np.array(restitution, float).reshape(n),
+        "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
+        "mobility": _mobilities(robot),
+    }
+    for name, values in arrays.items():
+        arrays[name] = np.ascontiguousarray(values)
+        arrays[name].setflags(write=False)
+    return Contacts(**arrays)
+
+
+def _extents(shapes: Shapes) -> Real:
+    """Half extents of each shape in its own axes (n, 3)."""
+    size = shapes.size.copy()
+    for n, kind in enumerate(shapes.kind):
+        if kind == SPHERE:
+            size[n] = size[n, 0]
+        elif kind != PLANE and size[n, 2] == 0.0 and kind not in (TRIANGLES, HEIGHT_FIELD):  # capsule, cylinder
+            radius, half = shapes.size[n, :2]
+            size[n] = radius, radius, half + (radius if kind == CAPSULE else 0.0)
+    return size
+
+
+def _pair_numbers(pairs: CollisionPairs, geom: Array) -> Array:
+    """Contacts.allowed of the shapes of these geoms."""
+    number = np.where(pairs.allowed, 0, -1)
+    for k, (a, b) in enumerate(pairs.explicit.geoms):
+        number[a, b] = number[b, a] = 1 + k
+    return np.ascontiguousarray(number[np.ix_(geom, geom)])
+
+
+def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
+    """By how much each shape's box is wider than the shape for its contacts to be found."""
+    wide = np.array(own)
+    of_pairs = explicit.margin + explicit.gap
+    for n, row in enumerate(allowed):
+        named = row[row > 0] - 1
+        wide[n] = max([wide[n], *of_pairs[named]])
+    return wide
+
+
+def _mobilities(robot: Robot) -> Real:
+    """(nb,) velocity per impulse of each body's centre of mass at the robot's reference pose, mean of three axes."""
+    model = robot.model
+    result = np.zeros(len(model.body_parent))
+    if not robot.nv:
+        return result
+    found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
+    inverse, jacobian = found["inverse_mass_matrix"], found["jacobian"][:, :3]
+    per_link = np.einsum("lik,kj,lij->l", jacobian, inverse, jacobian) / 3
+    mass = model.link_mass
+    for body in range(1, len(result)):
+        links = np.flatnonzero(model.link_body == body)
+        if len(links):
+            result[body] = per_link[links[np.argmax(mass[links])]]
+    return result
