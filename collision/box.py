@@ -144,7 +144,7 @@ def add_faces(S: Any, P: Any, a: Any, b: Any, code: Any, gap: Any, margin: Any, 
         add_nearest(S, P, a, b, gap, n0, n1, n2, margin, size, c)
 
 
-@inlined
+@njit
 def facing(P: Any, s: Any, m0: Any, m1: Any, m2: Any) -> Any:
     """The axis of s nearest to the direction m, either way, and its cosine."""
     x, y, z = axis(P, s, 0)
@@ -352,7 +352,7 @@ def cut(px: Any, py: Any, dx: Any, dy: Any, hx: Any, hy: Any) -> Any:
     return start, end, first, last
 
 
-@inlined
+@njit
 def add_on_face(
     P: Any,
     r: Any,
@@ -390,7 +390,7 @@ def sign_along(P: Any, s: Any, k: Any, n0: Any, n1: Any, n2: Any) -> Any:
     return 1.0 if dot(x, y, z, n0, n1, n2) > 0.0 else -1.0
 
 
-@inlined
+@njit
 def middle_of_edge(S: Any, P: Any, s: Any, k: Any, one: Any, two: Any) -> Any:
     """Of the edge along axis k, at the sides `one` and `two` of the axes after it."""
     i = (k + 1) % 3
@@ -473,7 +473,7 @@ def corner_of(S: Any, P: Any, s: Any, q: Any) -> Any:
     return P.position[s, 0] + x0, P.position[s, 1] + x1, P.position[s, 2] + x2
 
 
-@inlined
+@njit
 def corner_from_box(S: Any, P: Any, a: Any, b: Any, feature: Any) -> Any:
     """A corner (0 to 7 of a, 8 to 15 of b), and how it is from the nearest point of the other box, world axes."""
     owner = a if feature < 8 else b
