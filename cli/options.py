@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
 from artsim.sim.errors import UsageError
 
 R = TypeVar("R")
+Base = Literal["fixed", "floating"]
 
 
 class LoadOptions(TypedDict):
     """What `load_articulation` takes besides the path: `load_articulation(model, **load_options)`."""
 
-    base: Literal["fixed", "floating"]
+    base: Base
     packages: Mapping[str, Path]
     mesh_root: Path | None
     meshes: bool
@@ -52,6 +54,17 @@ def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str,
     return packages
 
 
+def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Base]:
+    """[NAME=]fixed|floating, by name; without one under ""."""
+    bases: dict[str, Base] = {}
+    for value in values:
+        name, _, base = value.rpartition("=")
+        if base not in ("fixed", "floating"):
+            raise click.BadParameter(f"{value!r} is not fixed, floating, NAME=fixed or NAME=floating")
+        bases[name] = cast(Base, base)
+    return bases
+
+
 def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
     """A finite number above 0."""
     if not (math.isfinite(value) and value > 0):
@@ -70,11 +83,11 @@ def refuse_own_input(output: Path, *inputs: str | None) -> None:
 LOAD_OPTIONS = (
     click.option(
         "--base",
-        type=click.Choice(["fixed", "floating"]),
-        default="fixed",
-        show_default=True,
+        callback=read_bases,
+        multiple=True,
+        metavar="[NAME=]fixed|floating",
         envvar="ARTSIM_BASE",
-        help="Whether the root link is fixed to the world or free.",
+        help="Whether the root link is fixed to the world (default) or free; of a scene's models by name.",
     ),
     click.option(
         "--package",
@@ -126,12 +139,16 @@ LOAD_OPTIONS = (
 
 
 def model_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of loading a model; the command gets them as one argument, `load_options: LoadOptions`."""
+    """Add the options of loading a model; the command gets them as one argument, `load_options: LoadOptions`.
+
+    Bases of named models are for a command that takes `bases`, too.
+    """
+    takes_bases = "bases" in inspect.signature(command).parameters
 
     @functools.wraps(command)
     def wrapped(
         *args: Any,
-        base: Literal["fixed", "floating"],
+        base: dict[str, Base],
         packages: dict[str, Path],
         mesh_root: Path | None,
         no_meshes: bool,
@@ -143,8 +160,13 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         max_faces: int | None,
         **kwargs: Any,
     ) -> R:
+        named = next((name for name in base if name), None)
+        if takes_bases:
+            kwargs["bases"] = base
+        elif named is not None:
+            raise UsageError(f"--base {named}={base[named]}: there is one model, which needs no name")
         load_options = LoadOptions(
-            base=base,
+            base=base.get("", "fixed"),
             packages=packages,
             mesh_root=mesh_root,
             meshes=not no_meshes,

@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, model_options, refuse_own_input
+from artsim.cli.options import Base, LoadOptions, is_file, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_files, run_config, run_options, was_typed
+from artsim.cli.scene_options import load_models, scene_options
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
@@ -50,8 +51,9 @@ class Stored(NamedTuple):
     short_help="Simulate a robot and write the result to an HDF5 file.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
-@click.argument("model", required=False)
+@click.argument("models", nargs=-1, metavar="[[NAME=]MODEL]…")
 @run_options
+@scene_options
 @model_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
@@ -68,7 +70,7 @@ class Stored(NamedTuple):
 def run(
     ctx: click.Context,
     /,
-    model: str | None,
+    models: tuple[str, ...],
     output: Path | None,
     force: bool,
     compress: str,
@@ -77,25 +79,36 @@ def run(
     quiet: bool,
     verbose: bool,
     load_options: LoadOptions,
+    bases: dict[str, Base],
+    place: tuple[str, ...],
+    srdf: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Simulate MODEL (URDF or MJCF, or - for standard input).
+    """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
 
-    Values are by joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every
-    option can also be set as ARTSIM_<NAME> in the environment.
+    The names of several begin with that of their model, the file's without suffix: arm/elbow, box/root.z. Values are by
+    joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every option can also
+    be set as ARTSIM_<NAME> in the environment.
     """
     if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
         raise UsageError("give --steps or --duration, not both")
     stored = _stored(config)
-    if model is None and stored.text is None:
+    if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
-        refuse_own_input(output, model, None if config is None else str(config))
+        refuse_own_input(output, *models, *srdf, None if config is None else str(config))
         check_output(output, force=force)
     for name in OF_MODEL:
         if not was_typed(ctx, name) and name in stored.values:
             load_options[name] = stored.values[name]
-    articulation = _load(model, stored, load_options)
+    if load_options["base"] not in ("fixed", "floating"):
+        raise UsageError(f"configuration: base is {load_options['base']!r}, want 'fixed' or 'floating'")
+    if "base" in stored.values:
+        bases.setdefault("", load_options["base"])
+    articulation = None if not models else load_models(models, load_options, bases, place, srdf)
+    if not models and (place or srdf or bases.keys() - {""}):
+        raise UsageError("--place, --srdf and --base NAME=… are about models that are given, not stored ones")
+    articulation = articulation or _load(models[0] if models else None, stored, load_options)
     of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
     plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **of_model))
     controls: Controls | None = None
@@ -149,8 +162,6 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Articulation:
-    if load_options["base"] not in ("fixed", "floating"):
-        raise UsageError(f"configuration: base is {load_options['base']!r}, want 'fixed' or 'floating'")
     if model is not None:
         return load_articulation(model, **load_options)
     assert stored.text is not None

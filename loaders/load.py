@@ -1,4 +1,4 @@
-"""From a file, standard input or a stored text to an Articulation: the bytes, then the reader that the root wants."""
+"""From files, standard input or a stored text to an Articulation: the bytes, then the reader that the root wants."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import dataclasses
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Literal, TypedDict
+from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
 from artsim.loaders.mjcf.read import read_mjcf
+from artsim.loaders.scene import MARK, SceneModel, base_of, merge, parse_scene
+from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
-from artsim.loaders.xml import Document, check_size, parse
-from artsim.sim.description import Articulation, Source
+from artsim.loaders.xml import Document, check_size, decode, parse
+from artsim.sim.description import Articulation, Pose, Source
 from artsim.sim.errors import MissingInputError, ModelError
 
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
@@ -98,6 +100,12 @@ def load_text(
         packages={key: Path(folder) for key, folder in (packages or {}).items()},
         mesh_root=None if mesh_root is None else Path(mesh_root),
     )
+    if is_scene(text):
+        check_size(len(text), file=name, max_mb=max_xml_mb)
+        options: ReadOptions = {"meshes": meshes, "strict": strict, "max_xml_mb": max_xml_mb, "max_faces": max_faces}
+        return load_stored_scene(
+            text, name, options, balance_inertia=balance_inertia, ignore_unsupported=ignore_unsupported
+        )
     document = parse(text, file=name, max_mb=max_xml_mb)
     if xacro:
         document = expand(document, name, path, assets, max_xml_mb)
@@ -113,10 +121,95 @@ def load_text(
     )
     articulation = read_document(document, reading, assets, max_xml_mb, ignore_unsupported)
     if articulation.format == "mjcf" and base == "floating":
-        raise ModelError(
-            f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating"
-        )
+        refuse_base(name)
     return dataclasses.replace(articulation, text=articulation.text or document.text, base=base)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SceneEntry:
+    """A model that a scene is to have: its name (none: alone), file, base (None: by the file) and place; an SRDF."""
+
+    name: str
+    file: str
+    base: Literal["fixed", "floating"] | None = None
+    place: Pose = dataclasses.field(default_factory=Pose)
+    srdf: str = ""
+
+
+def load_scene(
+    entries: Sequence[SceneEntry],
+    *,
+    default_base: Literal["fixed", "floating"] | None = None,
+    packages: Mapping[str, Path] | None = None,
+    mesh_root: str | Path | None = None,
+    balance_inertia: bool = False,
+    ignore_unsupported: bool = False,
+    **options: Unpack[ReadOptions],
+) -> Articulation:
+    """Read several models and make them one; see scene.merge. Options hold for each, as in load_articulation.
+
+    The base of a URDF is its entry's, else `default_base`, else free for one link with mass beside others, else fixed.
+    Raises as load_articulation does; ModelError also for an SRDF that does not fit.
+    """
+    max_mb = options.get("max_xml_mb", 64.0)
+    alone = len(entries) == 1
+    models = []
+    for entry in entries:
+        robot = load_articulation(
+            entry.file,
+            packages=packages,
+            mesh_root=mesh_root,
+            balance_inertia=balance_inertia,
+            ignore_unsupported=ignore_unsupported,
+            **options,
+        )
+        if (entry.base or (default_base if alone else None)) == "floating" and robot.format == "mjcf":
+            refuse_base(robot.path)
+        robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
+        srdf = decode(read_file(Path(entry.srdf), max_mb), entry.srdf) if entry.srdf else ""
+        models.append(scene_model(SceneModel(entry.name, robot, entry.place, srdf, entry.srdf), max_mb))
+    return merge(models)
+
+
+def load_stored_scene(
+    text: bytes | str, name: str, options: ReadOptions, *, balance_inertia: bool, ignore_unsupported: bool
+) -> Articulation:
+    """A scene from its own text, each model under the limits of a file."""
+    models = []
+    for stored in parse_scene(text if isinstance(text, str) else decode(text, name), name):
+        called = f"<model {stored.name or stored.file!r}>"
+        if is_scene(stored.text):
+            raise ModelError(f"{name}: a scene within a scene")
+        robot = load_text(
+            stored.text,
+            name=called,
+            base=stored.base,
+            balance_inertia=balance_inertia,
+            ignore_unsupported=ignore_unsupported,
+            **options,
+        )
+        robot = dataclasses.replace(robot, path=stored.file)
+        made = SceneModel(stored.name, robot, stored.place, stored.srdf, stored.srdf_file)
+        models.append(scene_model(made, options.get("max_xml_mb", 64.0)))
+    return merge(models)
+
+
+def scene_model(model: SceneModel, max_mb: float) -> SceneModel:
+    """The model with what its SRDF says."""
+    if not model.srdf:
+        return model
+    robot = with_srdf(model.articulation, model.srdf, file=model.srdf_file, max_mb=max_mb)
+    return dataclasses.replace(model, articulation=robot)
+
+
+def is_scene(text: bytes | str) -> bool:
+    """Whether a text is that of a scene, not XML."""
+    return text.startswith(MARK) if isinstance(text, str) else text.startswith(MARK.encode())
+
+
+def refuse_base(name: str) -> NoReturn:
+    """Raise the line about --base floating and MJCF."""
+    raise ModelError(f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating")
 
 
 def read_document(

@@ -187,8 +187,9 @@ def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool
 
 def _parts(articulation: Articulation) -> tuple[Part, ...]:
     """The models of a scene; of a model alone, itself."""
-    alone = Part(articulation.name, articulation.format, len(articulation.links), articulation.self_collide)
-    return articulation.parts or (alone,)
+    if articulation.format == "scene":
+        return articulation.parts
+    return (Part(articulation.name, articulation.format, len(articulation.links), articulation.self_collide),)
 
 
 def _part_of_links(articulation: Articulation) -> Array:

@@ -507,7 +507,7 @@ class Articulation:
     """A robot, or a scene of several: links depth first, the joints that make them a forest, what acts on them."""
 
     name: str
-    format: Literal["urdf", "mjcf"]
+    format: Literal["urdf", "mjcf", "scene"]
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
     couplings: tuple[Coupling, ...] = ()

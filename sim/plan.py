@@ -86,7 +86,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
-    if articulation.format == "mjcf" and not key.qpos:  # a URDF has no pose of its own
+    if articulation.format != "urdf" and not key.qpos:  # a URDF has no pose of its own
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
         notes += [

@@ -59,7 +59,7 @@ INPUTS = ("position", "velocity", "feedforward", "voltage")
 
 def acting(articulation: Articulation) -> tuple[Actuator, ...]:
     """The actuators that turn controls into forces; those of a URDF only tell reductions."""
-    return articulation.actuators if articulation.format == "mjcf" else ()
+    return () if articulation.format == "urdf" else articulation.actuators
 
 
 def actuator_arrays(

@@ -1,0 +1,360 @@
+"""Several models as one: placed in the world, names under `<name>/`, joined at the level of the description.
+
+`SceneModel` is one of them as read; `merge` makes the Articulation, whose text holds all of theirs and is read again
+by `parse_scene`. A model alone that is placed or has an SRDF is a scene of one without a name: its names stay.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from artsim.loaders.mjcf.orientation import compose, rotate
+from artsim.sim.description import (
+    Actuator,
+    Articulation,
+    FileOptions,
+    Joint,
+    Keyframe,
+    Link,
+    Note,
+    Part,
+    Pose,
+    Sensor,
+    Tendon,
+)
+from artsim.sim.errors import ModelError, UsageError
+
+Base = Literal["fixed", "floating"]
+MARK = '{"artsim_scene": 1,'  # what the text of a scene begins with
+ROOT = "root"  # the joint of a model's first link, as in a model alone
+
+
+@dataclass(frozen=True, slots=True)
+class SceneModel:
+    """A model of a scene: how it is called (nothing: alone, names as in the file), where it stands, and its texts."""
+
+    name: str
+    articulation: Articulation
+    place: Pose = field(default_factory=Pose)
+    srdf: str = ""  # text; its pairs are in the articulation already
+    srdf_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model of a stored scene: what it takes to read it again."""
+
+    name: str
+    file: str
+    text: str
+    base: Base
+    place: Pose
+    srdf: str
+    srdf_file: str
+
+
+# ------------------------------------------------------------------ names
+
+
+def scene_names(words: Sequence[str], is_file: Callable[[str], bool]) -> list[tuple[str, str]]:
+    """Name and file of each model: NAME=FILE, or the file's stem, numbered from the second of a name on.
+
+    A model alone has no name unless it is given one. Raises UsageError for a name that is given twice or is none.
+    """
+    pairs = [("", word) if is_file(word) or "=" not in word else _split(word) for word in words]
+    given = [name for name, _ in pairs if name]
+    double = next((name for name, count in Counter(given).items() if count > 1), None)
+    if double is not None:
+        raise UsageError(f"two models are called {double!r}")
+    if len(pairs) == 1:
+        return pairs
+    taken = set(given)
+    named: list[tuple[str, str]] = []
+    for name, file in pairs:
+        if not name:
+            stem = "stdin" if file == "-" else Path(file).name.partition(".")[0].replace("=", "_") or "model"
+            name, count = stem, 1
+            while name in taken:
+                count += 1
+                name = f"{stem}_{count}"
+            taken.add(name)
+        named.append((name, file))
+    return named
+
+
+def _split(word: str) -> tuple[str, str]:
+    name, _, file = word.partition("=")
+    if not name or not file or set(name) & set("/,*") or name != name.strip():
+        raise UsageError(f"{word!r} is neither a file nor NAME=FILE")
+    return name, file
+
+
+# ------------------------------------------------------------------ one of several
+
+
+def base_of(articulation: Articulation, wanted: Base | None, *, alone: bool) -> Base:
+    """What a URDF's root is in a scene: as wanted, else free where it is one link with mass: an object, no robot."""
+    if articulation.format == "mjcf" or (wanted is None and alone):
+        return "fixed"
+    if wanted is not None:
+        return wanted
+    inertial = articulation.links[0].inertial if len(articulation.links) == 1 else None
+    return "floating" if inertial is not None and inertial.mass > 0 else "fixed"
+
+
+def placed(articulation: Articulation, place: Pose) -> Articulation:
+    """The model standing at `place`: its root has a joint to the world, its keyframes' free bodies move along."""
+    children = {joint.child for joint in articulation.joints}
+    names = {link.name for link in articulation.links}
+    world = "world" if "world" not in names else ""  # of a model alone, whose root is called so
+    kind: Literal["free", "fixed"] = "free" if articulation.base == "floating" else "fixed"
+    roots = [
+        Joint(ROOT, kind, world, link.name, place, source=link.source)
+        for link in articulation.links
+        if link.name not in children
+    ]
+    keyframes = articulation.keyframes
+    if keyframes and place != Pose():
+        keyframes = tuple(_key_at(articulation, key, place) for key in keyframes)
+    return replace(articulation, joints=(*roots, *articulation.joints), keyframes=keyframes)
+
+
+def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
+    """A keyframe whose free bodies, which have their pose in the world, stand in the placed model."""
+    from artsim.sim.model import compile_model
+
+    labels = compile_model(articulation).labels
+    qpos, qvel = list(key.qpos), list(key.qvel)
+    for joint in articulation.joints:
+        if joint.kind != "free":
+            continue
+        if qpos:
+            x, y, z, *turn = qpos[labels.joint_coords[joint.name]]
+            pose = compose(place, Pose((x, y, z), (turn[0], turn[1], turn[2], turn[3])))
+            qpos[labels.joint_coords[joint.name]] = [*pose.position, *pose.rotation]
+        if qvel:
+            start = labels.joint_dofs[joint.name].start
+            x, y, z = qvel[start : start + 3]
+            qvel[start : start + 3] = rotate(place.rotation, (x, y, z))
+    return replace(key, qpos=tuple(qpos), qvel=tuple(qvel))
+
+
+def prefixed(articulation: Articulation, prefix: str) -> Articulation:
+    """The model with every name under `prefix`; the world, where the model has no link of that name, is the world."""
+    links = {link.name for link in articulation.links}
+
+    def named(name: str) -> str:
+        return prefix + name if name else ""
+
+    def link_named(name: str) -> str:
+        return name if name == "world" and name not in links else named(name)
+
+    def renamed(items: Sequence[Any], *names: str, links: tuple[str, ...] = ()) -> tuple[Any, ...]:
+        changes = dict.fromkeys(names, named) | dict.fromkeys(links, link_named)
+        return tuple(
+            replace(item, **{key: change(getattr(item, key)) for key, change in changes.items()}) for item in items
+        )
+
+    a = articulation
+    return replace(
+        a,
+        links=tuple(_renamed_link(link, named) for link in a.links),
+        joints=renamed(a.joints, "name", links=("parent", "child")),
+        couplings=tuple(replace(c, leader=c.leader and named(c.leader)) for c in renamed(a.couplings, "follower")),
+        loops=renamed(a.loops, "name", links=("link_a", "link_b")),
+        tendons=tuple(_renamed_tendon(tendon, named) for tendon in a.tendons),
+        tendon_couplings=tuple(
+            replace(c, leader=c.leader and named(c.leader)) for c in renamed(a.tendon_couplings, "name", "follower")
+        ),
+        wrap_geoms=renamed(a.wrap_geoms, "name", links=("link",)),
+        actuators=tuple(_renamed_actuator(actuator, named, link_named) for actuator in a.actuators),
+        sites=renamed(a.sites, "name", links=("link",)),
+        contact_pairs=renamed(a.contact_pairs, "geom_a", "geom_b", "name"),
+        no_contact=tuple((link_named(first), link_named(second)) for first, second in a.no_contact),
+        sensors=tuple(_renamed_sensor(sensor, named, link_named) for sensor in a.sensors),
+        keyframes=renamed(a.keyframes, "name"),
+    )
+
+
+Rename = Callable[[str], str]
+_BODIES = ("body", "xbody")
+
+
+def _renamed_link(link: Link, named: Rename) -> Link:
+    geoms = tuple(replace(geom, name=named(geom.name)) for geom in link.geoms)
+    return replace(link, name=named(link.name), geoms=geoms)
+
+
+def _renamed_tendon(tendon: Tendon, named: Rename) -> Tendon:
+    path = tuple(replace(point, name=named(point.name), side_site=named(point.side_site)) for point in tendon.path)
+    return replace(tendon, name=named(tendon.name), path=path)
+
+
+def _renamed_actuator(actuator: Actuator, named: Rename, link_named: Rename) -> Actuator:
+    target = (link_named if actuator.transmission == "body" else named)(actuator.target)
+    return replace(actuator, name=named(actuator.name), target=target, reference=named(actuator.reference))
+
+
+def _renamed_sensor(sensor: Sensor, named: Rename, link_named: Rename) -> Sensor:
+    on, of = (link_named if kind in _BODIES else named for kind in (sensor.object_kind, sensor.reference_kind))
+    return replace(sensor, name=named(sensor.name), object=on(sensor.object), reference=of(sensor.reference))
+
+
+# ------------------------------------------------------------------ all of them
+
+
+def merge(models: Sequence[SceneModel]) -> Articulation:
+    """The scene of these models, in their order; what only one run can have is the first's that sets it.
+
+    Links of `world` bodies stay where the models stand. Names are under `<name>/`, joints of roots are called `root`.
+    """
+    parts = [_part(model) for model in models]
+    first = parts[0]
+    notes = [note for part in parts for note in part.notes]
+    together: dict[str, Any] = {
+        name: tuple(item for part in parts for item in getattr(part, name))
+        for name in (
+            "links joints couplings loops tendons tendon_couplings wrap_geoms actuators sites contact_pairs no_contact "
+            "sensors ignored"
+        ).split()
+    }
+    options = _options(models, notes)
+    alone = len(models) == 1
+    return Articulation(
+        name=", ".join(model.name or model.articulation.name for model in models),
+        format=first.format if alone else "scene",
+        **together,
+        keyframes=first.keyframes if alone else _keyframes(parts),
+        options=options,
+        notes=tuple(notes),
+        text=_scene_text(models),
+        path=", ".join(part.path for part in parts),
+        self_collide=alone and first.self_collide,
+        parts=() if alone else tuple(_named_part(model) for model in models),
+    )
+
+
+def _named_part(model: SceneModel) -> Part:
+    robot = model.articulation
+    assert robot.format != "scene"
+    return Part(model.name, robot.format, len(robot.links), robot.self_collide)
+
+
+def _part(model: SceneModel) -> Articulation:
+    """A model placed and renamed. Transmissions of a URDF turn no control into a force."""
+    robot = placed(model.articulation, model.place)
+    if robot.format == "urdf":
+        robot = replace(robot, actuators=())
+    return prefixed(robot, f"{model.name}/") if model.name else robot
+
+
+def _options(models: Sequence[SceneModel], notes: list[Note]) -> FileOptions:
+    """The simulation options of the first model that sets them; a note names the others that want something else."""
+    values: dict[str, Any] = {}
+    plain = FileOptions()
+    for item in fields(FileOptions):
+        setting = [
+            (model, getattr(model.articulation.options, item.name))
+            for model in models
+            if getattr(model.articulation.options, item.name) != getattr(plain, item.name)
+        ]
+        if not setting:
+            continue
+        chosen, value = setting[0]
+        values[item.name] = value
+        for model, other in setting[1:]:
+            if other != value:
+                what = f"{item.name} is {_shown(value)}, as in {chosen.name!r}, not {_shown(other)}"
+                notes.append(Note(model.articulation.source, what))
+    return replace(plain, **values)
+
+
+def _shown(value: object) -> str:
+    return " ".join(f"{x:g}" for x in value) if isinstance(value, tuple) else str(value)
+
+
+def _keyframes(parts: Sequence[Articulation]) -> tuple[Keyframe, ...]:
+    """Each part's keyframes, with the other parts where they start anyway."""
+    if not any(part.keyframes for part in parts):
+        return ()
+    starts = [_start(part) for part in parts]
+    keys: list[Keyframe] = []
+    for n, part in enumerate(parts):
+        for key in part.keyframes:
+            states = [*starts[:n], _filled(key, starts[n]), *starts[n + 1 :]]
+            columns = {
+                name: tuple(x for state in states for x in getattr(state, name))
+                for name in ("qpos", "qvel", "control", "activation")
+            }
+            keys.append(Keyframe(key.name, **columns))
+    return tuple(keys)
+
+
+def _filled(key: Keyframe, start: Keyframe) -> Keyframe:
+    """A keyframe with what it does not give as at the start."""
+    names = ("qpos", "qvel", "control", "activation")
+    return replace(start, **{name: getattr(key, name) or getattr(start, name) for name in names})
+
+
+def _start(part: Articulation) -> Keyframe:
+    """Where a part starts without a keyframe."""
+    from artsim.sim.equipment.build import labels_of
+    from artsim.sim.model import compile_model
+    from artsim.sim.start import initial_qpos
+
+    compiled, labels = compile_model(part, locks=True), labels_of(part)
+    qpos = initial_qpos(compiled, {}, [])
+    zeros = [(0.0,) * len(names) for names in (compiled.labels.dofs, labels.controls, labels.activations)]
+    return Keyframe("", tuple(qpos.tolist()), *zeros)
+
+
+# ------------------------------------------------------------------ its text
+
+
+def _scene_text(models: Sequence[SceneModel]) -> str:
+    """All that is needed to read the scene again, as JSON."""
+    content = [
+        {
+            "name": model.name,
+            "file": model.articulation.path,
+            "base": model.articulation.base,
+            "place": [*model.place.position, *model.place.rotation],
+            "text": model.articulation.text,
+            "srdf": model.srdf,
+            "srdf_file": model.srdf_file,
+        }
+        for model in models
+    ]
+    return f'{MARK} "models": {json.dumps(content, ensure_ascii=False)}}}\n'
+
+
+def parse_scene(text: str, name: str) -> list[StoredModel]:
+    """The models of a scene's text. Raises ModelError for what is none."""
+    try:
+        content = json.loads(text)["models"]
+        models = [_stored(entry) for entry in content]
+        names = [model.name for model in models]
+        if not models or len(set(names)) < len(names) or ("" in names and len(names) > 1):
+            raise ValueError("names")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ModelError(f"{name}: not the text of a scene") from None
+    return models
+
+
+def _stored(entry: dict[str, Any]) -> StoredModel:
+    texts = [entry[key] for key in ("name", "file", "text", "srdf", "srdf_file")]
+    numbers = [float(x) for x in entry["place"]]
+    length = math.hypot(*numbers[3:])
+    if not all(isinstance(text, str) for text in texts) or entry["base"] not in ("fixed", "floating"):
+        raise TypeError("text")
+    if len(numbers) != 7 or not all(map(math.isfinite, numbers)) or abs(length - 1.0) > 1e-9:
+        raise ValueError("place")
+    x, y, z, w, i, j, k = numbers
+    name, file, text, srdf, srdf_file = texts
+    return StoredModel(name, file, text, entry["base"], Pose((x, y, z), (w, i, j, k)), srdf, srdf_file)
