@@ -183,11 +183,6 @@ RUN_OPTIONS = (
         help="Its coefficient of friction; of it and that of a geom (1 where the file has none) the larger counts.",
     ),
     click.option("--ground-height", type=float, default=0.0, show_default=True, help="Where it is [m]."),
-    click.option(
-        "--self-collide",
-        is_flag=True,
-        help="Links of a URDF touch each other, too, but for neighbours; an SRDF says so, too.",
-    ),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
     _named("--link-damping", "Damping of a link's linear and angular velocity [1/s]; * matches names.", "LINK=LIN,ANG"),
     _named(
