@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import time
 from typing import Any
 
 from llvmlite import ir
@@ -184,6 +185,23 @@ def _real(x, like):  # type: ignore[no-untyped-def]
     if like == pack:
         return lambda x, like: _splat(float(x))
     return lambda x, like: float(x)
+
+
+def cycles() -> int:
+    """The processor's time stamp counter."""
+    return time.perf_counter_ns()
+
+
+@intrinsic
+def _cycles(typing_context: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(64), [])
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.readcyclecounter"), [])
+
+    return types.int64(), codegen
+
+
+overload(cycles)(lambda: lambda: _cycles())
 
 
 def lane_count(array: Any) -> int:

@@ -59,9 +59,17 @@ class Plan:
     @property
     def entry(self) -> Entry:
         """The kernel that runs it."""
+        return self._entry()
+
+    @property
+    def clocked_entry(self) -> Entry:
+        """The same that times the phases of its steps."""
+        return self._entry(clocked=True)
+
+    def _entry(self, *, clocked: bool = False) -> Entry:
         config = self.config
         there = [part is not None for part in (self.equipped, self.touching, self.rules)]
-        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there)
+        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there, clocked=clocked)
 
     @property
     def work(self) -> tuple[type[Any], ...]:

@@ -32,7 +32,7 @@ from artsim.sim.step import bare_system, begin, choose_controls, is_finite, sett
 @njit
 def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(m, s, w, i, f, e, x, None, (y, None, None, None))
+    begin(m, s, w, i, f, e, x, None, (y, None, None, None, None))
     for _ in range(b.plan[0]):
         choose_controls(i, f)
         r.report[0] = 0.0

@@ -343,7 +343,7 @@ class _LaneSimulation(Simulation):
     def address(self) -> tuple[int, Array]:
         """Of its entry, and the entry's table."""
         self._block.plan[:] = 1, _ALWAYS
-        return address(self.plan.entry, 1, *self._records())
+        return address(self.plan.entry, 1, *self._records(self.plan.entry))
 
 
 class PackRoller(Roller):

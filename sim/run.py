@@ -313,6 +313,16 @@ class Block(NamedTuple):
     contact_torque: Reals2  # (, 3) about them [N m]
 
 
+class Clock(NamedTuple):
+    """How long the phases of steps took, in ticks of the processor's counter."""
+
+    ticks: Ints1  # (len(PHASES),)
+    last: Ints1  # (1,) the last mark
+
+
+PHASES = ("kinematics and forces", "collision", "mass matrix and bias", "rows", "solver", "integration", "recording")
+FORCES, COLLISION, SYSTEM, ROWS, SOLVER, INTEGRATION, RECORDING = range(7)
+
 CONTACT_TABLE = tuple(name for name in Block._fields if name.startswith("contact_") and name != "contact_count")
 RECORDED = tuple(name for name in Block._fields if name not in ("plan", "contacts", *CONTACT_TABLE))
 
@@ -325,8 +335,13 @@ WORK: dict[int, tuple[type[Any], ...]] = {
 """The scratch of each solver; solvers that share it share their entry."""
 
 
-def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool = False, ruled: bool = False) -> Entry:
-    """The kernel of an integrator and a solver, without what serves equipment, contacts or rules that are not there."""
+def simulate_entry(
+    integrator: int, solver: int, equipped: bool, touching: bool = False, ruled: bool = False, *, clocked: bool = False
+) -> Entry:
+    """The kernel of an integrator and a solver, without what serves equipment, contacts or rules that are not there.
+
+    clocked: with marks between the phases of a step (RK4 has none).
+    """
     records = (Model, State, Workspace, Inputs, Rows, Step, Block)
     equipment = (Equipment, EquipmentWork) if equipped else (None, None)
     variant = "_equipped" * equipped + "_touching" * touching
@@ -337,7 +352,9 @@ def simulate_entry(integrator: int, solver: int, equipped: bool, touching: bool 
     kinds = {NewtonWork: "", SweepWork: "_sweeps", PropagationWork: "_propagation", DirectWork: "_direct"}
     work = tuple(kind if kind in WORK[solver] else None for kind in kinds)
     variant += "_ruled" * ruled + "".join(name for kind, name in kinds.items() if kind in WORK[solver])
-    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *rules, *work), variant)
+    variant += "_clocked" * clocked
+    clock = Clock if clocked else None
+    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *rules, *work, clock), variant)
 
 
 def make_rows(

@@ -12,7 +12,7 @@ from artsim.sim.contacts import connect_detection, first_room, make_contact_work
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
-from artsim.sim.jit import bind
+from artsim.sim.jit import Entry, bind
 from artsim.sim.link_rules import make_link_rule_work
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
@@ -21,6 +21,7 @@ from artsim.sim.run import (
     CROWDED,
     NON_FINITE,
     Block,
+    Clock,
     block_shapes,
     make_rows,
     make_solver_work,
@@ -58,6 +59,7 @@ class Simulation:
     controls: Controls
     controller: Controller | None = None
     block_rows: int | None = None
+    clock: Clock | None = None  # where the time of the phases is added up
     stop_reason: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -125,13 +127,15 @@ class Simulation:
     def reblock(self) -> None:
         """Make the block anew after `block_rows` was changed."""
         self._block = self._make_block()
-        self._call = bind(self.plan.entry, 1, *self._records())
+        entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
+        self._call = bind(entry, 1, *self._records(entry))
 
-    def _records(self) -> list[Any]:
-        """What the entry takes."""
+    def _records(self, entry: Entry) -> list[Any]:
+        """What an entry takes."""
         records = (self.plan.robot.model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
         of_kind: dict[Any, Any] = {type(record): record for record in (*records, *self._equipment, *self._further)}
-        return [of_kind.get(kind) for kind in self.plan.entry.records]
+        of_kind[Clock] = self.clock
+        return [of_kind.get(kind) for kind in entry.records]
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
@@ -171,6 +175,11 @@ class Simulation:
     def activation(self) -> Real:
         """Activation states (nact,) now."""
         return self._state.activation.copy()
+
+    @property
+    def effort(self) -> tuple[int, int, float]:
+        """Of the last step: constraint rows, contacts, iterations of the solver."""
+        return int(self._rows.number[0]), self._known_contacts, float(self._rows.report[0])
 
     @property
     def room(self) -> int:

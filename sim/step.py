@@ -18,6 +18,7 @@ from artsim.sim.actuation import (
     passive_forces,
 )
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
+from artsim.sim.clock import mark
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import note_contact_forces
 from artsim.sim.constraints.coupling import coupling_slope
@@ -51,7 +52,20 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.recording import is_full, record
-from artsim.sim.run import BLOCK_GS, CROWDED, NON_FINITE, PGS, TGS
+from artsim.sim.run import (
+    BLOCK_GS,
+    COLLISION,
+    CROWDED,
+    FORCES,
+    INTEGRATION,
+    NON_FINITE,
+    PGS,
+    RECORDING,
+    ROWS,
+    SOLVER,
+    SYSTEM,
+    TGS,
+)
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
@@ -84,14 +98,16 @@ def simulate(
     c: Any,
     p: Any,
     q: Any,
+    k: Any,
 ) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2].
 
     None are: e and x of a robot without equipment, g and t of a run without contact, d and o of one without damping
     or limits of links, and of the solvers' scratch what is not used: y of newton's loop, c of sweeps, p of propagation
-    and q of direct, which go with y. What asks for them is then not compiled.
+    and q of direct, which go with y; k unless the phases of the step are timed. What asks for them is then not
+    compiled.
     """
-    z = (y, c, p, q)
+    z = (y, c, p, q, k)
     begin(m, s, w, i, f, e, x, d, z)
     if g is not None:
         b.contacts[0] = 0
@@ -99,6 +115,7 @@ def simulate(
     for _ in range(b.plan[0]):
         if t is not None and is_full(f, b, t):
             break
+        mark(k, INTEGRATION)
         choose_controls(i, f)
         asleep = is_asleep(s, i, f)
         if not asleep or f.counters[6] == 0:
@@ -108,7 +125,9 @@ def simulate(
             elif f.counters[2] == CROWDED or not is_finite(m, f):
                 break
         if f.counters[0] % b.plan[1] == 0:
+            mark(k, INTEGRATION)
             record(m, s, w, i, r, f, b, e, x, g, t)
+            mark(k, RECORDING)
         if not asleep:
             _finish_euler(m, s, w, i, r, f, e, x, t, c)
         f.counters[0] += 1
@@ -182,9 +201,11 @@ def _euler(
     applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
+    mark(z[4], FORCES)
     if g is not None and not find_contacts(m, s, w, i, g, t):
         f.counters[2] = CROWDED
         return
+    mark(z[4], COLLISION)
     for _ in range(_SEARCHES):
         _velocities_found(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if g is None or not outrun(m, w, i, f, g, t):
@@ -193,6 +214,7 @@ def _euler(
         if not detected(m, s, w, g, t):
             f.counters[2] = CROWDED
             return
+        mark(z[4], COLLISION)
     if g is not None:
         velocities(m, s.qvel, w)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
@@ -214,6 +236,7 @@ def _velocities_found(
     r.report[1] = 0.0
     if f.counters[5] == 1 and not _touches(t):
         free_step(m, s, w, i, r, f, x)
+        mark(z[4], SYSTEM)
         clamped = _clamped(m, s, i, f, e, x)
         if not clamped and _holds(m, s, i, f, e, x):
             return
@@ -440,13 +463,16 @@ def _solve_with_rows(
         if d is not None:
             f.force[k] += o.force[k]
     reduce_system(m, w, f, z[2], z[3])
+    mark(z[4], SYSTEM)
     reduce_vector(m, f.force, w, f.free)
     for a in range(f.free.shape[0]):
         f.free[a] *= h
         f.next[a] = s.qvel[m.independent_dof[a]]
     build(m, s, w, i, r, f, e, x, g, t, d, o)
+    mark(z[4], ROWS)
     solve_rows(m, w, i, r, f.free, f.next, z[0], z[1], z[2], z[3])
     _found(m, w, i, f)
+    mark(z[4], SOLVER)
 
 
 @njit
@@ -463,6 +489,7 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
     kinematics(m, s.qpos, w)
     solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
     _found(m, w, i, f)
+    mark(z[4], SOLVER)
 
 
 @njit

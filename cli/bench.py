@@ -1,0 +1,108 @@
+"""`artsim bench`: how long steps of a model take, and what for."""
+
+from __future__ import annotations
+
+import json
+import time
+from statistics import median
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.run import OF_MODEL
+from artsim.cli.run_options import run_config, run_options
+from artsim.cli.terminal import warn
+from artsim.io.runs import held_controls, prepare
+from artsim.loaders.load import load_articulation
+from artsim.sim.configuration import RunConfig
+from artsim.sim.errors import UsageError
+from artsim.sim.jit import warm
+from artsim.sim.plan import Plan
+from artsim.sim.run import PHASES, Clock
+from artsim.sim.simulate import Simulation
+
+
+class Timing(NamedTuple):
+    """Of a run, cut into pieces of equal numbers of steps [µs a step]."""
+
+    steps: int
+    median: float
+    fastest: float
+    phases: dict[str, float]
+    rows: float  # constraint rows at the end of a piece, mean
+    contacts: float
+    iterations: float
+
+
+@click.command(
+    short_help="Time the steps of a robot, phase by phase.", context_settings={"auto_envvar_prefix": "ARTSIM"}
+)
+@click.argument("model")
+@run_options
+@model_options
+@click.option("--pieces", type=click.IntRange(min=1), default=10, show_default=True, help="Timed pieces of the run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the times as one JSON object on stdout.")
+@click.pass_context
+def bench(
+    ctx: click.Context, /, model: str, pieces: int, as_json: bool, load_options: LoadOptions, **options: Any
+) -> None:
+    """Simulate MODEL as `artsim run` would, in memory, and say how long a step takes: as a whole, and its phases.
+
+    The whole is timed without the marks between the phases, in a run of its own. Compiling does not count.
+    """
+    articulation = load_articulation(model, **load_options)
+    of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
+    config = run_config(ctx, options, {}, articulation, **of_model)
+    plan = prepare(articulation, config)
+    if config.coordinates != "reduced" or config.is_python:
+        raise UsageError("bench times compiled steps: reduced coordinates, no Python controller")
+    warn(plan.notes, all_of_them=False, more="artsim check shows them")
+    timing = measure(plan, pieces)
+    if as_json:
+        click.echo(json.dumps(timing._asdict()))
+        return
+    _show(timing, plan.config)
+
+
+def measure(plan: Plan, pieces: int) -> Timing:
+    """Two runs of the plan: one timed from outside, piece by piece, one by its phases."""
+    size = max(1, plan.config.steps // pieces)
+    for entry in (plan.entry, plan.clocked_entry):
+        warm(entry, 1)
+    plain = _times(Simulation(plan, held_controls(plan)), size, pieces)
+    clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))
+    simulation = Simulation(plan, held_controls(plan), clock=clock)
+    _times(simulation, 1, 1)  # the first mark counts from nowhere
+    clock.ticks[:] = 0
+    effort = np.zeros(3)
+    for _ in range(pieces):
+        _times(simulation, size, 1)
+        effort += simulation.effort
+    shares = clock.ticks / max(clock.ticks.sum(), 1) * median(plain)
+    spent = dict(zip(PHASES, shares.tolist(), strict=True))
+    return Timing(size * pieces, median(plain), min(plain), spent, *(effort / pieces).tolist())
+
+
+def _times(simulation: Simulation, size: int, pieces: int) -> list[float]:
+    """Microseconds a step of each piece."""
+    times = []
+    for _ in range(pieces):
+        start = time.perf_counter()
+        for _ in simulation.blocks(size):
+            pass
+        simulation.check()
+        times.append((time.perf_counter() - start) / size * 1e6)
+    return times
+
+
+def _show(timing: Timing, config: RunConfig) -> None:
+    click.echo(f"{timing.steps} steps of {config.dt:g} s, {config.solver}, {config.integrator}")
+    click.echo(f"{timing.median:10.2f} µs a step (median; fastest piece {timing.fastest:.2f})")
+    for name, spent in timing.phases.items():
+        click.echo(f"{spent:10.2f} µs {100 * spent / timing.median:4.0f} %  {name}")
+    click.echo(
+        f"at the ends of the pieces: {timing.contacts:.4g} contacts, {timing.rows:.4g} constraint rows, "
+        f"{timing.iterations:.3g} solver iterations"
+    )
