@@ -59,13 +59,19 @@ def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint
 
 
 def apply_to_link(reading: Reading, element: Element, link: Link) -> Link:
-    """Friction of the link's collision geoms, and whether the robot collides with itself here."""
+    """Friction and restitution of the link's collision geoms, and whether the robot collides with itself here."""
     sliding = read_friction(reading, element)
     if sliding is not None:
         geoms = (
             dataclasses.replace(geom, friction=(sliding, 0.0, 0.0)) if geom.role == "collision" else geom
             for geom in link.geoms
         )
+        link = dataclasses.replace(link, geoms=tuple(geoms))
+    for item in children(element, "restitution_coefficient"):
+        bounce = content_number(reading, item, 0.0)
+        if not 0 <= bounce <= 1:
+            reading.refuse(item, f"{describe(item)}: restitution {bounce:g} is not between 0 and 1")
+        geoms = (dataclasses.replace(g, surface=dataclasses.replace(g.surface, restitution=bounce)) for g in link.geoms)
         link = dataclasses.replace(link, geoms=tuple(geoms))
     return with_self_collide(element, link)
 
@@ -109,7 +115,7 @@ def apply_to_joint(reading: Reading, element: Element, joint: Joint) -> Joint:
 
 def note_rest(reading: Reading, element: Element) -> None:
     """Warn of what was not applied."""
-    applied = ("mu1", "mu2", *SELF_COLLIDE, "springStiffness", "springReference")
+    applied = ("mu1", "mu2", "restitution_coefficient", *SELF_COLLIDE, "springStiffness", "springReference")
     for item in element:
         if tag(item) not in applied:
             note_ignored(reading, item)

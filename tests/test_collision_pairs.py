@@ -307,3 +307,11 @@ def test_a_urdf_touches_the_ground_with_what_moves() -> None:
 def test_seen_geoms_of_a_urdf_touch_nothing() -> None:
     articulation = load_text(chain(), name="r.urdf")
     assert [geom.role for _, geom in table(articulation).geoms] == ["collision"] * 5
+
+
+def test_restitution_of_a_urdf() -> None:
+    bounce = "<restitution_coefficient>{}</restitution_coefficient>"
+    robot = load_text(chain(hand=bounce.format(0.7)), name="r.urdf")
+    assert [geom.surface.restitution for _, geom in table(robot).geoms] == [0, 0, 0, 0, 0.7]
+    with pytest.raises(ModelError, match=r"r.urdf:1: .*restitution 1.5 is not between 0 and 1"):
+        load_text(chain(hand=bounce.format(1.5)), name="r.urdf")
