@@ -59,7 +59,7 @@ class RolloutRecording(Output, Rows):
 
     @property
     def stopped(self) -> int:
-        """Samples that stopped at a state that is not finite."""
+        """Samples that stopped early."""
         return int(np.count_nonzero(self["status"] != schema.COMPLETE))
 
     def summary(self) -> dict[str, Any]:

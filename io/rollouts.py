@@ -35,6 +35,7 @@ from artsim.sim.plan import Plan
 from artsim.sim.records import WIDTH, Array
 from artsim.sim.robot import Robot
 from artsim.sim.rollout import RECORDED, VARIED, Results, Roller, Variations, make_roller, reason_against_packs
+from artsim.sim.run import NON_FINITE, RUNNING
 
 GIVEN = "given"
 STARTS = (GIVEN, *DISTRIBUTIONS)
@@ -306,9 +307,7 @@ class _Stream:
             self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
             for k in np.flatnonzero(stopped >= 0):
                 self._stopped += 1
-                dof = plan.robot.dofs[min(int(results.stopped_dof[k]), plan.robot.nv - 1)]
-                at = f"t = {stopped[k] * plan.dt:.6g} s (step {stopped[k]})"
-                self._messages.append((start + int(k), f"sample {start + k} stopped at {at}: joint {dof!r}"))
+                self._messages.append((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}"))
             self._messages = sorted(self._messages)[:_TOLD]
             if hand_on is not None:
                 hand_on(start, block)
@@ -330,8 +329,23 @@ class _Stream:
             "final_qvel": results.final_qvel[:count],
             **{f"{name}_factor": values for name, values in variations.factors.items()},
             "n_valid": valid,
-            "status": np.where(stopped < 0, schema.COMPLETE, schema.NON_FINITE).astype(np.int8),
+            "status": _status(results.reason[:count]),
         }
+
+
+def _status(reason: Array) -> Array:
+    """As a run's status."""
+    early = np.where(reason == NON_FINITE, schema.NON_FINITE, schema.INTERRUPTED)
+    return np.where(reason == RUNNING, schema.COMPLETE, early).astype(np.int8)
+
+
+def _why(plan: Plan, results: Results, k: int) -> str:
+    """When and why the k-th sample of a block stopped early."""
+    step, dof = int(results.stopped[k]), int(results.stopped_dof[k])
+    what = f"joint {plan.robot.dofs[dof]!r}" if dof < plan.robot.nv else "a tendon"
+    reached = f"{what} reached its limit, and rk4 has no rows for it"
+    why = f"the velocity of {what} is not finite" if results.reason[k] == NON_FINITE else reached
+    return f"stopped at t = {step * plan.dt:.6g} s (step {step}): {why}"
 
 
 def _sample_bytes(plan: Plan) -> int:
@@ -482,7 +496,7 @@ def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls
 
 
 def refuse_stopped(outcome: Outcome) -> None:
-    """Raises StoppedError when samples stopped at a state that is not finite."""
+    """Raises StoppedError when samples stopped early."""
     if outcome.stopped:
         more = f" (and {outcome.stopped - 1} more)" if outcome.stopped > 1 else ""
-        raise StoppedError(f"{outcome.messages[0]}: its velocity is not finite{more}; `n_valid` says how far each came")
+        raise StoppedError(f"{outcome.messages[0]}{more}; `n_valid` says how far each came")

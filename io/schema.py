@@ -451,7 +451,7 @@ TABLE: Mapping[str, Variable] = {
     "rollout/drive_stiffness_factor": Variable(("sample", "dof"), "1", "factor of the drive's stiffness"),
     "rollout/drive_damping_factor": Variable(("sample", "dof"), "1", "factor of the drive's damping"),
     "rollout/n_valid": Variable(("sample",), "1", "rows before the sample ended", "i8"),
-    "rollout/status": Variable(("sample",), "1", "1 complete, 2 stopped at a non-finite state", "i1"),
+    "rollout/status": Variable(("sample",), "1", "1 complete, 2 stopped at a non-finite state, 3 stopped", "i1"),
     "rollout/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "rollout/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "rollout/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),

@@ -30,7 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
-from artsim.sim.records import Array, table
+from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _WITHOUT_KERNELS = Path(__file__).parent / "maximal"
@@ -113,26 +113,10 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
     return call
 
 
-def address(entry: Entry, width: int, *records: NamedTuple | None) -> tuple[int, Array]:
-    """Where the entry's machine code is, and its table of these arrays, for kernels that call it (calls.py).
-
-    The arrays and the table must live as long as calls are made. Kernels must not run as Python.
-    """
-    function = _load_or_compile(entry, width)
-    place = ctypes.cast(cast(Any, function), ctypes.c_void_p).value
-    assert place is not None
-    return place, table([record for record in records if record is not None], width)
-
-
-def machine_code() -> bool:
-    """True when entries are machine code, not Python or numba's functions."""
-    return not disabled() and not _checked()
-
-
 _called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by the number that stands for an address
 
 
-def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple) -> object:
+def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | None) -> object:
     """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` runs `entry` over these records.
 
     Compiled apart, an entry is compiled once for all kernels that call it. Both hold as long as the object returned is
@@ -142,7 +126,7 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple) -> o
         pointers[0] = number = len(_called) + 1
         _called[number] = bind(entry, width, *records)
         return None
-    addresses = table(records, width)
+    addresses = table([record for record in records if record is not None], width)
     if _checked():
         function, keep = _checked_function(entry, width)
     else:

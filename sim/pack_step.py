@@ -9,32 +9,33 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import coordinate, drive_force
-from artsim.sim.calls import call_entry
+from artsim.sim.actuation import actuator_force, coordinate, drive_force
 from artsim.sim.constraints.limit import beyond_limits
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
+from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, HELD, INPUT_ROW, STEP
 from artsim.sim.run import NON_FINITE
-from artsim.sim.solvers.cone import largest
+from artsim.sim.solvers.cone import largest, least
 from artsim.sim.step import free_step
 from artsim.sim.tables import scatter
 
 
 @njit
-def roll(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any, t: Any, o: Any, b: Any) -> None:
+def roll(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, a: Any, x: Any, c: Any, t: Any, o: Any, b: Any) -> None:
     """Take b.plan[0] steps from s, recording every b.plan[1]-th.
 
-    c: inputs over time; t: what is known of the lanes; o: the arrays of the step of a single robot; b: what is
-    recorded. A lane whose velocities are not finite is dead: its numbers go on and mean nothing.
+    a, x: actuators and what they do; c: inputs over time; t: what is known of the lanes; o: the arrays of the step of
+    a single robot; b: what is recorded. A lane whose velocities are not finite is dead: its numbers go on and mean
+    nothing.
     """
     for _ in range(b.plan[0]):
-        _choose_inputs(w, i, c, t)
+        _choose_inputs(w, i, a, x, c, t)
         if t.counters[STEP] % b.plan[1] == 0:
             _record(s, b, t.counters[STEP] // b.plan[1])
-        _step(m, s, w, i, r, f, t, o, b)
+        _step(m, s, w, i, r, f, a, x, t, o, b)
         t.counters[STEP] += 1
     for lane in range(lane_count(s.qpos)):
         if t.alive[lane]:
@@ -42,8 +43,8 @@ def roll(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any, t: Any, o: Any,
 
 
 @njit
-def _choose_inputs(w: Any, i: Any, c: Any, t: Any) -> None:
-    """i's one row: the inputs that act on this step."""
+def _choose_inputs(w: Any, i: Any, a: Any, x: Any, c: Any, t: Any) -> None:
+    """i's one row: the inputs that act on this step; and what they make of the actuators."""
     before = t.counters[INPUT_ROW]
     row = before
     while row + 1 < c.start_step.shape[0] and c.start_step[row + 1] <= t.counters[STEP]:
@@ -54,6 +55,41 @@ def _choose_inputs(w: Any, i: Any, c: Any, t: Any) -> None:
     _spread_row(w, c.torque, row, i.torque)
     _spread_row(w, c.target, row, i.target)
     _spread_row(w, c.target_velocity, row, i.target_velocity)
+    _spread_row(w, c.control, row, i.control)
+    _actuate(w, i, a, x)
+
+
+@njit
+def _actuate(w: Any, i: Any, a: Any, x: Any) -> None:
+    """The actuators' forces by dof, as equipment/actuators.py has them."""
+    zero = like(0.0, w)
+    for k in range(x.offset.shape[0]):
+        x.actuator_total[k] = zero
+        x.offset[k] = zero
+        x.stiffness[k] = zero
+        x.damping[k] = zero
+    for n in range(a.dof.shape[0]):
+        k = a.dof[n]
+        gear = a.gear[n]
+        u = _bounded(w, i.control[0, a.control[n]], a.control_lower[n], a.control_upper[n])
+        constant = a.gain[n] * u + a.bias[n]
+        x.constant[n] = constant
+        if a.implicit[n] == 1:
+            x.offset[k] = x.offset[k] + gear * constant
+            x.stiffness[k] = x.stiffness[k] + gear * gear * a.stiffness[n]
+            x.damping[k] = x.damping[k] + gear * gear * a.damping[n]
+        else:
+            force = _bounded(w, constant, a.force_lower[n], a.force_upper[n])
+            x.actuator_total[k] = x.actuator_total[k] + gear * force
+    for k in range(x.offset.shape[0]):
+        if a.dof_implicit[k] == 0:
+            x.actuator_total[k] = _bounded(w, x.actuator_total[k], a.dof_lower[k], a.dof_upper[k])
+
+
+@inlined
+def _bounded(w: Any, value: Any, lower: Any, upper: Any) -> Any:
+    """A T within two floats."""
+    return least(largest(value, like(lower, w)), like(upper, w))
 
 
 @inlined
@@ -88,7 +124,7 @@ def _record_final(s: Any, b: Any, lane: Any) -> None:
 
 
 @njit
-def _step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any, o: Any, b: Any) -> None:
+def _step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, a: Any, x: Any, t: Any, o: Any, b: Any) -> None:
     """One semi-implicit step of all lanes."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
@@ -96,8 +132,8 @@ def _step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any, o: Any, b: Any
         f.applied[k] = i.torque[0, k]
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    free_step(m, s, w, i, r, f, None)
-    t.beyond[0] = _beyond_bounds(m, s, w, i, r, f)
+    free_step(m, s, w, i, r, f, x)
+    t.beyond[0] = largest(_beyond_bounds(m, s, w, i, r, f), _beyond_actuators(m, s, w, i, f, a, x))
     alone = highest(t.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(s.qpos)):
@@ -126,6 +162,33 @@ def _beyond_bounds(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> Any:
     return beyond
 
 
+@inlined
+def _beyond_actuators(m: Any, s: Any, w: Any, i: Any, f: Any, a: Any, x: Any) -> Any:
+    """More than 0 where an actuator or the sum of a joint's is beyond its bounds at the end of the step."""
+    h = i.time_step[0]
+    beyond = like(-1.0, w)
+    for n in range(a.dof.shape[0]):
+        if a.implicit[n] == 1 and (a.force_lower[n] > -math.inf or a.force_upper[n] < math.inf):
+            k = a.dof[n]
+            rate = a.gear[n] * f.velocity[k]
+            length = a.gear[n] * coordinate(m, s.qpos, k)
+            force = x.constant[n] - a.stiffness[n] * (length + h * rate) - a.damping[n] * rate
+            beyond = largest(beyond, _outside(force, a.force_lower[n], a.force_upper[n]))
+    for k in range(f.velocity.shape[0]):
+        if a.dof_implicit[k] == 1 and (a.dof_lower[k] > -math.inf or a.dof_upper[k] < math.inf):
+            v = f.velocity[k]
+            force = actuator_force(x, k, coordinate(m, s.qpos, k) + h * v, v)
+            beyond = largest(beyond, _outside(force, a.dof_lower[k], a.dof_upper[k]))
+    return beyond
+
+
+@inlined
+def _outside(force: Any, lower: Any, upper: Any) -> Any:
+    """More than 0 where a force is outside its bounds by more than rounding."""
+    slack = 1e-12 * absolute(force)
+    return largest(lower - slack - force, force - upper - slack)
+
+
 @njit
 def _step_alone(m: Any, s: Any, i: Any, t: Any, o: Any, b: Any, lane: Any) -> None:
     """The step of one lane by the entry of single robots, with rows where they are needed; the result into t."""
@@ -136,7 +199,7 @@ def _step_alone(m: Any, s: Any, i: Any, t: Any, o: Any, b: Any, lane: Any) -> No
     for n in range(o.counters.shape[0]):
         o.counters[n] = 0
     o.counters[0] = t.counters[STEP]
-    call_entry(t.address[0], t.address[1])
+    run_entry(t.single)
     t.counters[ALONE] += 1
     if o.counters[2] == NON_FINITE:
         _end(s, t, b, lane, o.counters[3])
@@ -161,6 +224,7 @@ def _take_robot(m: Any, i: Any, o: Any, lane: Any) -> None:
     _take_lane(i.torque, lane, o.torque)
     _take_lane(i.target, lane, o.target)
     _take_lane(i.target_velocity, lane, o.target_velocity)
+    _take_lane(i.control, lane, o.control)
 
 
 @inlined

@@ -17,14 +17,16 @@ import numpy as np
 
 from artsim.sim.configuration import INTEGRATORS, SOLVERS
 from artsim.sim.controls import Controls
+from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
 from artsim.sim.errors import UsageError, nearest
-from artsim.sim.jit import Entry, address, bind, machine_code
+from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.model import Model
-from artsim.sim.plan import Plan
+from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import (
     WIDTH,
     Array,
     ConstInts1,
+    ConstReals1,
     ConstReals3,
     Ints1,
     Lanes1,
@@ -40,6 +42,7 @@ from artsim.sim.run import (
     DIRECT,
     NEWTON,
     NO_CONTROLLER,
+    NON_FINITE,
     PROPAGATION,
     RUNNING,
     SEMI_IMPLICIT_EULER,
@@ -70,7 +73,7 @@ _STEPS_PER_CALL = 2048  # a signal is looked at between calls only
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
-_INPUT_ARRAYS = ("torque", "target", "target_velocity")
+_INPUT_ARRAYS = ("torque", "target", "target_velocity", "control")
 
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
@@ -80,19 +83,55 @@ PackStep = with_lanes(
 
 
 class PackControls(NamedTuple):
-    """Inputs over time: of all lanes alike (1, rows, nv), or of each (WIDTH, rows, nv)."""
+    """Inputs over time: of all lanes alike (1, rows, nv or ncontrol), or of each (WIDTH, rows, …)."""
 
     start_step: ConstInts1  # (rows,)
     torque: ConstReals3
     target: ConstReals3
     target_velocity: ConstReals3
+    control: ConstReals3
+
+
+class PackActuators(NamedTuple):
+    """Actuators of joints of one dof whose force is gain · control + bias - stiffness · length - damping · velocity.
+
+    na of them. The length is gear times the coordinate.
+    """
+
+    dof: ConstInts1  # (na,)
+    control: ConstInts1  # (na,) which
+    implicit: ConstInts1  # (na,) 1: part of M̂
+    gear: ConstReals1
+    gain: ConstReals1
+    bias: ConstReals1
+    stiffness: ConstReals1
+    damping: ConstReals1
+    control_lower: ConstReals1  # (na,)
+    control_upper: ConstReals1
+    force_lower: ConstReals1
+    force_upper: ConstReals1
+    dof_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
+    dof_upper: ConstReals1
+    dof_implicit: ConstInts1  # (nv,) 1: one of them is part of M̂
+
+
+class PackActuation(NamedTuple):
+    """What the actuators do, by dof, as in EquipmentWork."""
+
+    constant: Lanes1  # (na,) force at length 0 and velocity 0
+    actuator_total: Lanes1  # (nv,) of explicit ones
+    offset: Lanes1
+    stiffness: Lanes1
+    damping: Lanes1
+    passive: Lanes1
+    tendon: Lanes1
 
 
 class PackWork(NamedTuple):
     """What is known of the lanes."""
 
     counters: Ints1  # (4,) STEP, INPUT_ROW, HELD: whether `impulse` holds any, ALONE: steps that lanes took alone
-    address: ConstInts1  # (2,) of the entry of a single robot's step, and of its table
+    single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) at which step; -1: not
     stopped_dof: Ints1  # (lanes,)
@@ -122,6 +161,7 @@ class Single(NamedTuple):
     torque: Reals2
     target: Reals2
     target_velocity: Reals2
+    control: Reals2
 
 
 class RolloutBlock(NamedTuple):
@@ -137,7 +177,20 @@ class RolloutBlock(NamedTuple):
 ROLL = Entry(
     "roll",
     "artsim.sim.pack_step",
-    (PackModel, State, Workspace, PackInputs, Rows, PackStep, PackControls, PackWork, Single, RolloutBlock),
+    (
+        PackModel,
+        State,
+        Workspace,
+        PackInputs,
+        Rows,
+        PackStep,
+        PackActuators,
+        PackActuation,
+        PackControls,
+        PackWork,
+        Single,
+        RolloutBlock,
+    ),
 )
 RECORDED = ("qpos", "qvel")
 
@@ -169,12 +222,13 @@ class Variations:
 class Results:
     """Arrays for n samples: recorded rows, final states, and how far each came.
 
-    `stopped`: at which step a state was not finite, -1: it was not; `stopped_dof`: whose velocity it was.
+    `reason`: why it stopped early, RUNNING: it did not; `stopped`: at which step, -1; `stopped_dof`: at which dof.
     """
 
     rows: dict[str, Array]  # of RECORDED: (n, rows, ·); without rows where not recorded
     final_qpos: Array
     final_qvel: Array
+    reason: Array
     stopped: Array
     stopped_dof: Array
 
@@ -185,7 +239,8 @@ class Results:
         count = -(-config.steps // config.every)
         sizes = {"qpos": robot.nq, "qvel": robot.nv}
         rows = {name: np.zeros((n, count if name in config.record else 0, size)) for name, size in sizes.items()}
-        return cls(rows, np.zeros((n, robot.nq)), np.zeros((n, robot.nv)), np.full(n, -1), np.full(n, -1))
+        finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
+        return cls(rows, *finals, np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
 
 
 def reason_against_packs(plan: Plan) -> str:
@@ -195,7 +250,8 @@ def reason_against_packs(plan: Plan) -> str:
         f"integrator {config.integrator}": INTEGRATORS[config.integrator] != SEMI_IMPLICIT_EULER,
         f"solver {config.solver}": SOLVERS[config.solver] not in (NEWTON, PROPAGATION, DIRECT),
         "maximal coordinates": config.coordinates != "reduced",
-        "tendons, actuators, loops or forces of a medium": plan.equipped is not None,
+        "tendons, loops, a medium, gravity compensation or polynomial springs": _is_laden(plan),
+        "actuators other than affine ones of joints of one dof": not all(map(_is_affine, *_actuators(plan))),
         "contact": plan.touching is not None,
         "rules of links": plan.rules is not None,
         "sleeping": inputs["sleep"][0] > 0,
@@ -208,12 +264,73 @@ def reason_against_packs(plan: Plan) -> str:
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
+def _is_laden(plan: Plan) -> bool:
+    """Whether a robot carries more than actuators and sensors."""
+    if plan.equipped is None:
+        return False
+    e = plan.equipped.arrays
+    parts = (e.tendon_lower, e.loop_kind, e.compensated_mass, e.damper_dof, e.spring_body, e.box_body, e.ellipsoid_body)
+    return any(len(part) > 0 for part in parts)
+
+
+def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
+    """The equipment and the number of each actuator that is active."""
+    if plan.equipped is None:
+        return (), ()
+    e = plan.equipped.arrays
+    active = [int(a) for a in np.flatnonzero(e.actuator_active)]
+    return [e] * len(active), active
+
+
+def _is_affine(e: Equipment, a: int) -> bool:
+    """Whether packs know actuator a: on a joint of one dof, without states, of constant slopes, damping no ratio."""
+    gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
+    straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
+    falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
+    single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
+    plain = e.actuator_dynamics[a] == NO_DYNAMICS and e.actuator_period[a] == 0.0
+    return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
+
+
+def _pack_actuators(plan: Plan) -> PackActuators:
+    """The actuators that are active."""
+    nv, chosen = plan.robot.nv, np.array(_actuators(plan)[1], np.int64)
+    free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
+    if plan.equipped is None:
+        none = dict.fromkeys(PackActuators._fields, np.zeros(0))
+        whole = dict.fromkeys(("dof", "control", "implicit"), np.zeros(0, np.int64))
+        return PackActuators(**{**none, **whole, **free, "dof_implicit": np.zeros(nv, np.int64)})
+    e = plan.equipped.arrays
+    affine = e.actuator_bias[chosen] == AFFINE
+    bias = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
+    implicit, dof = (bias[:, 1:] != 0.0).any(axis=1).astype(np.int64), e.actuator_target[chosen]
+    dof_implicit = np.zeros(nv, np.int64)
+    dof_implicit[dof[implicit == 1]] = 1
+    control = e.control_first[chosen]
+    return PackActuators(
+        dof=dof,
+        control=control,
+        implicit=implicit,
+        gear=np.array(e.actuator_gear[chosen, 0]),
+        gain=np.array(e.gain_parameters[chosen, 0]),
+        bias=np.array(bias[:, 0]),
+        stiffness=np.array(-bias[:, 1]),
+        damping=np.array(-bias[:, 2]),
+        control_lower=e.control_lower[control],
+        control_upper=e.control_upper[control],
+        force_lower=e.force_lower[chosen],
+        force_upper=e.force_upper[chosen],
+        dof_lower=np.array(e.dof_force_lower),
+        dof_upper=np.array(e.dof_force_upper),
+        dof_implicit=dof_implicit,
+    )
+
+
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The entries that its samples need, with their widths."""
     if plan.config.coordinates == "maximal":
         return []
-    packed = machine_code() and not reason_against_packs(plan)
-    return [(plan.entry, 1), *([(ROLL, WIDTH)] if packed else [])]
+    return [(plan.entry, 1), *([] if reason_against_packs(plan) else [(ROLL, WIDTH)])]
 
 
 # ------------------------------------------------------------------ what is varied, as arrays
@@ -286,7 +403,7 @@ class Roller(Protocol):
 
 def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
     """What runs samples into these results: packs where they can."""
-    if machine_code() and not reason_against_packs(plan):
+    if not reason_against_packs(plan):
         return PackRoller(plan, controls, results)
     return SingleRoller(plan, controls, results)
 
@@ -315,6 +432,7 @@ class SingleRoller:
                 return False
         results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
         stopped = simulation.stop_reason != RUNNING
+        results.reason[k] = simulation.stop_reason
         results.stopped[k] = simulation.step if stopped else -1
         results.stopped_dof[k] = simulation.stop_dof if stopped else -1
         return True
@@ -340,13 +458,18 @@ class _LaneSimulation(Simulation):
         from_state = {"qpos": state.qpos, "qvel": state.qvel, "impulse": state.impulse}
         return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state)
 
-    def address(self) -> tuple[int, Array]:
-        """Of its entry, and the entry's table."""
+    def point_at(self, pointers: Array) -> object:
+        """Let kernels that get `pointers` take its steps, as long as the object returned is kept."""
         self._block.plan[:] = 1, _ALWAYS
-        return address(self.plan.entry, 1, *self._records(self.plan.entry))
+        return point_at(self.plan.entry, 1, pointers, *self._records(self.plan.entry))
 
 
-class PackRoller(Roller):
+def pack_width() -> int:
+    """Robots in a pack: kernels that run as Python have one."""
+    return 1 if disabled() else WIDTH
+
+
+class PackRoller:
     """Packs of 8 samples, the last one filled up with copies of the last sample."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
@@ -356,30 +479,35 @@ class PackRoller(Roller):
         model = plan.robot.model
         self._single = _LaneSimulation(_with_own_arrays(plan), _one_row(controls))
         self._places = self._single.arrays()
-        function, self._table = self._single.address()
-        self._model = _in_lanes(PackModel, model)
-        self._state = make_state(model, WIDTH)
-        self._work = make_workspace(model, WIDTH)
+        self._width = pack_width()
+        self._model = _in_lanes(PackModel, model, self._width)
+        self._state = make_state(model, self._width)
+        self._work = make_workspace(model, self._width)
         self._inputs = self._make_inputs()
-        rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (0,)), "implicit": (plan.robot.nv,)}, WIDTH)
+        rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (0,)), "implicit": (plan.robot.nv,)}, self._width)
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
-        step = PackStep(**{n: zeros(getattr(step, n).shape, kind, WIDTH) for n, kind in kinds(PackStep).items()})
-        self._pack = self._make_pack(function, self._table.ctypes.data)
+        step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
+        self._pack = self._make_pack()
+        self._kept = self._single.point_at(self._pack.single)
         self._block = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
         )
         self._block.plan[1] = plan.config.every
         self._per_lane: PackControls | None = None
-        self._records = (self._model, self._state, self._work, self._inputs, rows, step)
-        self._bind(_pack_controls([controls]))
+        actuators = _pack_actuators(plan)
+        shapes = {**dict.fromkeys(PackActuation._fields, (plan.robot.nv,)), "constant": actuators.gain.shape}
+        actuation = allocate(PackActuation, shapes, self._width)
+        self._records = (self._model, self._state, self._work, self._inputs, rows, step, actuators, actuation)
+        self._bind(self._controls_of([controls]))
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
-        for start in range(0, len(variations), WIDTH):
-            if not self._run_pack(start, variations.part(start, start + WIDTH), stop):
+        for start in range(0, len(variations), self._width):
+            if not self._run_pack(start, variations.part(start, start + self._width), stop):
                 return False
-            lanes = slice(start, start + WIDTH)
+            lanes = slice(start, start + self._width)
+            self.results.reason[lanes] = np.where(self._pack.stopped < 0, RUNNING, NON_FINITE)
             self.results.stopped[lanes] = self._pack.stopped
             self.results.stopped_dof[lanes] = self._pack.stopped_dof
         self.alone = int(self._pack.counters[ALONE])
@@ -390,7 +518,7 @@ class PackRoller(Roller):
         block, pack, steps = self._block, self._pack, self._plan.config.steps
         block.plan[2] = first
         pack.counters[[STEP, INPUT_ROW, HELD]] = 0, -1, 0
-        pack.alive[:] = np.arange(WIDTH) < len(part)
+        pack.alive[:] = np.arange(self._width) < len(part)
         pack.stopped[:], pack.stopped_dof[:] = -1, -1
         pack.impulse[:] = 0.0
         while (done := int(pack.counters[STEP])) < steps:
@@ -402,17 +530,17 @@ class PackRoller(Roller):
 
     def _fill(self, part: Variations) -> None:
         """The lanes' own numbers."""
-        own = np.minimum(np.arange(WIDTH), len(part) - 1)
-        self._state.qpos[...], self._state.qvel[...] = part.qpos[own].T, part.qvel[own].T
+        own = np.minimum(np.arange(self._width), len(part) - 1)
+        self._state.qpos[...], self._state.qvel[...] = _as_lanes(part.qpos[own]), _as_lanes(part.qvel[own])
         for name, values in self._varied.of(part.factors).items():
             if name in (*_BODY_ARRAYS, *_DOF_ARRAYS, *_DRIVE_ARRAYS):
                 record = self._inputs if name in _DRIVE_ARRAYS else self._model
-                getattr(record, name)[...] = np.moveaxis(values[own], 0, -1)
+                getattr(record, name)[...] = _as_lanes(values[own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
 
     def _set_controls(self, controls: Sequence[Controls]) -> None:
-        wanted = _pack_controls(controls)
+        wanted = self._controls_of(controls)
         held = self._per_lane
         if held is None or held.torque.shape != wanted.torque.shape:
             self._per_lane = wanted
@@ -422,41 +550,52 @@ class PackRoller(Roller):
                 place[...] = values
 
     def _bind(self, controls: PackControls) -> None:
-        self._call = bind(ROLL, WIDTH, *self._records, controls, self._pack, self._places, self._block)
+        self._call = bind(ROLL, self._width, *self._records, controls, self._pack, self._places, self._block)
 
     def _make_inputs(self) -> Any:
         plan, nv = self._plan, self._plan.robot.nv
         given: dict[str, Array] = {name: np.ascontiguousarray(values) for name, values in plan.inputs.items()}
         given |= dict.fromkeys(_INPUT_ARRAYS, np.zeros((1, nv)))
-        given |= {"start_step": np.zeros(1, np.int64), "control": np.zeros((1, 0))}
-        return _in_lanes(PackInputs, Inputs(**given))
+        given |= {"start_step": np.zeros(1, np.int64), "control": np.zeros((1, plan.control.size))}
+        return _in_lanes(PackInputs, Inputs(**given), self._width)
 
-    def _make_pack(self, function: int, table: int) -> PackWork:
-        robot, place = self._plan.robot, np.array([function, table], np.int64)
+    def _controls_of(self, controls: Sequence[Controls]) -> PackControls:
+        """The inputs of all lanes, or of each. They begin at the same steps."""
+        inputs = [make_inputs(self._plan, one) for one in controls]
+        tables = {name: np.stack([getattr(one, name) for one in inputs]) for name in _INPUT_ARRAYS}
+        return PackControls(np.array(inputs[0].start_step), **tables)
+
+    def _make_pack(self) -> PackWork:
+        robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
-            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (WIDTH,)),
+            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
             **dict.fromkeys(("beyond", "dead"), (1,)),
             "counters": (4,),
-            "address": (2,),
+            "single": (2,),
             "qpos": (robot.nq,),
             "qvel": (robot.nv,),
             "impulse": (len(self._places.impulse),),
         }
-        pack: PackWork = allocate(PackWork, shapes, WIDTH)
-        return pack._replace(address=place)
+        pack: PackWork = allocate(PackWork, shapes, self._width)
+        return pack
 
 
-def _in_lanes(record: type[Any], values: Any) -> Any:
+def _in_lanes(record: type[Any], values: Any, width: int) -> Any:
     """A record with lanes, all of which hold the same values."""
     arrays = {}
     for name, kind in kinds(record).items():
         value = getattr(values, name)
         if kind.lanes:
-            lanes = zeros(value.shape, kind, WIDTH)
-            lanes[...] = value[..., None]
+            lanes = zeros(value.shape, kind, width)
+            lanes[...] = value[..., None] if width > 1 else value
             value = lanes
         arrays[name] = value
     return record(**arrays)
+
+
+def _as_lanes(values: Array) -> Array:
+    """(n, …) with the lanes last, or (…) of one robot."""
+    return np.moveaxis(values, 0, -1) if len(values) > 1 else values[0]
 
 
 def _with_own_arrays(plan: Plan) -> Plan:
@@ -471,11 +610,4 @@ def _with_own_arrays(plan: Plan) -> Plan:
 
 def _one_row(controls: Controls) -> Controls:
     """The first row for all time: packs write others into its place."""
-    rows = {name: getattr(controls, name)[0] for name in _INPUT_ARRAYS}
-    return Controls.held(**rows)
-
-
-def _pack_controls(controls: Sequence[Controls]) -> PackControls:
-    """The inputs of all lanes, or of each. They begin at the same steps."""
-    tables = {name: np.stack([getattr(c, name) for c in controls]) for name in _INPUT_ARRAYS}
-    return PackControls(np.array(controls[0].start_step), **tables)
+    return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in _INPUT_ARRAYS})

@@ -20,7 +20,7 @@ from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.errors import StoppedError, UsageError
-from artsim.sim.jit import disabled, machine_code
+from artsim.sim.jit import disabled
 from artsim.sim.model import compile_model
 from artsim.sim.rollout import VariedArrays, reason_against_packs
 
@@ -74,7 +74,7 @@ def test_samples_at_limits_and_with_clamped_drives_are_single_runs() -> None:
     robot = artsim.load(ARM)
     settings: dict[str, Any] = {"steps": 400, "dt": 0.005, "stiffness": 30.0, "damping": 1.0, "target": np.full(7, 0.1)}
     made = rolled(robot, samples=9, spread=2.0, velocity_spread=3.0, **settings)
-    assert not machine_code() or 0 < made.outcome.alone < made.outcome.steps
+    assert 0 < made.outcome.alone < made.outcome.steps
     for k in (0, 4, 8):
         one = single(robot, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], **settings)
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
@@ -93,6 +93,40 @@ def test_inputs_over_time_reach_every_sample() -> None:
         np.testing.assert_allclose(own["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
         np.testing.assert_array_equal(common["qpos"][k], common["qpos"][0])
     np.testing.assert_array_equal(common["qpos"][0], own["qpos"][0])
+
+
+SERVOS = """<mujoco><option timestep="0.004"/><worldbody><body><joint name="a" range="-60 60" armature="0.02"/>
+<inertial pos="0 0.1 0.2" mass="2" diaginertia="0.03 0.02 0.01"/><body pos="0 0 0.4">
+<joint name="b" axis="0 1 0" range="-90 90" damping="0.1" actuatorfrcrange="-9 9"/>
+<inertial pos="0 0 0.2" mass="1" diaginertia="0.01 0.01 0.01"/><body pos="0 0 0.4">
+<joint name="c" type="slide" axis="1 0 0"/><inertial pos="0 0 0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/>
+</body></body></body></worldbody><actuator><position joint="a" kp="80" kv="6" forcerange="-12 12"/>
+<motor name="push" joint="b" gear="3" ctrlrange="-1 1"/><velocity joint="c" kv="4" gear="-2"/>
+<general joint="b" gainprm="20" biastype="affine" biasprm="0.5 -20 -1"/></actuator></mujoco>"""
+
+
+def test_affine_actuators_of_joints_are_packed() -> None:
+    """Servos, motors and a sum of them within a joint's bounds, some of them at their bounds."""
+    robot = artsim.load(_written("servos.xml", SERVOS))
+    rng = np.random.default_rng(8)
+    start, zero = np.array([0, 60, 120]), np.zeros((3, robot.nv))
+    each = [Controls(start, zero, zero, zero, rng.uniform(-1.5, 1.5, (3, 4))) for _ in range(9)]
+    made = rolled(robot, samples=9, steps=200, controls=each, velocity_spread=1.0)
+    assert made.outcome.packed
+    assert 0 < made.outcome.alone < made.outcome.steps
+    for k in (0, 3, 8):
+        one = single(robot, each[k], steps=200, v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+def test_actuators_with_states_are_not() -> None:
+    for old, new, told in (
+        ("<motor ", '<motor dyntype="filter" dynprm="0.1" ', "actuators"),
+        ('kv="6"', 'dampratio="1"', "actuators"),
+    ):
+        text = SERVOS.replace(old, new) if "dyn" not in new else SERVOS.replace("<motor ", "<general " + new[7:])
+        articulation = load_text(text, name="servos.xml", meshes=False)
+        assert reason_against_packs(prepare(articulation, RunConfig())).startswith(told)
 
 
 def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:
@@ -172,7 +206,7 @@ def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
     assert np.isfinite(np.delete(made["final_qpos"], 1, axis=0)).all()
     alone = single(robot, steps=100, every=2)
     np.testing.assert_allclose(made["qpos"][8], alone["qpos"], rtol=0, atol=1e-12)
-    with pytest.raises(StoppedError, match=r"sample 1 stopped at t = .*: joint '.*': .*not finite"):
+    with pytest.raises(StoppedError, match=r"sample 1 stopped at t = .*: the velocity of joint '.*' is not finite"):
         artsim.rollout(robot, output=tmp_path / "wild.h5", **options)
     with artsim.open(tmp_path / "wild.h5") as recording:
         assert isinstance(recording, RolloutRecording)

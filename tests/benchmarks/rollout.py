@@ -1,0 +1,101 @@
+"""Rollouts beside mujoco.rollout in one process: time per sample and step on one core, and on two.
+
+    python -m tests.benchmarks.rollout MODEL.xml [MUJOCO_MODEL.xml] [--samples 256] [--steps 1000] [--rounds 5]
+
+Both simulate the same samples with the same inputs and step, and return every state. Rounds take turns; medians of the
+CPU time of all threads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+
+from artsim.io.runs import held_controls, prepare
+from artsim.loaders.load import load_articulation
+from artsim.sim.configuration import RunConfig
+from artsim.sim.plan import Plan
+from artsim.sim.rollout import RECORDED, WIDTH, Results, Variations, make_roller, reason_against_packs
+
+
+def main() -> None:
+    """Print a line for each number of threads."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("mujoco_model", nargs="?")
+    for name, value in (("samples", 256), ("steps", 1000), ("rounds", 5)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--spread", type=float, default=0.3)
+    parser.add_argument("--gains", type=float, nargs=2, help="stiffness and damping of artsim's drives")
+    words = parser.parse_args()
+    peer = mujoco.MjModel.from_xml_path(words.mujoco_model or words.model)
+    plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains)
+    starts = _starts(plan, words.samples, words.spread)
+    print(f"{words.model}: packs do not know {reason_against_packs(plan) or 'nothing of it'}")
+    for threads in (1, 2):
+        ours, theirs = _ours(plan, starts, threads), _theirs(peer, starts, words.steps, threads)
+        times: dict[str, list[float]] = {"artsim": [], "mujoco": []}
+        for _ in range(words.rounds):
+            for name, call in (("artsim", ours), ("mujoco", theirs)):
+                began = time.process_time()
+                call()
+                times[name].append((time.process_time() - began) * 1e6 / (words.samples * words.steps))
+        mine, other = (statistics.median(times[name]) for name in ("artsim", "mujoco"))
+        print(f"{threads} thread(s): artsim {mine:.3f} µs, mujoco.rollout {other:.3f} µs: {other / mine:.1f} times")
+
+
+def _plan(path: str, steps: int, dt: float, gains: list[float] | None) -> Plan:
+    driven = {} if gains is None else {"stiffness": {"*": gains[0]}, "damping": {"*": gains[1]}}
+    articulation = load_articulation(path, meshes=False)
+    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=RECORDED, **driven))  # type: ignore[arg-type]
+
+
+def _starts(plan: Plan, samples: int, spread: float) -> Variations:
+    rng = np.random.default_rng(0)
+    qpos = np.tile(plan.qpos, (samples, 1))
+    moved = plan.robot.model.dof_coord[plan.robot.model.dof_coord >= 0]
+    qpos[:, moved] += rng.uniform(-spread, spread, (samples, len(moved)))
+    return Variations(qpos, np.zeros((samples, plan.robot.nv)))
+
+
+def _ours(plan: Plan, starts: Variations, threads: int) -> Callable[[], None]:
+    size = -(-len(starts) // (WIDTH * threads)) * WIDTH
+    parts = [starts.part(k, k + size) for k in range(0, len(starts), size)]
+    rollers = [make_roller(plan, held_controls(plan), Results.of(plan, size)) for _ in parts]
+    if threads == 1:
+        return lambda: _run(rollers[0], parts[0])
+    pool = ThreadPoolExecutor(threads)
+    return lambda: list(pool.map(_run, rollers, parts)).clear()
+
+
+def _run(roller: Any, part: Variations) -> None:
+    assert roller.run(part, lambda: False)
+
+
+def _theirs(model: Any, starts: Variations, steps: int, threads: int) -> Callable[[], None]:
+    data = [mujoco.MjData(model) for _ in range(threads)]
+    n = len(starts)
+    kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    states = np.zeros((n, mujoco.mj_stateSize(model, kind)))
+    states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv] = starts.qpos, starts.qvel
+    control = np.zeros((n, steps, model.nu))
+    state = np.zeros((n, steps, states.shape[1]))
+    sensors = np.zeros((n, steps, model.nsensordata))
+    rolling = mujoco.rollout.Rollout(nthread=threads)
+
+    def call() -> None:
+        rolling.rollout(model, data, states, control, state=state, sensordata=sensors)
+
+    return call
+
+
+if __name__ == "__main__":
+    main()
