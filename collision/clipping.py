@@ -15,10 +15,11 @@ from artsim.collision.normals import AS_GOOD, try_normal
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES
 from artsim.sim.jit import inlined, njit
 
-ACROSS = 1.0 - 2e-6  # cosine between a face's normal and the contact's: 2e-3 rad
+ACROSS = 1.0 - 2e-8  # cosine between a face's normal and the contact's: 2e-4 rad
+ALMOST = 1.0 - 2e-6  # of round shapes, before the face's normal is tried
 ROUND = 0.70710678118654752
 LINE = 0.5  # a capsule's or cylinder's axis and the normal: cosine below which its side is a line
-PARALLEL = 1.0 - 1.25e-3  # cosine between axes: 0.05 rad
+PARALLEL = 1.0 - 5e-5  # cosine between axes: 0.01 rad
 MOST_KEPT = 8
 HASH = 2147483629  # prime below 2**31: features are numbers below
 
@@ -288,7 +289,7 @@ def lines_side_by_side(S: Any, k: Any) -> bool:
         d0, d1 = k.offset[0] + s * u0, k.offset[1] + s * u1
         along = d0 * k.normal[0] + d1 * k.normal[1]
         away = sqrt(d0 * d0 + d1 * d1) if along > 0.0 else along
-        gap = away - k.size[0, 0] - k.size[1, 0]
+        gap = max(away - k.size[0, 0] - k.size[1, 0], k.gap[0])  # sections across a's axis are only nearly round
         half = k.size[0, 0] + 0.5 * gap
         k.room[i] = gap
         k.polygon[2, i, 0] = half * k.normal[0]
@@ -317,7 +318,7 @@ def measure(k: Any, reference: int, at: int, margin: Any) -> int:
     for i in range(k.corners[at]):
         x0, x1, x2 = Q[at, i, 0], Q[at, i, 1], Q[at, i, 2]
         radius = k.radius[side]
-        gap = (m0 * (x0 - p0) + m1 * (x1 - p1) + m2 * (x2 - p2)) / slope - radius
+        gap = max((m0 * (x0 - p0) + m1 * (x1 - p1) + m2 * (x2 - p2)) / slope - radius, k.gap[0])
         if gap < margin:
             back = -sign * (radius + 0.5 * gap)
             Q[at, kept, 0] = x0 + back * n0

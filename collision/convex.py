@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.clipping import ACROSS, clip, find_face, lines_side_by_side, measure, spread
+from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_side_by_side, measure, spread
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
@@ -104,7 +104,7 @@ def add_nearest(k: Any, c: Any, feature: int) -> None:
 
 # ------------------------------------------------------------------ more than one contact
 
-SAME_DEPTH = 1e-6  # relative to the scale: a corner of the overlap as deep as that is the deepest point
+SAME_DEPTH = 1e-9  # relative to the scale: a corner of the overlap as deep as that is the deepest point
 
 
 @njit
@@ -118,12 +118,8 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
     # the first of these kinds is a; a sphere meets polyhedra exactly as it is
     at = -1
     count = 0
-    cosine_a = find_face(S, k, 0)
-    cosine_b = find_face(S, k, 1)
-    reference = _reference(k, cosine_a, cosine_b)
+    reference = _reference(S, k)
     if reference >= 0:
-        if is_round(kinds[0, 0]) or is_round(kinds[1, 0]):
-            snap_to_face(S, k, reference)
         if not one_point and k.corners[1 - reference] > 0:
             at = clip(k, reference)
             count = measure(k, reference, at, margin)
@@ -144,9 +140,18 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
             add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
 
 
-@inlined
-def _reference(k: Any, cosine_a: Any, cosine_b: Any) -> int:
+@njit
+def _reference(S: Any, k: Any) -> int:
     """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither."""
-    if cosine_a >= ACROSS and (cosine_b < ACROSS or k.kind[0, 0] != CYLINDER):
-        return 0
-    return 1 if cosine_b >= ACROSS else -1
+    rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
+    least = ALMOST if rounded else ACROSS
+    cosine_a = find_face(S, k, 0)
+    cosine_b = find_face(S, k, 1)
+    side = -1
+    if cosine_a >= least and (cosine_b < least or k.kind[0, 0] != CYLINDER):
+        side = 0
+    elif cosine_b >= least:
+        side = 1
+    if side >= 0 and rounded and not snap_to_face(S, k, side):
+        side = side if (cosine_a if side == 0 else cosine_b) >= ACROSS else -1
+    return side

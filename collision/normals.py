@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.shapes import CYLINDER
+from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import difference
 from artsim.sim.jit import njit
 
@@ -44,13 +44,15 @@ def try_normal(S: Any, k: Any, n0: Any, n1: Any, n2: Any, tolerance: Any) -> boo
 
 
 @njit
-def snap_to_face(S: Any, k: Any, side: int) -> None:
+def snap_to_face(S: Any, k: Any, side: int) -> bool:
     """Take the normal of a side's face when it is as good."""
     sign = 1.0 if side == 0 else -1.0
     n0, n1, n2 = sign * k.facing[side, 0], sign * k.facing[side, 1], sign * k.facing[side, 2]
     if not try_normal(S, k, n0, n1, n2, AS_GOOD * k.scale[0]):
-        return
-    # the other shape's farthest point is where it touches, if it is round; the face's may be any of it
+        return False
+    other = k.kind[1 - side, 0]
+    if other != ELLIPSOID and other != SPHERE:
+        return True  # no single point of it touches
     for axis in range(3):
         if side == 0:
             b = k.simplex[0, 3 + axis] - k.simplex[0, axis] - k.radius[1] * k.normal[axis]
@@ -60,6 +62,7 @@ def snap_to_face(S: Any, k: Any, side: int) -> None:
             a = k.simplex[0, 3 + axis] + k.radius[0] * k.normal[axis]
             k.point[0, axis] = a
             k.point[1, axis] = a + k.gap[0] * k.normal[axis]
+    return True
 
 
 @njit
