@@ -9,7 +9,7 @@ from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_sid
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
-from artsim.collision.normals import snap_across_axes, snap_to_face
+from artsim.collision.normals import descend, snap_across_axes, snap_to_face
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
@@ -56,14 +56,17 @@ def find_nearest(S: Any, k: Any, margin: Any) -> bool:
         return False
     if state == NEAR:
         _nearest_of_simplex(k)
+        proven = True
     else:
-        depth(S, k)
+        proven = depth(S, k)
     k.gap[0] -= radii
     for axis in range(3):
         k.point[0, axis] += k.radius[0] * k.normal[axis]
         k.point[1, axis] -= k.radius[1] * k.normal[axis]
     if state != NEAR:
         snap_across_axes(S, k)
+        if not proven:
+            descend(S, k)
     return bool(k.gap[0] < margin)
 
 

@@ -12,11 +12,12 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
-from artsim.collision.support import difference, is_round
+from artsim.collision.support import across, difference, is_round
 from artsim.sim.jit import inlined, njit
 
 PRECISION = 1e-10  # of the depth, relative to the scale
 ROUND_PRECISION = 1e-8  # the same with ellipsoids and cylinders: a hundredth costs a third more time
+SETTLED = 1e-6  # relative to the scale: a face that is so near to the surface tells where the shapes touch
 FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
 COPLANAR = 1e-9  # difference of distances, relative to the scale
 MOST_WAY = 8  # coplanar faces on the way to the one below the origin
@@ -24,12 +25,12 @@ VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rou
 
 
 @njit
-def depth(S: Any, k: Any) -> Any:
-    """The depth [m] of the overlap that `distance` found; k.normal, k.point on the cores."""
+def depth(S: Any, k: Any) -> bool:
+    """The depth of the overlap that `distance` found: k.gap, negative; k.normal, k.point on the cores. False: room or
+    digits ran out before it was proven the least.
+    """
     k.gap[0] = -inf
-    if _make_tetrahedron(S, k):
-        _expand(S, k)
-    return -k.gap[0]
+    return not _make_tetrahedron(S, k) or _expand(S, k)
 
 
 @inlined
@@ -126,7 +127,7 @@ def _to_third(S: Any, k: Any) -> bool:
     """A third vertex, off the segment of the first two on which the origin lies."""
     V = k.vertex
     e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
-    f0, f1, f2 = _across(e0, e1, e2)
+    f0, f1, f2 = across(e0, e1, e2)
     g0, g1, g2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
     return (
         _try_direction(S, k, 2, f0, f1, f2)
@@ -134,17 +135,6 @@ def _to_third(S: Any, k: Any) -> bool:
         or _try_direction(S, k, 2, g0, g1, g2)
         or _try_direction(S, k, 2, -g0, -g1, -g2)
     )
-
-
-@inlined
-def _across(e0: Any, e1: Any, e2: Any) -> Any:
-    """A vector across e, made with the axis that e has least of."""
-    x, y, z = abs(e0), abs(e1), abs(e2)
-    if x <= y and x <= z:
-        return 0.0, e2, -e1
-    if y <= z:
-        return -e2, 0.0, e0
-    return e1, -e0, 0.0
 
 
 @njit
@@ -155,7 +145,7 @@ def _to_fourth(S: Any, k: Any) -> bool:
     f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
     n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
     if n0 * n0 + n1 * n1 + n2 * n2 == 0.0:
-        n0, n1, n2 = _across(e0, e1, e2)
+        n0, n1, n2 = across(e0, e1, e2)
     # towards b first: of two ways out of something flat the one that the centres say
     sign = 1.0 if n0 * k.offset[0] + n1 * k.offset[1] + n2 * k.offset[2] >= 0.0 else -1.0
     return _try_direction(S, k, 3, sign * n0, sign * n1, sign * n2) or _try_direction(
@@ -167,26 +157,33 @@ def _to_fourth(S: Any, k: Any) -> bool:
 
 
 @njit
-def _expand(S: Any, k: Any) -> None:
+def _expand(S: Any, k: Any) -> bool:
+    """Grow where it is nearest; whether that came to an end."""
     _first_faces(k)
     tolerance = (ROUND_PRECISION if is_round(k.kind[0, 0]) or is_round(k.kind[1, 0]) else PRECISION) * k.scale[0]
+    loose = inf  # how far the face of the witness was from the surface
     for vertex in range(4, MOST_VERTICES):
-        face = _nearest_face(k)
-        if face < 0 or (-k.gap[0] - k.distance[face] <= tolerance and k.gap[0] > -inf):
-            break
+        face = _nearest_face(k, tolerance)
+        if face < 0:
+            return True
         lower = k.distance[face]
+        if loose <= SETTLED * k.scale[0] and -k.gap[0] - lower <= tolerance:
+            return True
         n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
         w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
         height = n0 * w0 + n1 * w1 + n2 * w2
-        if height < -k.gap[0]:
+        shorter = height < -k.gap[0] - tolerance
+        if shorter or (height <= -k.gap[0] + tolerance and height - lower < loose):
+            loose = height - lower
             b0, b1, b2 = _point_of_face(k, _face_below(k, face))
             _keep_witness(k, height, n0, n1, n2, b0, b1, b2)
         if height - lower <= tolerance:
-            break
+            return True
         _put_vertex(k, vertex, w0, w1, w2, a0, a1, a2)
         edges = _open(k, face, w0, w1, w2)
         if edges < 3 or not _close(k, edges, vertex):
             break
+    return False
 
 
 @inlined
@@ -240,16 +237,16 @@ def _make_face(k: Any, face: int, i: int, j: int, h: int, across_ij: int, across
     k.plane[face, 1] = n1
     k.plane[face, 2] = n2
     k.distance[face] = n0 * V[i, 0] + n1 * V[i, 1] + n2 * V[i, 2]
-    if k.distance[face] < -k.gap[0] and k.listed[face] == 0:
+    if k.distance[face] <= -k.gap[0] + ROUND_PRECISION * k.scale[0] and k.listed[face] == 0:
         k.listed[face] = 1
         k.candidate[k.faces[2]] = face
         k.faces[2] += 1
 
 
 @inlined
-def _nearest_face(k: Any) -> Any:
+def _nearest_face(k: Any, tolerance: Any) -> Any:
     """The candidate nearest to the origin; -1: none is left. What is removed, or beyond the shortest way out, goes."""
-    upper = -k.gap[0]
+    upper = -k.gap[0] + tolerance
     count = k.faces[2]
     kept = 0
     nearest = -1
@@ -257,7 +254,7 @@ def _nearest_face(k: Any) -> Any:
     for i in range(count):
         f = k.candidate[i]
         value = k.distance[f]
-        if value < upper:
+        if value <= upper:
             k.candidate[kept] = f
             kept += 1
             if value < least:
@@ -372,9 +369,13 @@ def _face_below(k: Any, face: int) -> Any:
             if inwards < worst:
                 worst = inwards
                 across = e
-        if across < 0 or k.distance[k.beside[face, across]] > d + COPLANAR * k.scale[0]:
+        if across < 0:
             break
-        face = k.beside[face, across]
+        beyond = k.beside[face, across]
+        cosine = n0 * k.plane[beyond, 0] + n1 * k.plane[beyond, 1] + n2 * k.plane[beyond, 2]
+        if k.distance[beyond] > d + COPLANAR * k.scale[0] or cosine < 0.999:
+            break
+        face = beyond
     return face
 
 

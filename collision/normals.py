@@ -10,10 +10,12 @@ from math import sqrt
 from typing import Any
 
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
-from artsim.collision.support import difference
-from artsim.sim.jit import njit
+from artsim.collision.support import across, difference
+from artsim.sim.jit import inlined, njit
 
 AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
+MOST_STEPS = 10
+NUDGE = 1e-5  # rad
 ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
 
 
@@ -50,19 +52,22 @@ def snap_to_face(S: Any, k: Any, side: int) -> bool:
     n0, n1, n2 = sign * k.facing[side, 0], sign * k.facing[side, 1], sign * k.facing[side, 2]
     if not try_normal(S, k, n0, n1, n2, AS_GOOD * k.scale[0]):
         return False
-    other = k.kind[1 - side, 0]
-    if other != ELLIPSOID and other != SPHERE:
-        return True  # no single point of it touches
-    for axis in range(3):
-        if side == 0:
-            b = k.simplex[0, 3 + axis] - k.simplex[0, axis] - k.radius[1] * k.normal[axis]
-            k.point[1, axis] = b
-            k.point[0, axis] = b - k.gap[0] * k.normal[axis]
-        else:
-            a = k.simplex[0, 3 + axis] + k.radius[0] * k.normal[axis]
-            k.point[0, axis] = a
-            k.point[1, axis] = a + k.gap[0] * k.normal[axis]
+    _touch(k, 1 - side)
     return True
+
+
+@inlined
+def _touch(k: Any, side: int) -> None:
+    """The contact is where a round side's farthest point lies; of other shapes no single point does."""
+    if k.kind[side, 0] != ELLIPSOID and k.kind[side, 0] != SPHERE:
+        return
+    for axis in range(3):
+        a = k.simplex[0, 3 + axis] + k.radius[0] * k.normal[axis]
+        if side == 1:
+            b = k.simplex[0, 3 + axis] - k.simplex[0, axis] - k.radius[1] * k.normal[axis]
+            a = b - k.gap[0] * k.normal[axis]
+        k.point[0, axis] = a
+        k.point[1, axis] = a + k.gap[0] * k.normal[axis]
 
 
 @njit
@@ -79,3 +84,44 @@ def snap_across_axes(S: Any, k: Any) -> None:
                 n0, n1, n2 = k.normal[0] - along * u0, k.normal[1] - along * u1, k.normal[2] - along * u2
                 factor = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2)
                 try_normal(S, k, factor * n0, factor * n1, factor * n2, 0.0)
+
+
+@njit
+def descend(S: Any, k: Any) -> None:
+    """Newton's method on the depth as a function of the direction, from the one that EPA ran out of room with: round
+    shapes deep in each other, where many directions are nearly as short. Each step is taken only if it is better.
+    """
+    for _ in range(MOST_STEPS):
+        n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
+        t0, t1, t2 = across(n0, n1, n2)
+        factor = 1.0 / sqrt(t0 * t0 + t1 * t1 + t2 * t2)
+        t0, t1, t2 = factor * t0, factor * t1, factor * t2
+        u0, u1, u2 = n1 * t2 - n2 * t1, n2 * t0 - n0 * t2, n0 * t1 - n1 * t0
+        g0, g1 = _slope(S, k, 0.0, 0.0, t0, t1, t2, u0, u1, u2)
+        p0, p1 = _slope(S, k, NUDGE, 0.0, t0, t1, t2, u0, u1, u2)
+        q0, q1 = _slope(S, k, 0.0, NUDGE, t0, t1, t2, u0, u1, u2)
+        h00, h11, h01 = (p0 - g0) / NUDGE, (q1 - g1) / NUDGE, 0.5 * (p1 - g1 + q0 - g0) / NUDGE
+        determinant = h00 * h11 - h01 * h01
+        if not (determinant > 0.0 and h00 > 0.0):
+            break
+        x = (h01 * g1 - h11 * g0) / determinant
+        y = (h01 * g0 - h00 * g1) / determinant
+        m0, m1, m2 = n0 + x * t0 + y * u0, n1 + x * t1 + y * u1, n2 + x * t2 + y * u2
+        factor = 1.0 / sqrt(m0 * m0 + m1 * m1 + m2 * m2)
+        if not try_normal(S, k, factor * m0, factor * m1, factor * m2, 0.0):
+            break
+        _touch(k, 0)
+        _touch(k, 1)
+        if x * x + y * y < 1e-18:
+            break
+
+
+@njit
+def _slope(S: Any, k: Any, x: Any, y: Any, t0: Any, t1: Any, t2: Any, u0: Any, u1: Any, u2: Any) -> Any:
+    """How the cores' extent along m = n + x t + y u, per length of m, changes with x and y."""
+    m0, m1, m2 = k.normal[0] + x * t0 + y * u0, k.normal[1] + x * t1 + y * u1, k.normal[2] + x * t2 + y * u2
+    w0, w1, w2, _, _, _ = difference(S, k, m0, m1, m2)
+    mm = m0 * m0 + m1 * m1 + m2 * m2
+    length = sqrt(mm)
+    share = (w0 * m0 + w1 * m1 + w2 * m2) / mm
+    return (w0 * t0 + w1 * t1 + w2 * t2 - share * x) / length, (w0 * u0 + w1 * u1 + w2 * u2 - share * y) / length

@@ -191,3 +191,14 @@ def difference(S: Any, k: Any, d0: Any, d1: Any, d2: Any) -> Any:
     w1 = a1 - k.offset[1] - (R[1, 0] * s0 + R[1, 1] * s1 + R[1, 2] * s2)
     w2 = a2 - k.offset[2] - (R[2, 0] * s0 + R[2, 1] * s1 + R[2, 2] * s2)
     return w0, w1, w2, a0, a1, a2
+
+
+@inlined
+def across(e0: Any, e1: Any, e2: Any) -> Any:
+    """A vector across e, made with the axis that e has least of."""
+    x, y, z = abs(e0), abs(e1), abs(e2)
+    if x <= y and x <= z:
+        return 0.0, e2, -e1
+    if y <= z:
+        return -e2, 0.0, e0
+    return e1, -e0, 0.0
