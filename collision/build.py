@@ -233,7 +233,8 @@ def _of_tree(made: TriangleTree, middle: Real, totals: dict[str, int]) -> dict[s
     inner = made.leaf[:, 1] == 0
     return {
         "vertex": made.vertices - middle,
-        "neighbour_start": np.full(len(made.vertices), totals["neighbour"], np.int64),
+        "neighbour_start": made.neighbour_start[1:] + totals["neighbour"],
+        "neighbour": made.neighbour + totals["vertex"],
         "triangle": made.triangles + totals["vertex"],
         "triangle_across": np.where(made.across < 0, -1, made.across + shift),
         "node_box": made.box - np.tile(middle, 2),

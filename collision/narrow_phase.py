@@ -7,6 +7,7 @@ from typing import Any
 from artsim.collision.box import box_box
 from artsim.collision.capsule import capsule_box, capsule_capsule
 from artsim.collision.convex import convex_convex
+from artsim.collision.height_field import height_field_convex
 from artsim.collision.plane import (
     plane_box,
     plane_capsule,
@@ -17,6 +18,7 @@ from artsim.collision.plane import (
 )
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES
 from artsim.collision.sphere import sphere_box, sphere_capsule, sphere_cylinder, sphere_sphere
+from artsim.collision.triangles import triangles_convex
 from artsim.sim.jit import njit
 
 
@@ -31,7 +33,8 @@ def collide(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None
     if one == PLANE:
         _with_plane(S, P, a, b, margin, c)
     elif one == HEIGHT_FIELD or one == TRIANGLES:
-        pass
+        if S.kind[b] > TRIANGLES:
+            _with_triangles(S, P, k, a, b, margin, c)
     elif one == SPHERE:
         _with_sphere(S, P, k, a, b, margin, c)
     elif one == CAPSULE and S.kind[b] == CAPSULE:
@@ -59,6 +62,14 @@ def _with_plane(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
         plane_box(S, P, a, b, margin, c)
     else:
         plane_convex(S, P, a, b, margin, c)
+
+
+@njit
+def _with_triangles(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+    if S.kind[a] == TRIANGLES:
+        triangles_convex(S, P, k, a, b, margin, c)
+    else:
+        height_field_convex(S, P, k, a, b, margin, c)
 
 
 @njit

@@ -32,7 +32,7 @@ class Shapes(NamedTuple):
     # convex meshes: polyhedra with outward faces, corners counter-clockwise seen from outside
     vertex_start: ConstInts1  # (meshes + 1,) of convex and of triangle meshes
     vertex: ConstReals2  # (v, 3) [m]
-    neighbour_start: ConstInts1  # (v + 1,) of convex meshes' vertices; triangle meshes have none
+    neighbour_start: ConstInts1  # (v + 1,)
     neighbour: ConstInts1  # vertices (numbers in `vertex`) along edges
     face_start: ConstInts1  # (meshes + 1,)
     plane: ConstReals2  # (faces, 4) outward unit normal and its distance from the origin: n x <= d inside

@@ -19,6 +19,8 @@ class TriangleTree(NamedTuple):
     vertices: Real  # (v, 3) distinct
     triangles: _Ints  # (t, 3)
     across: _Ints  # (t, 3) the triangle behind the edge from corner k to the next; -1: none
+    neighbour_start: _Ints  # (v + 1,)
+    neighbour: _Ints  # vertices along edges
     box: Real  # (nodes, 6)
     skip: _Ints  # (nodes,)
     leaf: _Ints  # (nodes, 2)
@@ -39,7 +41,7 @@ def triangle_tree(vertices: Real, faces: NDArray[np.integer]) -> TriangleTree:
     order = _order(low + high, levels)
     triangles, low, high = triangles[order], low[order], high[order]
     box, skip, leaf = _nodes(low, high, levels)
-    return TriangleTree(points, triangles, _across(triangles), box, skip, leaf)
+    return TriangleTree(points, triangles, _across(triangles), *_neighbours(triangles, len(points)), box, skip, leaf)
 
 
 def _order(middles: Real, levels: int) -> _Ints:
@@ -77,6 +79,13 @@ def _nodes(low: Real, high: Real, levels: int) -> tuple[Real, _Ints, _Ints]:
         else:
             place = np.stack([place + 1, place + 1 + (below - 1) // 2], axis=1).ravel()
     return box, skip, leaf
+
+
+def _neighbours(triangles: _Ints, count: int) -> tuple[_Ints, _Ints]:
+    """Along edges from each of so many vertices: where the list of each begins, and the lists."""
+    edges = np.concatenate([triangles[:, [i, j]] for i in range(3) for j in range(3) if i != j])
+    numbers = np.unique(edges[:, 0] * count + edges[:, 1])
+    return np.searchsorted(numbers, np.arange(count + 1) * count), numbers % count
 
 
 def _across(triangles: _Ints) -> _Ints:

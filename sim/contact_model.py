@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.collision.build import Built, build_shapes
-from artsim.collision.shapes import CAPSULE, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Shapes
+from artsim.collision.shapes import CAPSULE, CYLINDER, PLANE, SPHERE, Shapes
 from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import Contacts, Touching
@@ -109,7 +109,7 @@ def _extents(shapes: Shapes) -> Real:
     for n, kind in enumerate(shapes.kind):
         if kind == SPHERE:
             size[n] = size[n, 0]
-        elif kind != PLANE and size[n, 2] == 0.0 and kind not in (TRIANGLES, HEIGHT_FIELD):  # capsule, cylinder
+        elif kind in (CAPSULE, CYLINDER):
             radius, half = shapes.size[n, :2]
             size[n] = radius, radius, half + (radius if kind == CAPSULE else 0.0)
     return size
