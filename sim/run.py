@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from artsim.sim.contacts import Contacts, ContactWork, Touching, contact_rows
 from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
@@ -18,6 +19,7 @@ from artsim.sim.records import (
     ConstInts1,
     ConstReals1,
     Ints1,
+    Ints2,
     Lanes1,
     Lanes2,
     Reals1,
@@ -106,12 +108,32 @@ class Rows(NamedTuple):
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of solvers/newton.py."""
+    """Scratch of solvers/newton.py. A unit is a box row or a cone; blocks and islands: solvers/elimination.py."""
 
-    matrix: Lanes2  # (nu, nu) M̂ + Jᵀ D J, its factor
+    sizes: Ints1  # (3,) blocks, islands, Newton steps of the island
+    block: Ints1  # (nu,) of a dof
+    block_start: Ints1  # (nu + 1,) a block's first dof
+    island: Ints1  # (nu,) of a block
+    island_start: Ints1  # (nu + 1,) where an island's blocks begin
+    member: Ints1  # (nu,) the blocks, island by island
+    order: Ints1  # (nu,) the same as they are eliminated
+    unit_start: Ints1  # (nu + 1,) where an island's units begin
+    listed: Ints1  # (rows,) first rows of the units, island by island
+    factorised: Ints1  # (nu,) 1: the matrix of an island is, with weight_used
+    degree: Ints1  # (nu,) dofs that a block is tied to
+    list: Ints1  # (nu,) blocks of a row
+    tie: Ints2  # (blocks, blocks) 1: tied
+    place: Ints1  # (nu,) of a dof in the matrix
+    run_count: Ints1  # (nu,) runs of entries left of a block
+    run_start: Ints2  # (blocks, blocks) their first columns
+    run_stop: Ints2  # (blocks, blocks)
+    span: Ints1  # (entries,) of a unit: where the run of columns ends
+    matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
+    transpose: Lanes2  # (nu, nu) coulomb.py: of its H
     pivot: Lanes1  # (nu,) 1 / D of the factor
-    parent: Ints1  # (nu,) elimination tree with what rows tie together
-    run: Ints1  # (nu,) first dof of the unbroken run of ancestors that ends with a dof
+    factors: Lanes1  # (nu + 8,)
+    right: Lanes2  # (1, nu) a right-hand side, by place
+    lines: Lanes2  # (8, entries) D J of a unit
     change: Lanes1  # (nu,) x, of the velocities
     product: Lanes1  # (nu,) M̂ x
     gradient: Lanes1  # (nu,)
@@ -122,7 +144,7 @@ class NewtonWork(NamedTuple):
     eps: Lanes1  # (rows,) ε
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
     first: Lanes1  # (rows,) λ as it came in
-    rho: Lanes1  # (rows,) of coulomb.py: impulse per velocity
+    rho: Lanes1  # (rows,) impulse per velocity
     centre: Lanes1  # (rows,) λ_k
     miss: Lanes1  # (rows,) λ - P(λ - ρ û)
     linear: Lanes1  # (rows,) λ after a full step, to first order
@@ -130,6 +152,7 @@ class NewtonWork(NamedTuple):
     before: Lanes1  # (rows,) the shift before
     off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
+    pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity
     weight: Lanes1  # (rows,) D of a box row, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
@@ -398,11 +421,11 @@ def make_rows(
 def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0, width: int = 1) -> Any:
     """The scratch of a solver for so many rows; `driven` as in `make_rows`."""
     nu, n = len(model.independent_dof), len(rows.bias)
-    by_dof = ("pivot", "parent", "run", "change", "product", "gradient", "direction", "through")
+    if work is NewtonWork:
+        return allocate(work, newton_shapes(model.independent_parent, n, len(model.dof_body)), width)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(work._fields, (n,)),
-        **dict.fromkeys((*by_dof, "of_column"), (nu,)),
-        "matrix": (nu, nu),
+        "of_column": (nu,),
         "response": (n, nu),
         "sorted": (1,),
         "mean": (len(model.dof_body),),
@@ -413,6 +436,27 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0,
         shapes |= _full_shapes(model, n - _narrow_rows(model, driven))
     made = allocate(work, shapes, width)
     return made._replace(**_family(model)) if work is DirectWork else made
+
+
+def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has 2 nv entries at most."""
+    nu = len(parent)
+    children = np.bincount(parent[parent >= 0], minlength=nu)
+    follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)
+    blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
+    return {
+        **dict.fromkeys(NewtonWork._fields, (rows,)),
+        **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
+        **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
+        **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
+        **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
+        **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
+        "sizes": (3,),
+        "span": (2 * nv + 1,),
+        "factors": (nu + 8,),
+        "right": (1, nu),
+        "lines": (8, 2 * nv + 1),
+    }
 
 
 def _narrow_rows(model: Model, driven: int) -> int:

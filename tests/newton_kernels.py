@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate
-from artsim.sim.run import NewtonWork, Rows
+from artsim.sim.run import NewtonWork, Rows, newton_shapes
 from artsim.sim.solvers.newton import newton
 
 Real = NDArray[np.float64]
@@ -77,37 +78,70 @@ class Solution(NamedTuple):
     left: float
 
 
-def solve(*cases: Case, start: Real | None = None) -> list[Solution]:
-    """The solutions of one case, or of a pack of 8 with the same pattern and cones."""
+def runs(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """First dof of the unbroken run of ancestors that ends with each dof."""
+    found = np.arange(len(parent))
+    for a in range(1, len(parent)):
+        if parent[a] == a - 1:
+            found[a] = found[a - 1]
+    return found
+
+
+class Bound(NamedTuple):
+    """A call that solves what the records hold, again and again; `restore` puts their start back."""
+
+    call: Callable[[], None]
+    restore: Callable[[], None]
+    rows: Rows
+    problem: Problem
+
+
+def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
+    """One case, or a pack of 8 with the same pattern and cones, ready to be solved; arguments as of `solve`."""
     width, first = len(cases), cases[0]
     n, nu = first.jacobian.shape
-    tree = Tree(np.arange(nu) - 1, np.zeros(nu, np.int64))
+    tree = Tree(np.arange(nu) - 1, np.zeros(nu, np.int64)) if parent is None else Tree(parent.copy(), runs(parent))
     for array in tree:
         array.setflags(write=False)
     inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, width)
     pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
+    for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
+        pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
+    entries = int(pattern.sum())
     shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
-    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (n * nu,))
+    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
     rows = allocate(Rows, shapes, width)
     problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)}, width)
-    scratch = {**dict.fromkeys(NewtonWork._fields, (n,)), "matrix": (nu, nu)}
-    scratch |= dict.fromkeys(("pivot", "parent", "run", "change", "product", "gradient", "direction", "through"), (nu,))
-    work = allocate(NewtonWork, scratch, width)
+    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu), width)
     rows.number[0] = n
     rows.start[1:] = rows.stop[:] = np.cumsum(pattern.sum(axis=1))
-    rows.stop[:] = rows.start[1:]
-    rows.column[: pattern.sum()] = np.nonzero(pattern)[1]
+    rows.column[:] = np.nonzero(pattern)[1]
     rows.cone[:] = first.cone
-    for lane, c in enumerate(cases):
-        at = (..., lane) if width > 1 else (...,)
-        inertia.factor[at] = np.tril(c.matrix)
-        rows.value[: pattern.sum()][at] = c.jacobian[pattern]
-        for name in ("bias", "cfm", "lower", "upper", "slope"):
-            getattr(rows, name)[at] = getattr(c, name)
-        rows.impulse[at] = 0.0 if start is None else start
-        problem.force[at] = c.force
-        problem.velocity[at] = c.velocity
-    bind(ENTRY, width, tree, inertia, rows, problem, work)()
+
+    def restore() -> None:
+        rows.report[:] = 0.0
+        for lane, c in enumerate(cases):
+            at = (..., lane) if width > 1 else (...,)
+            inertia.factor[at] = np.tril(c.matrix)
+            rows.value[at] = c.jacobian[pattern]
+            for name in ("bias", "cfm", "lower", "upper", "slope"):
+                getattr(rows, name)[at] = getattr(c, name)
+            rows.impulse[at] = 0.0 if start is None else start
+            problem.force[at] = c.force
+            problem.velocity[at] = c.velocity
+
+    restore()
+    return Bound(bind(ENTRY, width, tree, inertia, rows, problem, work), restore, rows, problem)
+
+
+def solve(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> list[Solution]:
+    """The solutions of one case, or of a pack of 8 with the same pattern and cones.
+
+    `start`: the impulses to begin with; `parent` (nu,): M̂'s elimination tree, without it M̂ may be full.
+    """
+    width = len(cases)
+    call, _, rows, problem = bound(*cases, start=start, parent=parent)
+    call()
     lanes = [(..., lane) for lane in range(width)] if width > 1 else [(...,)]
     return [
         Solution(problem.velocity[at].copy(), rows.impulse[at].copy(), int(rows.report[0]), float(rows.report[1]))

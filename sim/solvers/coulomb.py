@@ -18,61 +18,68 @@ from typing import Any
 
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
+from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
+from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, times, weigh_lines
 
 _STEPS = 60
 _HALVINGS = 8
 _STUCK = 0.01  # a shorter step than this: the problem is made easier
 _ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
-_FIRST = 1e4  # ε at the start, relative to newton's; a tenth in every further round
+_FIRST = 1e4  # ε at the start, relative to newton's
+_FALL = 0.1  # in every further round
 
 
 @njit
-def coulomb(m: Any, w: Any, r: Any, u: Any, y: Any, tolerance: Any) -> Any:
-    """Go on from newton's x and λ; what is then left of the rows [rad/s or m/s], and the number of steps.
+def coulomb(m: Any, w: Any, r: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """Go on from newton's x and λ of island k; what is then left of its rows [rad/s or m/s].
 
-    y.gradient holds M̂ x - f - Jᵀλ.
+    y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
-    zero = y.change[0] - y.change[0]
+    zero = tolerance - tolerance
     one = zero + 1.0
     apart = one  # what is left of the equation of motion, relative to the start
     left = zero + 1e300
-    _scale(r, y, zero + _FIRST)
-    _recentre(r, y, one)
-    size = _residual(r, y, zero)
+    _scale(r, y, k, zero + _FIRST)
+    _recentre(r, y, k, one)
+    size = _residual(r, y, k, zero)
     steps = 0
     while steps < _STEPS:
         solved = where_greater(apart, zero, zero, where_greater(size, tolerance, zero, one))
         if highest(solved) > 0.0:
-            left = where_greater(solved, zero, _recentre(r, y, solved), left)
-            left = where_greater(_pull(r, y), zero + _ABSURD, zero + 1e300, left)
+            left = where_greater(solved, zero, _recentre(r, y, k, solved), left)
+            left = where_greater(_pull(r, y, k), zero + _ABSURD, zero + 1e300, left)
             if highest(left - tolerance) <= 0.0:
                 break
-            _scale(r, y, where_greater(solved, zero, where_greater(left, tolerance, 0.1 * one, one), one))
-            size = _residual(r, y, zero)
+            _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
+            size = _residual(r, y, k, zero)
         steps += 1
-        _assemble(m, w, r, y)
-        factorise_general(y.matrix, y.pivot, y.parent)
-        _direction(r, y)
-        t = _walk(r, y, size)
+        _assemble(m, w, r, y, k)
+        factorise_blocks(y, k, y.matrix, y.transpose, True)
+        _direction(r, y, k)
+        t = _walk(r, y, k, size)
         apart = (1.0 - t) * apart
         stuck = where_greater(zero + _STUCK, t, one, zero)
         if highest(stuck) > 0.0:
-            _scale(r, y, 1.0 + 9.0 * stuck)
-            _recentre(r, y, stuck)
-        size = _residual(r, y, zero)
-    return left, steps
+            _scale(r, y, k, 1.0 + 9.0 * stuck)
+            _recentre(r, y, k, stuck)
+        size = _residual(r, y, k, zero)
+    y.sizes[2] += steps
+    return left
 
 
 # ------------------------------------------------------------------ residual and derivatives
 
 
 @njit
-def _residual(r: Any, y: Any, t: Any) -> Any:
+def _residual(r: Any, y: Any, k: Any, t: Any) -> Any:
     """y.miss = λ - P(λ - ρ û) with t of the step taken, P's derivative in y.weight to weight3; |miss / ρ|."""
-    square = y.change[0] - y.change[0]
-    for n in range(r.number[0]):
-        if r.cone[n] == 0:
+    square = t - t
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            square = square + _cone_residual(r, y, n, t)
+        else:
             zero = square - square
             z = r.impulse[n] + t * y.linear[n]
             p = z - y.rho[n] * _yielding(r, y, n, z, t)
@@ -80,8 +87,6 @@ def _residual(r: Any, y: Any, t: Any) -> Any:
             y.weight[n] = where_greater(p, r.lower[n], where_greater(r.upper[n], p, zero + 1.0, zero), zero)
             miss = y.miss[n] * inverse_or_zero(y.rho[n])
             square = square + miss * miss
-        elif r.cone[n] > 1:
-            square = square + _cone_residual(r, y, n, t)
     return sqrt(square)
 
 
@@ -127,32 +132,38 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
 
 
 @njit
-def _scale(r: Any, y: Any, factor: Any) -> None:
+def _scale(r: Any, y: Any, k: Any, factor: Any) -> None:
     """Every ε, and what follows from it."""
-    for n in range(r.number[0]):
-        y.eps[n] = factor * y.eps[n]
-        y.inverse[n] = inverse_or_zero(r.cfm[n] + y.eps[n])
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.eps[row] = factor * y.eps[row]
+            y.inverse[row] = inverse_or_zero(r.cfm[row] + y.eps[row])
 
 
 @njit
-def _pull(r: Any, y: Any) -> Any:
+def _pull(r: Any, y: Any, k: Any) -> Any:
     """The largest velocity that an impulse would give its row alone, about [rad/s or m/s]."""
     most = y.change[0] - y.change[0]
-    for n in range(r.number[0]):
-        most = largest(most, absolute(r.impulse[n]) * inverse_or_zero(y.rho[n]))
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            most = largest(most, absolute(r.impulse[row]) * inverse_or_zero(y.rho[row]))
     return most
 
 
 @njit
-def _recentre(r: Any, y: Any, chosen: Any) -> Any:
+def _recentre(r: Any, y: Any, k: Any, chosen: Any) -> Any:
     """λ_k becomes λ in the chosen lanes; by how much the rows move for that [rad/s or m/s]."""
-    left = y.change[0] - y.change[0]
-    for n in range(r.number[0]):
-        off = r.impulse[n] - y.centre[n]
-        left = largest(left, y.eps[n] * absolute(off))
-        y.centre[n] = y.centre[n] + chosen * off
-        y.along[n] = off - off
-        y.linear[n] = off - off
+    left = chosen - chosen
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            off = r.impulse[row] - y.centre[row]
+            left = largest(left, y.eps[row] * absolute(off))
+            y.centre[row] = y.centre[row] + chosen * off
+            y.along[row] = off - off
+            y.linear[row] = off - off
     return left
 
 
@@ -178,13 +189,14 @@ def _stiffness(y: Any, n: Any) -> Any:
 
 
 @njit
-def _answer(r: Any, y: Any) -> None:
+def _answer(r: Any, y: Any, k: Any) -> None:
     """y.linear = -miss / (1 - B + κ B): what λ does while x stands still."""
-    for n in range(r.number[0]):
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
         kappa = y.rho[n] * inverse_or_zero(y.inverse[n])
-        if r.cone[n] == 0:
+        if r.cone[n] <= 1:
             y.linear[n] = -y.miss[n] * (1.0 + y.weight[n] * (inverse_or_zero(kappa) - 1.0))
-        elif r.cone[n] > 1:
+        else:
             gain = inverse_or_zero(kappa) - 1.0
             c3 = y.weight3[n]
             across = 1.0 / (1.0 - c3 + kappa * c3)
@@ -198,110 +210,59 @@ def _answer(r: Any, y: Any) -> None:
 
 
 @njit
-def _assemble(m: Any, w: Any, r: Any, y: Any) -> None:
-    """y.matrix = M̂ + Jᵀ ρ B / (1 - B + κ B) S J, both triangles over y.parent's tree."""
-    H = y.matrix
-    for a in range(H.shape[0]):
-        j = a
-        while j >= 0:
-            H[a, j] = H[a, j] - H[a, j]
-            H[j, a] = H[a, j]
-            j = y.parent[j]
-        j = a
-        while j >= 0:
-            H[a, j] = w.factor[a, j]
-            H[j, a] = w.factor[a, j]
-            j = m.independent_parent[j]
-    for n in range(r.number[0]):
-        if r.cone[n] == 0:
-            if highest(y.weight[n]) > 0.0:
-                _add(r, H, n, n, y.weight[n] * y.inverse[n])
-        elif r.cone[n] > 1 and highest(y.weight[n]) > 0.0:
-            _add_cone(r, y, H, n)
+def _assemble(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
+    """y.matrix = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, y.transpose its transpose; lower triangles."""
+    set_inertia(m, w, y, k, y.matrix)
+    set_inertia(m, w, y, k, y.transpose)
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if highest(y.weight[n]) <= 0.0:
+            continue
+        if r.cone[n] > 1:
+            _add_cone(r, y, n)
+        else:
+            set_lines(r, y, n, False)
+            weigh_lines(r, y, n, y.weight[n] * y.inverse[n], y.weight[n], y.weight[n], y.weight[n])
+            add_product(r, y, n, y.matrix)
+            add_product(r, y, n, y.transpose)
 
 
 @njit
-def _add(r: Any, H: Any, n: Any, o: Any, weight: Any) -> None:
-    """H += weight J_nᵀ J_o."""
-    for e in range(r.start[n], r.stop[n]):
-        x = weight * r.value[e]
-        for d in range(r.start[o], r.stop[o]):
-            H[r.column[e], r.column[d]] = H[r.column[e], r.column[d]] + x * r.value[d]
-
-
-@njit
-def _add_cone(r: Any, y: Any, H: Any, n: Any) -> None:
-    last = n + r.cone[n]
+def _add_cone(r: Any, y: Any, n: Any) -> None:
     d0, d1, d2, d3 = _stiffness(y, n)
     slip = d0 - d0
-    for row in range(n + 1, last):
+    for row in range(n + 1, n + r.cone[n]):
         slip = slip + y.velocity[row] * y.velocity[row]
     slip = r.slope[n] * inverse_or_zero(sqrt(slip))
-    _add(r, H, n, n, d0)
-    for row in range(n + 1, last):
-        pull = slip * y.velocity[row]  # of the shift
-        _add(r, H, n, row, d1 * y.unit[row] + d0 * pull)
-        _add(r, H, row, n, d1 * y.unit[row])
-        _add(r, H, row, row, d3)
-        for other in range(n + 1, last):
-            pull = slip * y.velocity[other]
-            _add(r, H, row, other, d2 * y.unit[row] * y.unit[other] + d1 * y.unit[row] * pull)
+    for row in range(n + 1, n + r.cone[n]):
+        y.pull[row] = slip * y.velocity[row]  # of the shift
+    set_lines(r, y, n, True)
+    weigh_lines(r, y, n, d0, d1, d2, d3)
+    add_product(r, y, n, y.matrix)
+    set_lines(r, y, n, False)
+    weigh_lines(r, y, n, d0, d1, d2, d3)
+    pull_lines(r, y, n)
+    add_product(r, y, n, y.transpose)
 
 
 @njit
-def factorise_general(H: Any, inverse_pivot: Any, parent: Any) -> None:
-    """H = U L in place, both of H's pattern: the tree's, both triangles; U with the unit diagonal. O(n d²)."""
-    for k in range(H.shape[0] - 1, -1, -1):
-        inverse = 1.0 / H[k, k]
-        inverse_pivot[k] = inverse
-        i = parent[k]
-        while i >= 0:
-            a = H[i, k] * inverse
-            H[i, k] = a
-            j = parent[k]
-            while j >= 0:
-                H[i, j] = H[i, j] - a * H[k, j]
-                j = parent[j]
-            i = parent[i]
-
-
-@njit
-def solve_general(H: Any, inverse_pivot: Any, parent: Any, x: Any) -> None:
-    """x = H⁻¹ x for the factorised H. O(n d)."""
-    for k in range(x.shape[0] - 1, -1, -1):
-        i = parent[k]
-        while i >= 0:
-            x[i] = x[i] - H[i, k] * x[k]
-            i = parent[i]
-    for k in range(x.shape[0]):
-        value = x[k]
-        j = parent[k]
-        while j >= 0:
-            value = value - H[k, j] * x[j]
-            j = parent[j]
-        x[k] = value * inverse_pivot[k]
-
-
-@njit
-def _direction(r: Any, y: Any) -> None:
+def _direction(r: Any, y: Any, k: Any) -> None:
     """y.direction = dx, y.along = J dx, y.linear = dλ."""
-    _answer(r, y)
-    for a in range(y.direction.shape[0]):
-        y.direction[a] = -y.gradient[a]
-    for n in range(r.number[0]):
-        for e in range(r.start[n], r.stop[n]):
-            y.direction[r.column[e]] = y.direction[r.column[e]] + r.value[e] * y.linear[n]
-    solve_general(y.matrix, y.pivot, y.parent, y.direction)
-    for n in range(r.number[0]):
-        value = y.rho[n] - y.rho[n]
-        for e in range(r.start[n], r.stop[n]):
-            value = value + r.value[e] * y.direction[r.column[e]]
-        y.along[n] = value
-    for n in range(r.number[0]):
-        if r.cone[n] == 0:
-            y.linear[n] = y.linear[n] - y.weight[n] * y.inverse[n] * y.along[n]
-        elif r.cone[n] > 1:
+    _answer(r, y, k)
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            y.direction[a] = -y.gradient[a]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        add_transposed(r, y.listed[q], 1.0, y.linear, y.direction)
+    solve_blocks(y, k, y.matrix, y.transpose)
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        times(r, n, y.direction, y.along)
+        if r.cone[n] > 1:
             _cone_change(r, y, n)
+        else:
+            y.linear[n] = y.linear[n] - y.weight[n] * y.inverse[n] * y.along[n]
 
 
 @njit
@@ -323,23 +284,27 @@ def _cone_change(r: Any, y: Any, n: Any) -> None:
 
 
 @njit
-def _walk(r: Any, y: Any, size: Any) -> Any:
+def _walk(r: Any, y: Any, k: Any, size: Any) -> Any:
     """Take the step, or the largest half of a half of it that shrinks the residual; how much of it that is."""
     zero = size - size
     t = zero + 1.0
-    found = _residual(r, y, t)
+    found = _residual(r, y, k, t)
     for _ in range(_HALVINGS):
         worse = where_greater(found, (1.0 - 1e-4 * t) * size, zero + 1.0, zero)
         if highest(worse) <= 0.0:
             break
         t = where_greater(worse, zero, 0.5 * t, t)
-        found = _residual(r, y, t)
-    for a in range(y.change.shape[0]):
-        y.change[a] = y.change[a] + t * y.direction[a]
-        y.gradient[a] = y.gradient[a] - t * y.gradient[a]
-    for n in range(r.number[0]):
-        y.velocity[n] = y.velocity[n] + t * y.along[n]
-        r.impulse[n] = r.impulse[n] + t * y.linear[n]
-        y.along[n] = zero
-        y.linear[n] = zero
+        found = _residual(r, y, k, t)
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            y.change[a] = y.change[a] + t * y.direction[a]
+            y.gradient[a] = y.gradient[a] - t * y.gradient[a]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.velocity[row] = y.velocity[row] + t * y.along[row]
+            r.impulse[row] = r.impulse[row] + t * y.linear[row]
+            y.along[row] = zero
+            y.linear[row] = zero
     return t

@@ -1,0 +1,133 @@
+"""How far to go along newton's direction: an exact line search on its convex, piecewise quadratic function.
+
+The function's slope along d rises with the step t, in pieces: the full step if that ends near its root, else the root
+by Newton's steps kept in a bracket. A step of rounding's size is taken as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import njit
+from artsim.sim.lanes import absolute, highest, sqrt, where_greater
+from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
+from artsim.sim.solvers.impulses import free_impulse, project
+
+_STEPS = 30
+
+
+@njit
+def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """Go along d as far as island k's function falls; how far from y.linear the rows then are [rad/s or m/s]."""
+    zero = tolerance - tolerance
+    base = zero
+    bend = zero
+    at_start = zero
+    longest = zero
+    for p in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[p]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            longest = largest(longest, absolute(y.direction[a]))
+            base = base + (y.product[a] - force[a]) * y.direction[a]
+            bend = bend + y.through[a] * y.direction[a]
+            at_start = at_start + y.gradient[a] * y.direction[a]
+    t = zero + 1.0
+    value, _ = _slope_at(r, y, k, t)
+    value = base + bend - value
+    full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
+    full = where_greater(longest, tolerance, full, zero + 1.0)
+    if highest(1.0 - full) > 0.0:
+        t = _search(r, y, k, base, bend, full)
+    _move(r, y, k, t)
+    project(r, y, k)
+    return where_greater(full, zero, _off(r, y, k, zero), zero + 1e300)
+
+
+@njit
+def _move(r: Any, y: Any, k: Any, t: Any) -> None:
+    """Take t of the step."""
+    for p in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[p]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            y.change[a] = y.change[a] + t * y.direction[a]
+            y.product[a] = y.product[a] + t * y.through[a]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.velocity[row] = y.velocity[row] + t * y.along[row]
+
+
+@njit
+def _off(r: Any, y: Any, k: Any, worst: Any) -> Any:
+    """How far the rows are from y.linear."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            worst = largest(worst, absolute(r.impulse[row] - y.linear[row]) * inverse_or_zero(y.inverse[row]))
+    return worst
+
+
+@njit
+def _slope_at(r: Any, y: Any, k: Any, t: Any) -> Any:
+    """Σ λ J d at x + t d, and how it falls with t."""
+    value = t - t
+    fall = t - t
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            more, steeper = _cone_slope_at(r, y, n, t)
+            value = value + more
+            fall = fall + steeper
+        else:
+            slope = y.along[n]
+            z = free_impulse(y, n, y.velocity[n] + t * slope)
+            value = value + least(largest(z, r.lower[n]), r.upper[n]) * slope
+            inside = where_greater(z, r.lower[n], where_greater(r.upper[n], z, y.inverse[n], t - t), t - t)
+            fall = fall + inside * slope * slope
+    return value, fall
+
+
+@njit
+def _cone_slope_at(r: Any, y: Any, n: Any, t: Any) -> Any:
+    """_slope_at's part of the cone that begins with row n."""
+    zero = t - t
+    normal = free_impulse(y, n, y.velocity[n] + y.shift[n] + t * y.along[n])
+    square = zero
+    along = zero  # z_t · J_t d
+    total = zero
+    for row in range(n + 1, n + r.cone[n]):
+        z = free_impulse(y, row, y.velocity[row] + t * y.along[row])
+        square = square + z * z
+        along = along + z * y.along[row]
+        total = total + y.along[row] * y.along[row]
+    length = sqrt(square)
+    per_length = inverse_or_zero(length)
+    c0, c1, c2, c3, lengthwise, across = cone_projection(r.slope[n], normal, length, per_length)
+    along = along * per_length
+    slope = y.along[n]
+    fall = c0 * slope * slope + 2.0 * c1 * slope * along + c2 * along * along + c3 * total
+    return lengthwise * slope + across * along, fall * y.inverse[n]
+
+
+@njit
+def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any) -> Any:
+    """The t at which the slope along d is zero; 1 where `full` is."""
+    zero = base - base
+    low = zero
+    high = zero + 1e300
+    t = zero + 1.0
+    for _ in range(_STEPS):
+        value, fall = _slope_at(r, y, k, t)
+        value = base + t * bend - value
+        steep = bend + fall
+        low = where_greater(value, zero, low, t)
+        high = where_greater(value, zero, t, high)
+        following = t - value / steep
+        middle = where_greater(zero + 1e299, high, 0.5 * (low + high), 2.0 * t)
+        following = where_greater(following, low, where_greater(high, following, following, middle), middle)
+        following = where_greater(full, zero, zero + 1.0, following)
+        moved = highest(absolute(following - t) - 1e-12 * t)
+        t = following
+        if moved <= 0.0:
+            break
+    return t
