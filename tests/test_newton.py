@@ -10,6 +10,7 @@ import pytest
 from tests.newton_kernels import Case, Real, Solution, case, solve
 
 Generator = np.random.Generator
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def inertia(rng: Generator, nu: int) -> Real:
@@ -176,10 +177,8 @@ def thrown_bodies(rng: Generator, bodies: int, corners: int) -> Case:
         mass[6 * b : 6 * b + 6] = [2.0, 2.0, 2.0, *rng.uniform(0.01, 0.05, 3)]
         for corner in range(corners):
             angle = 2 * np.pi * corner / corners
-            x, y, z = 0.2 * np.cos(angle), 0.2 * np.sin(angle), -0.1
-            cross = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
-            rows = np.hstack([np.eye(3), cross])[[2, 0, 1]]  # the normal first
             first = 3 * (corners * b + corner)
+            rows = point_rows(0.2 * np.cos(angle), 0.2 * np.sin(angle), -0.1)
             jacobian[first : first + 3, 6 * b : 6 * b + 6] = rows
     cones = corners * bodies
     return case(
@@ -190,6 +189,76 @@ def thrown_bodies(rng: Generator, bodies: int, corners: int) -> Case:
         cone=np.tile([3, -1, -1], cones),
         slope=np.kron(rng.choice([0.1, 0.5, 1.0], cones), [1.0, 0.0, 0.0]),
     )
+
+
+def point_rows(x: float, y: float, z: float) -> Real:
+    """Velocity of a body's point: normal (z) first, then the tangents, of its linear and angular velocity."""
+    cross = np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
+    return np.asarray(np.hstack([np.eye(3), cross])[[2, 0, 1]])
+
+
+def stacked_boxes(rng: Generator, stacks: int, boxes: int, mu: float, kick: float) -> tuple[Case, Ints]:
+    """Boxes of 1 kg and 0.2 m on each other, four contacts per face, shuffled; the case and M̂'s tree."""
+    nu = 6 * stacks * boxes
+    place = rng.permutation(stacks * boxes)
+    rows = []
+    for stack in range(stacks):
+        for level in range(boxes):
+            for corner in range(4):
+                x, y = 0.1 * (1, -1)[corner % 2], 0.1 * (1, -1)[corner // 2]
+                contact = np.zeros((3, nu))
+                b = 6 * place[stack * boxes + level]
+                contact[:, b : b + 6] = point_rows(x, y, -0.1)
+                if level > 0:
+                    below = 6 * place[stack * boxes + level - 1]
+                    contact[:, below : below + 6] = -point_rows(x, y, 0.1)
+                rows.append(contact)
+    mass = np.tile([1.0, 1.0, 1.0, 0.0067, 0.0067, 0.0067], stacks * boxes)
+    c = case(
+        np.diag(mass),
+        np.vstack(rows),
+        kick * rng.normal(size=nu),
+        mass * np.tile([0.0, 0.0, -0.02, 0.0, 0.0, 0.0], stacks * boxes),
+        cone=np.tile([3, -1, -1], len(rows)),
+        slope=np.tile([mu, 0.0, 0.0], len(rows)),
+    )
+    parent = np.arange(nu) - 1
+    parent[::6] = -1
+    return c, parent
+
+
+@pytest.mark.parametrize("kick", [0.0, 0.01, 0.1, 1.0])
+def test_stacks_of_boxes(kick: float) -> None:
+    """At rest and kicked: four contacts per face, redundant, that slide together."""
+    for seed in range(10):
+        rng = np.random.default_rng([21, seed])
+        c, parent = stacked_boxes(rng, 2, int(rng.integers(2, 8)), float(rng.choice([0.1, 0.5, 1.0])), kick)
+        (found,) = solve(c, parent=parent)
+        assert coulomb_residual(c, found) <= 1e-9
+        assert imbalance(c, found) <= 1e-9
+        assert found.left <= 1e-11
+
+
+@pytest.mark.small
+def test_islands_do_not_see_each_other() -> None:
+    """Two stacks solved together move exactly as each alone."""
+    c, parent = stacked_boxes(np.random.default_rng(4), 1, 3, 0.3, 0.1)
+    nu, n = len(parent), len(c.bias)
+    two = case(
+        np.kron(np.eye(2), c.matrix),
+        np.kron(np.eye(2), c.jacobian),
+        np.concatenate([c.velocity, np.zeros(nu)]),
+        np.tile(c.force, 2),
+        cone=np.tile(c.cone, 2),
+        slope=np.tile(c.slope, 2),
+    )
+    both = np.concatenate([parent, np.where(parent < 0, -1, parent + nu)])
+    (together,) = solve(two, parent=both)
+    (first,) = solve(c, parent=parent)
+    (second,) = solve(c._replace(velocity=np.zeros(nu)), parent=parent)
+    assert np.array_equal(together.velocity, np.concatenate([first.velocity, second.velocity]))
+    assert np.array_equal(together.impulse, np.concatenate([first.impulse, second.impulse]))
+    assert together.impulse[:n].any()
 
 
 @pytest.mark.parametrize("kind", ["boxes", "cones"])

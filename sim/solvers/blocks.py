@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
+from artsim.sim.solvers.impulses import direction_of_columns
 from artsim.sim.strips import row_times, subtract_rows
 
 
@@ -49,45 +50,48 @@ def set_inertia(m: Any, w: Any, y: Any, k: Any, H: Any) -> None:
 
 
 @njit
-def times_inertia(parent: Any, run: Any, H: Any, y: Any, k: Any) -> None:
-    """y.through = M̂ y.direction of island k, with M̂'s lower triangle over the tree in H."""
+def times_inertia(parent: Any, run: Any, H: Any, y: Any, k: Any, d: Any, out: Any) -> None:
+    """out (nu,) = M̂ d of island k, with M̂'s lower triangle over the tree in H."""
     for p in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[p]
         for i in range(y.block_start[b], y.block_start[b + 1]):
-            x = y.direction[i]
+            x = d[i]
             value = H[i, i] * x
             j = parent[i]
             while j >= 0:
                 start = run[j]
                 for c in range(start, j + 1):
-                    value = value + H[i, c] * y.direction[c]
-                    y.through[c] = y.through[c] + H[i, c] * x
+                    value = value + H[i, c] * d[c]
+                    out[c] = out[c] + H[i, c] * x
                 j = parent[start]
-            y.through[i] = value
+            out[i] = value
 
 
 @njit
 def add_product(r: Any, y: Any, n: Any, H: Any) -> None:
-    """H += Jᵀ T of the box row or cone that begins with row n, lower triangle; T (rows, entries) is in y.lines."""
-    rows = max(r.cone[n], 1)
-    first = r.start[n]
-    count = r.stop[n] - first
+    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in y.lines, ordered as by `set_lines`."""
+    count = r.stop[n] - r.start[n]
+    step = direction_of_columns(r, n)
+    begin = r.start[n] if step > 0 else r.stop[n] - 1
     e = 0
     while e < count:  # y.span: where the run of columns side by side that begins with an entry ends
         stop = e + 1
-        while stop < count and y.place[r.column[first + stop]] == y.place[r.column[first + stop - 1]] + 1:
+        while stop < count and (
+            y.place[r.column[begin + step * stop]] == y.place[r.column[begin + step * (stop - 1)]] + 1
+        ):
             stop += 1
         y.span[e] = stop
         e = stop
     for e in range(count):
-        i = y.place[r.column[first + e]]
-        for row in range(rows):
-            y.factors[row] = -r.value[r.start[n + row] + e]
+        i = y.place[r.column[begin + step * e]]
+        for row in range(max(r.cone[n], 1)):
+            y.factors[row] = -r.value[r.start[n + row] + begin - r.start[n] + step * e]
         f = 0
         while f < count:
-            c = y.place[r.column[first + f]]
+            c = y.place[r.column[begin + step * f]]
             if c <= i:
-                subtract_rows(H, i, c, y.lines, 0, rows, f, min(y.span[f] - f, i + 1 - c), y.factors)
+                length = min(y.span[f] - f, i + 1 - c)
+                subtract_rows(H, i, c, y.lines, 0, max(r.cone[n], 1), f, length, y.factors)
             f = y.span[f]
 
 

@@ -1,7 +1,7 @@
 """In which order the Newton matrix is eliminated, and what that ties together: islands, blocks, their fill.
 
 Dofs that follow each other in the tree without a branch are a block: a free body is one, a leg another. M̂ ties a block
-to all that it hangs on, a row ties all blocks that it moves. What is not tied in any way is an island, solved by itself.
+to all that it hangs on, a row ties all blocks that it moves. What is not tied at all is an island, solved by itself.
 Within an island the block that is tied to the fewest dofs is eliminated next, and ties those to each other (minimum
 degree: Tinney and Walker 1967; George and Liu 1989); of equal ones the last, so that a tree goes leaves first, without
 fill. All that is a function of the rows' columns alone.

@@ -129,14 +129,24 @@ def _project_cone(r: Any, y: Any, n: Any) -> None:
         r.impulse[row] = across * y.unit[row]
 
 
+@inlined
+def direction_of_columns(r: Any, n: Any) -> Any:
+    """1, or -1 where the columns of the unit descend."""
+    return -1 if r.stop[n] > r.start[n] and r.column[r.stop[n] - 1] < r.column[r.start[n]] else 1
+
+
 @njit
 def set_lines(r: Any, y: Any, n: Any, pulled: Any) -> None:
-    """y.lines (rows, entries) = J of the unit, the normal one with μ v̂ᵀ J_t (y.pull) added if it is pulled."""
+    """y.lines (rows, entries) = J of the unit, the normal one with μ v̂ᵀ J_t (y.pull) added if it is pulled.
+
+    Entries whose columns descend are turned around.
+    """
     count = r.stop[n] - r.start[n]
+    step = direction_of_columns(r, n)
     for row in range(max(r.cone[n], 1)):
-        first = r.start[n + row]
+        first = r.start[n + row] if step > 0 else r.start[n + row] + count - 1
         for e in range(count):
-            y.lines[row, e] = r.value[first + e]
+            y.lines[row, e] = r.value[first + step * e]
     if pulled:
         for row in range(1, r.cone[n]):
             for e in range(count):

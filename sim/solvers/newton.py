@@ -120,7 +120,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
         if (cones or not ended) and highest(left - tolerance) > 0.0:
             _restart(m, w, r, force, u, y, p, d, k)
             y.factorised[k] = 0
-            left = coulomb(m, w, r, u, y, k, tolerance)
+            left = coulomb(m, w, r, force, y, k, tolerance)
             if highest(left - tolerance) > 0.0:
                 left = _compromise(m, w, r, force, u, y, p, d, k)
     elif cones and highest(left - tolerance) > 0.0:
@@ -153,9 +153,7 @@ def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any,
 
 
 @njit
-def _iterate(
-    m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, most: Any, shifts: Any
-) -> Any:
+def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, most: Any, shifts: Any) -> Any:
     """Newton steps until island k's rows are met; what is left of them, and whether more steps would not help."""
     project(r, y, k)
     left = u[0] - u[0]
@@ -355,7 +353,7 @@ def _along(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
     elif d is not None:
         mass_times(m, w, d, y.direction, y.through)
     else:
-        times_inertia(m.independent_parent, m.independent_run, w.factor, y, k)
+        times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.direction, y.through)
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         times(r, y.listed[q], y.direction, y.along)
 
