@@ -101,6 +101,7 @@ class ContactWork(NamedTuple):
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
     row: Ints1  # (k,) its first row; -1: none
+    scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
@@ -133,7 +134,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(("friction", "impedance"), (room, 5)),
         "reference": (room, 2),
         "arm": (room, 2, 3),
-        **dict.fromkeys(("start", "force"), (room, DIRECTIONS)),
+        **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }
     work: ContactWork = allocate(ContactWork, shapes)
     work.order[:] = touching.contacts.solid

@@ -386,8 +386,8 @@ def _combine(g: Any, t: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
         excess = g.gap[a] + g.gap[b]
     if t.gap[n] > excess:
         t.adhesion[n] = 0.0  # too far
-    if excess > 0.0 and t.gap[n] > 0.0:
-        t.dimension[n] = 0  # found only
+    if (excess > 0.0 or t.soft[n] == 1) and t.gap[n] > 0.0:
+        t.dimension[n] = 0  # found only: what is soft begins to act at the surface
     elif t.friction[n, 0] <= 0.0 and t.friction[n, 1] <= 0.0:
         t.dimension[n] = 1
 

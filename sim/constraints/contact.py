@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_row, one_sided
+from artsim.sim.constraints.row import add_row, drift_of, one_sided
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
@@ -76,13 +76,15 @@ def _add_rows(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     """As many rows as contact n has dimensions, without columns."""
     first = r.number[0]
     still = g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0
+    largest = _largest_friction(t, n)
     for k in range(t.dimension[n]):
         row = add_row(r, CONTACT_ROW, n)
         r.cone[row] = -1
         r.static[row] = 1 if still else 0
         r.impulse[row] = t.start[n, k]
+        t.scale[n, k] = t.friction[n, k - 1] / largest if k > 1 else 1.0
     r.cone[first] = t.dimension[n] if t.dimension[n] > 1 else 0
-    r.slope[first] = _largest_friction(t, n)
+    r.slope[first] = largest
 
 
 @inlined
@@ -95,37 +97,35 @@ def _largest_friction(t: Any, n: Any) -> Any:
     return value
 
 
-@inlined
-def row_scale(t: Any, n: Any, k: Any) -> Any:
-    """μ_k / μ_1 of row k of contact n; the normal's is 1."""
-    if k <= 1:
-        return 1.0
-    return t.friction[n, k - 1] / _largest_friction(t, n)
-
-
 @njit
 def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     """Columns of all rows of contact n: what moves both bodies moves the contact's point of both alike."""
     first = t.row[n]
-    bodies = g.body[t.shape[n, 0]], g.body[t.shape[n, 1]]
-    count = _count_columns(m, bodies[0], bodies[1])
+    one = g.body[t.shape[n, 0]]
+    two = g.body[t.shape[n, 1]]
+    count = _count_columns(m, one, two)
     start = r.start[first]
+    x = t.arm[n, 0]
+    y = t.arm[n, 1]
+    p = (w.arm[one, 0] + x[0], w.arm[one, 1] + x[1], w.arm[one, 2] + x[2])
+    q = (w.arm[two, 0] + y[0], w.arm[two, 1] + y[1], w.arm[two, 2] + y[2])
+    a = _last_dof(m, one)
+    b = _last_dof(m, two)
+    e = start  # of the first row
+    c = start
+    while a != b:
+        if a > b:
+            c = _add_column(m, w, r, t, n, a, -1.0, p, e, c, count)
+            a = m.dof_parent[a]
+        else:
+            c = _add_column(m, w, r, t, n, b, 1.0, q, e, c, count)
+            b = m.dof_parent[b]
+        e += 1
     for k in range(t.dimension[n]):
         row = first + k
         r.start[row] = start + k * count
-        r.stop[row] = r.start[row]
+        r.stop[row] = c + k * count
         r.start[row + 1] = r.start[row] + count
-    a = _last_dof(m, bodies[0])
-    b = _last_dof(m, bodies[1])
-    e = 0
-    while a != b:
-        if a > b:
-            _add_column(m, w, r, t, n, bodies[0], 0, a, e)
-            a = m.dof_parent[a]
-        else:
-            _add_column(m, w, r, t, n, bodies[1], 1, b, e)
-            b = m.dof_parent[b]
-        e += 1
 
 
 @inlined
@@ -148,34 +148,31 @@ def _count_columns(m: Any, first: Any, second: Any) -> Any:
     return count
 
 
-@njit
-def _add_column(m: Any, w: Any, r: Any, t: Any, n: Any, body: Any, end: Any, k: Any, e: Any) -> None:
-    """Entry e of all rows of contact n: dof k, which moves the body at this end."""
+@inlined
+def _add_column(
+    m: Any, w: Any, r: Any, t: Any, n: Any, k: Any, sign: Any, p: Any, entry: Any, column: Any, count: Any
+) -> Any:
+    """Dof k in all rows of contact n, `count` entries apart; where the next independent column goes."""
     S = w.motion
-    x = t.arm[n, end]
-    c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], w.arm[body, 0] + x[0], w.arm[body, 1] + x[1], w.arm[body, 2] + x[2])
-    sign = 1.0 if end == 1 else -1.0
+    R = t.frame[n]
+    c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], p[0], p[1], p[2])
     c0 = sign * (c0 + S[0, k])
     c1 = sign * (c1 + S[1, k])
     c2 = sign * (c2 + S[2, k])
-    o0 = sign * S[3, k]
-    o1 = sign * S[4, k]
-    o2 = sign * S[5, k]
     a = m.dof_independent[k]
+    gain = w.gain[k]
     for j in range(t.dimension[n]):
-        row = t.row[n] + j
-        axis = t.frame[n, j if j < 3 else j - 3]
         if j < 3:
-            value = axis[0] * c0 + axis[1] * c1 + axis[2] * c2
+            value = R[j, 0] * c0 + R[j, 1] * c1 + R[j, 2] * c2
         else:
-            value = axis[0] * o0 + axis[1] * o1 + axis[2] * o2
-        value *= row_scale(t, n, j)
-        r.entry_dof[r.start[row] + e] = k
-        r.entry_value[r.start[row] + e] = value
+            value = sign * (R[j - 3, 0] * S[3, k] + R[j - 3, 1] * S[4, k] + R[j - 3, 2] * S[5, k])
+        value *= t.scale[n, j]
+        r.entry_dof[entry + j * count] = k
+        r.entry_value[entry + j * count] = value
         if a >= 0:
-            r.column[r.stop[row]] = a
-            r.value[r.stop[row]] = value * w.gain[k]
-            r.stop[row] += 1
+            r.column[column + j * count] = a
+            r.value[column + j * count] = value * gain
+    return column + 1 if a >= 0 else column
 
 
 @njit
@@ -186,10 +183,12 @@ def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any)
         row = t.row[n] + k
         rate = 0.0
         drift = 0.0
-        for e in range(r.start[row], r.start[row + 1]):
-            rate += r.entry_value[e] * s.qvel[r.entry_dof[e]]
-            drift += r.entry_value[e] * w.drift[r.entry_dof[e]]
-        belt = t.belt[n, k] * row_scale(t, n, k) if k < 3 else 0.0
+        if m.coupling_follower.shape[0] > 0:
+            drift = drift_of(w, r, row)
+        if t.soft[n] == 1 or t.restitution[n] > 0.0:
+            for e in range(r.start[row], r.start[row + 1]):
+                rate += r.entry_value[e] * s.qvel[r.entry_dof[e]]
+        belt = t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
         if k == 0:
             one_sided(r, i, row, t.gap[n])
             r.bias[row] += h * drift + 0.5 * h * min(t.drift[n], 0.0) + belt
@@ -197,7 +196,7 @@ def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any)
                 r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
         else:
             r.bias[row] = h * drift + belt
-        if t.soft[n] == 1 and t.gap[n] < 0.0:
+        if t.soft[n] == 1:
             _soften(r, g, t, n, k, h, rate, belt)
 
 
@@ -251,7 +250,7 @@ def note_contact_forces(r: Any, f: Any, t: Any, scale: Any) -> None:
     for n in range(t.number[0]):
         for k in range(t.force.shape[1]):
             carries = t.row[n] >= 0 and k < t.dimension[n]
-            t.force[n, k] = r.impulse[t.row[n] + k] * row_scale(t, n, k) * scale if carries else 0.0
+            t.force[n, k] = r.impulse[t.row[n] + k] * t.scale[n, k] * scale if carries else 0.0
         if t.row[n] >= 0 and t.pull[n] > 0.0:
             t.force[n, 0] -= t.pull[n]
             for entry in range(r.start[t.row[n]], r.start[t.row[n] + 1]):
