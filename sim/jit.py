@@ -286,7 +286,7 @@ def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
 def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
-    with _only_the_whole_is_optimised() as optimise:
+    with _patched(_no_negative_indices()), _only_the_whole_is_optimised() as optimise:
         compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
         optimise(compiled._library)
     module = compiled._library._final_module
@@ -317,13 +317,32 @@ def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
         (JITCPUCodegen, "_add_module"): lambda codegen, module: None if _is_ours(module) else add(codegen, module),
         (JITCPUCodegen, "set_env"): set_env,
     }
-    originals = [getattr(owner, name) for owner, name in kept]
+    optimise = CPUCodeLibrary._optimize_final_module
+    with _patched(kept):
+        yield optimise
+
+
+def _no_negative_indices() -> dict[tuple[Any, str], Any]:
+    """Kernels never count from the end; to look whether they do costs every access three instructions."""
+    from numba.core import types
+    from numba.np import arrayobj
+
+    def as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, kind, types.intp)
+
+    return {(arrayobj, "fix_integer_index"): as_it_is}
+
+
+@contextmanager
+def _patched(attributes: dict[tuple[Any, str], Any]) -> Iterator[None]:
+    """Attributes of classes and modules replaced for a while."""
+    originals = [getattr(owner, name) for owner, name in attributes]
     try:
-        for (owner, name), function in kept.items():
+        for (owner, name), function in attributes.items():
             setattr(owner, name, function)
-        yield originals[0]
+        yield
     finally:
-        for (owner, name), function in zip(kept, originals, strict=True):
+        for (owner, name), function in zip(attributes, originals, strict=True):
             setattr(owner, name, function)
 
 
@@ -350,7 +369,8 @@ def _checked_function(entry: Entry, width: int) -> tuple[Any, object]:
     """An entry with bounds checks as a C function; what they find is printed, since nothing passes through C."""
     from numba import cfunc, types
 
-    compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(_wrapper(entry, width))
+    with _patched(_no_negative_indices()):
+        compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(_wrapper(entry, width))
     return ctypes.CFUNCTYPE(None, ctypes.c_int64)(compiled.address), compiled
 
 
@@ -358,7 +378,13 @@ def _checked_function(entry: Entry, width: int) -> tuple[Any, object]:
 def _dispatcher(entry: Entry, width: int) -> Callable[[Any], None]:
     import numba
 
-    return cast(Callable[[Any], None], numba.njit(**_OPTIONS)(_wrapper(entry, width)))  # noqa: TID251
+    compiled = numba.njit(**_OPTIONS)(_wrapper(entry, width))  # noqa: TID251
+
+    def call(addresses: Any) -> None:
+        with _patched(_no_negative_indices()):  # it is compiled in its first call
+            compiled(addresses)
+
+    return call
 
 
 def _wrapper(entry: Entry, width: int) -> Any:
