@@ -195,7 +195,7 @@ def roll(
     Args:
         controls: one for all samples, or one for each; none: what the plan holds.
         facts: attributes of /provenance besides the configuration.
-        on_block: called with the first sample and the arrays of some samples, one thread at a time.
+        on_block: called with the first sample and the arrays of some samples, from any thread.
         progress: called with the samples done. stop: True ends the work.
 
     Raises UsageError, MemoryShortageError, what BatchWriter raises.
@@ -303,14 +303,15 @@ class _Stream:
         block = self._arrays(results, variations)
         stopped = results.stopped[:count]
         with self._lock:
-            self._done += count
             self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
             for k in np.flatnonzero(stopped >= 0):
                 self._stopped += 1
                 self._messages.append((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}"))
             self._messages = sorted(self._messages)[:_TOLD]
-            if hand_on is not None:
-                hand_on(start, block)
+        if hand_on is not None:
+            hand_on(start, block)
+        with self._lock:
+            self._done += count
             if progress is not None:
                 progress(self._done)
 
@@ -455,11 +456,14 @@ def rollout(
     else:
         given = [one] if one is not None else list(controls or ())  # type: ignore[arg-type]
     arrays: dict[str, Array] = {}
+    first = threading.Lock()
 
     def keep(start: int, block: dict[str, Array]) -> None:
+        with first:
+            for name, values in block.items():
+                if name not in arrays:
+                    arrays[name] = np.zeros((samples, *values.shape[1:]), values.dtype)
         for name, values in block.items():
-            if name not in arrays:
-                arrays[name] = np.zeros((samples, *values.shape[1:]), values.dtype)
             arrays[name][start : start + len(values)] = values
 
     outcome = roll(
