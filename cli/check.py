@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -40,7 +41,7 @@ def check(model: str, as_json: bool, read_meshes: bool, load_options: LoadOption
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
-    for line in describe_totals(articulation):
+    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(articulation))):
         click.echo(line)
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
@@ -184,9 +185,36 @@ def describe_totals(articulation: Articulation) -> list[str]:
         for key in ("couplings", "loops", "tendons", "actuators", "sensors", "keyframes", "visuals", "collisions")
         if numbers[key]
     ]
-    if numbers["collisions"]:
-        others[-1] += " (contact is not simulated yet)"
     return [*lines, *([", ".join(others)] if others else []), *describe_ignored(articulation)]
+
+
+def contacts_object(articulation: Articulation) -> dict[str, Any]:
+    """What may touch: geoms of each kind, and pairs of them by the options of `run` that let them."""
+    from artsim.sim.collision_pairs import collision_pairs
+    from artsim.sim.description import Geom
+    from artsim.sim.model import compile_model
+
+    compiled = compile_model(articulation)
+    alone = collision_pairs(articulation, compiled)
+    crowded = collision_pairs(articulation, compiled, self_collide=True)
+    grounded = collision_pairs(articulation, compiled, world=[Geom("ground", "plane", "collision")])
+    return {
+        "geoms": dict(Counter(geom.kind for _, geom in alone.geoms)),
+        "pairs": int(alone.allowed.sum()) // 2,
+        "pairs_with_self_collide": int(crowded.allowed.sum()) // 2,
+        "touch_ground": int(grounded.allowed[-1].sum()),
+    }
+
+
+def describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
+    """Which of the geoms may touch what."""
+    if not contacts["geoms"]:
+        return []
+    kinds = ", ".join(f"{count} {kind}" for kind, count in contacts["geoms"].items())
+    pairs, crowded = contacts["pairs"], contacts["pairs_with_self_collide"]
+    more = f" ({crowded} with --self-collide)" if crowded > pairs else ""
+    noun = "pair" if pairs == 1 and not more else "pairs"
+    return [f"contact: {kinds}; {pairs} {noun} may touch{more}, {contacts['touch_ground']} the ground (--ground)"]
 
 
 def describe_ignored(articulation: Articulation) -> list[str]:
@@ -245,6 +273,7 @@ def as_object(
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],
+        "contact": contacts_object(articulation),
         "ignored": [{"what": part.what, "why": part.why} for part in articulation.ignored],
         "meshes": None
         if contents is None

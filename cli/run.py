@@ -23,6 +23,7 @@ from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_contro
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
+from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, StorageError, UsageError
@@ -274,11 +275,21 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
         "joint_gap": simulation.joint_gap,
+        "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
         "output": None if output is None else str(output),
         "bytes": output.stat().st_size if output is not None else None,
     }
+
+
+def _contacts(simulation: Simulation) -> dict[str, Any] | None:
+    """Most contacts in a step, the deepest [m], and room for how many; None where nothing can touch."""
+    touching = simulation.plan.touching
+    if touching is None:
+        return None
+    most, deepest = simulation.contact_extremes
+    return {"most": most, "deepest": deepest, "room": simulation.room, "first_room": first_room(touching)}
 
 
 def _number(value: float) -> float | None:
@@ -303,6 +314,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")
     if summary["joint_gap"] is not None:
         lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
+    if summary["contacts"] is not None:
+        lines += _describe_contacts(summary["contacts"])
     limits = sorted(summary["limit_steps"].items(), key=lambda item: -item[1])
     if limits:
         shown = limits if verbose else limits[:6]
@@ -310,4 +323,13 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
     if summary["output"]:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
+    return lines
+
+
+def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
+    if not contacts["most"]:
+        return ["contacts: none"]
+    lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
+    if contacts["room"] > contacts["first_room"]:
+        lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
     return lines

@@ -76,6 +76,11 @@ class Section:
         attributes = self.attributes(name, variable)
         self.datasets[path] = self.group.growing(name, variable.dtype, row, rows, variable.dims, attributes, gzip)
 
+    def numbers(self, dim: str, rows: int, gzip: bool) -> None:
+        """A dimension that grows, with numbers for labels."""
+        attributes = {"units": "1", "long_name": f"{dim.replace('_', ' ')} number"}
+        self.datasets[f"{self._name}/{dim}"] = self.group.growing(dim, "i8", (), rows, [dim], attributes, gzip)
+
     def attributes(self, name: str, variable: Variable) -> dict[str, str]:
         """units, long_name, comment, and the coordinate variables that belong to the variable (CF `coordinates`)."""
         attributes = {"units": schema.unit_of(variable, self._units), "long_name": variable.meaning}

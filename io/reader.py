@@ -382,8 +382,13 @@ class Recording(Output, Rows):
         facts = attributes_of(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
+        labels = {name: read_texts(path, group[name]) for name in Labels._fields if name in group}
+        self.has_contacts = "contact" in file
+        if self.has_contacts:
+            labels["geom"] = read_texts(path, file["contact/geom"])
+        self.labels = Labels(**labels)
         self.variables = tuple(name for name in schema.RECORDED if name in group)
+        self._contact_ends: Array | None = None
         self._check_shapes()
 
     # the rows
@@ -403,6 +408,46 @@ class Recording(Output, Rows):
         with reading(self.path):
             values: Array = self._file["trajectory"][name][start : max(start, stop)]
         return values
+
+    @property
+    def contacts(self) -> dict[str, Array]:
+        """/contact, where contacts were recorded: contact_count (n_valid,), and of each contact, one after the other,
+        `step`, `link_a`, `point` and the rest of schema.CONTACT_TABLE. labels.touching_link and .geom name them.
+        """
+        return self.read_contacts()
+
+    def read_contacts(self, start: int = 0, stop: int | None = None) -> dict[str, Array]:
+        """The contacts of rows start … stop, cut to the valid ones; nothing where none were recorded.
+
+        Raises ModelError for counts or indices that cannot be.
+        """
+        if not self.has_contacts:
+            return {}
+        stop = self.n_valid if stop is None else min(stop, self.n_valid)
+        ends = self._ends_of_contacts()
+        rows = slice(int(ends[start]), int(ends[max(start, stop)]))
+        with reading(self.path):
+            group = self._file["contact"]
+            found = {"contact_count": np.diff(ends[start : max(start, stop) + 1])}
+            found |= {name: group[name][rows] for name in schema.CONTACT_TABLE}
+        for name, labels in (("link", self.labels.touching_link), ("geom", self.labels.geom)):
+            for side in ("a", "b"):
+                indices = found[f"{name}_{side}"]
+                if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < len(labels):
+                    raise ModelError(f"{self.path}: /contact/{name}_{side} has numbers beyond its {len(labels)} labels")
+        return found
+
+    def _ends_of_contacts(self) -> Array:
+        """(n_valid + 1,) where in the table the contacts of each row end, from 0."""
+        if self._contact_ends is None:
+            with reading(self.path):
+                counts: Array = self._file["contact/contact_count"][: self.n_valid]
+                ends = np.concatenate([[0], np.cumsum(counts)])
+                there = min(len(self._file["contact"][name]) for name in schema.CONTACT_TABLE)
+            if len(counts) < self.n_valid or (len(counts) and int(counts.min()) < 0) or not 0 <= ends[-1] <= there:
+                raise ModelError(f"{self.path}: /contact/contact_count does not fit the {there} contacts in the file")
+            self._contact_ends = ends
+        return self._contact_ends
 
     # the rest of the file
 
@@ -441,6 +486,8 @@ class Recording(Output, Rows):
             }
             for name in self.variables
         }
+        if self.has_contacts:
+            variables |= self._contacts_told()
         return {
             "file": str(self.path),
             "bytes": self.path.stat().st_size,
@@ -462,8 +509,20 @@ class Recording(Output, Rows):
 
     # inside
 
+    def _contacts_told(self) -> dict[str, Any]:
+        """What `summary` tells of /contact."""
+        rows = int(self._ends_of_contacts()[-1])
+        told = {}
+        for name in ("contact_count", *schema.CONTACT_TABLE):
+            variable = schema.TABLE[f"contact/{name}"]
+            shape = [rows if dim == "row" else self.n_valid if dim == "time" else 3 for dim in variable.dims]
+            meaning = {"units": variable.unit, "long_name": variable.meaning, "comment": variable.comment}
+            told[f"contact/{name}"] = {"dims": list(variable.dims), "shape": shape, **meaning}
+        return told
+
     def _check_shapes(self) -> None:
         """Every known variable must have the type and shape the labels demand, and n_valid rows."""
+        self._check_contact_shapes()
         group = self._file["trajectory"]
         for name in ("time", *self.variables):
             variable = schema.TABLE[f"trajectory/{name}"]
@@ -476,6 +535,20 @@ class Recording(Output, Rows):
                 shape = (self.n_valid, *want)
                 raise ModelError(
                     f"{self.path}: /trajectory/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {shape}"
+                )
+
+    def _check_contact_shapes(self) -> None:
+        """/contact's table likewise."""
+        for name in ("contact_count", *schema.CONTACT_TABLE) if self.has_contacts else ():
+            variable = schema.TABLE[f"contact/{name}"]
+            want = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
+            dataset = self._file["contact"][name]
+            if self._written:
+                dataset.refresh()  # it may have grown since the file was opened
+            if dataset.shape[1:] != want or dataset.ndim == 0 or dataset.dtype != np.dtype(variable.dtype):
+                shape = ("rows", *want)
+                raise ModelError(
+                    f"{self.path}: /contact/{name} is {dataset.dtype} {dataset.shape}, want {variable.dtype} {shape}"
                 )
 
 
@@ -554,6 +627,8 @@ def first_difference(a: Recording, b: Recording) -> Difference | None:
     """
     if a.labels != b.labels:
         return Difference("labels", None, _differing_label(a.labels, b.labels))
+    if a.has_contacts != b.has_contacts:
+        return Difference("variables", None, "contacts")
     if a.variables != b.variables:
         return Difference("variables", None, ", ".join(sorted(set(a.variables) ^ set(b.variables))))
     found = _first_row(a, b)
@@ -571,7 +646,9 @@ def _differing_label(a: Labels, b: Labels) -> str:
 def _first_row(a: Recording, b: Recording) -> Difference | None:
     rows = min(a.n_valid, b.n_valid)
     for start in range(0, rows, (step := _rows_per_block(a))):
-        found = [_in_block(a, b, name, start, min(start + step, rows)) for name in ("time", *a.variables)]
+        stop = min(start + step, rows)
+        found = [_in_block(a, b, name, start, stop) for name in ("time", *a.variables)]
+        found.append(_in_contacts(a, b, start, stop))
         differences = [difference for difference in found if difference is not None]
         if differences:
             return min(differences, key=lambda difference: difference.step or 0)
@@ -594,6 +671,25 @@ def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int) -> D
         return None
     labels = [a.names_of(dim)[index] for dim, index in zip(_row_dims(name), where[1:], strict=True)]
     return Difference(name, (start + where[0]) * a.every, ", ".join(labels))
+
+
+def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
+    """The first difference between the contacts of rows start … stop."""
+    left, right = a.read_contacts(start, stop), b.read_contacts(start, stop)
+    found: list[Difference] = []
+    for name in left:
+        if left[name].shape != right[name].shape:
+            continue  # so their counts differ
+        where = _first_byte(left[name], right[name])
+        if where is None:
+            continue
+        if name == "contact_count":
+            return Difference(
+                f"contact/{name}", (start + where[0]) * a.every, f"{left[name][where]}, {right[name][where]}"
+            )
+        geoms = [a.labels.geom[left[side][where[0]]] for side in ("geom_a", "geom_b")]
+        found.append(Difference(f"contact/{name}", int(left["step"][where[0]]), ", ".join(geoms)))
+    return min(found, key=lambda difference: difference.step or 0, default=None)
 
 
 def _first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
@@ -619,6 +715,7 @@ def _other_difference(a: Recording, b: Recording) -> Difference | None:
     }
     for name in final_a:
         if final_a[name].tobytes() != final_b[name].tobytes():
-            where = _first_byte(final_a[name], final_b[name])
+            alike = final_a[name].shape == final_b[name].shape
+            where = _first_byte(final_a[name], final_b[name]) if alike else None
             return Difference(f"final/{name}", None, final[name][where[0]] if where and name in final else "")
     return None

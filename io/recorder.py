@@ -41,6 +41,8 @@ Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 1 << 20
 _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
+_CONTACT_BYTES = 160  # of a row of /contact's table
+_FINAL_CONTACTS = 64  # in a chunk of /final
 
 
 class MeshRecord(NamedTuple):
@@ -196,9 +198,9 @@ def _holder(status: os.stat_result) -> str:
 class Recorder:
     """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
 
-    `labels` name the rows' entries; `variables` are names of schema.RECORDED; `steps_total` the steps the run will
-    take when known (it sizes the chunks); `constraint_rows` of a step; `dt` [s] the time step; row k is the
-    state before step k * every.
+    `labels` name the rows' entries; `variables` are names of schema.RECORDED, and `contacts`; `steps_total` the steps
+    the run will take when known (it sizes the chunks); `constraint_rows` of a step; `dt` [s] the time step; row k
+    is the state before step k * every.
     `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
     `force` overwrites a file. `compress="gzip"` (level 4, shuffled) writes smaller files, slower.
@@ -227,16 +229,17 @@ class Recorder:
         self._steps_total, self._constraint_rows = steps_total, constraint_rows
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
+        self._touching = "contacts" in variables
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
         self._datasets: dict[str, Any] = {}
-        self._rows = self._control_rows = 0
+        self._rows = self._control_rows = self._contact_rows = 0
         self._broken = self._closed = False
         check_output(path, force=force)
         nv, actuators = len(labels.dof), len(labels.actuator)
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
-        self._check_space(0, controls.rows, len(model.text) * 2)
+        self._check_space(0, controls.rows, more=len(model.text) * 2)
         self._create(force, model, controls, provenance)
 
     # what a caller asks
@@ -272,23 +275,36 @@ class Recorder:
 
     @property
     def _row_bytes(self) -> int:
-        return 8 + sum(8 * _size(shape) for shape in self._shapes.values())
+        return 8 + 16 * self._touching + sum(8 * _size(shape) for shape in self._shapes.values())
+
+    @property
+    def _contact_chunk(self) -> int:
+        """Rows per chunk of the table of contacts: a few for each step of a short run."""
+        most = CHUNK_BYTES // 24
+        return most if self._rows_total is None else min(most, 4 * self._rows_total)
 
     # writing
 
-    def write(self, block: Mapping[str, Array], controls: Controls | None = None) -> None:
+    def write(
+        self, block: Mapping[str, Array], controls: Controls | None = None, contacts: Mapping[str, Array] | None = None
+    ) -> None:
         """Append n rows of every variable: `block[name]` has shape (n, …) as the table says.
 
         `controls`: the inputs that began to act within this block, when they were not known in advance.
+        `contacts`: contact_count (n,), and the table of these rows, where they are recorded.
         Raises StorageError; the rows written before it stay readable.
         """
-        rows, values = self._checked(block)
-        self._check_space(rows, 0 if controls is None else controls.rows)
+        rows, values = self._checked(block, contacts or {})
+        touches = self._checked_contacts(contacts or {}, rows)
+        self._check_space(rows, 0 if controls is None else controls.rows, len(touches.get("step", ())))
         with _Guard(self):
             for name, array in values.items():
                 self._append(f"trajectory/{name}", self._rows, array)
             steps = np.arange(self._rows, self._rows + rows, dtype=np.int64) * self._every
             self._append("trajectory/time", self._rows, steps * self._dt)
+            if touches:
+                self._append("contact/time", self._rows, steps * self._dt)
+                self._append_contacts(touches)
             if controls is not None:
                 self._append_controls(controls)
             self._file.flush()
@@ -305,7 +321,10 @@ class Recorder:
             return
         with _Guard(self):
             for name, value in (final or {}).items():
-                if f"final/{name}" in self._datasets:
+                if name == "contact" and self._touching:
+                    self._append("final/contact_row", 0, np.arange(len(value)))
+                    self._append("final/contact", 0, np.ascontiguousarray(value))
+                elif f"final/{name}" in self._datasets:
                     self._set(f"final/{name}", value)
             self._file.flush()
             self._set("trajectory/status", status)
@@ -365,6 +384,9 @@ class Recorder:
         root = self._file.id
         lay_out_root(root, f"artsim run of {model.name}", str(provenance.get("command", "artsim")))
         self._lay_out_trajectory(Section(root, "trajectory", self._labels, self._datasets))
+        if self._touching:
+            labels = self._labels._replace(link=self._labels.touching_link)
+            self._lay_out_contact(Section(root, "contact", labels, self._datasets))
         self._lay_out_controls(Section(root, "controls", self._labels, self._datasets), controls)
         self._lay_out_final(Section(root, "final", self._labels, self._datasets))
         lay_out_model(Section(root, "model", self._labels, self._datasets), model)
@@ -384,6 +406,16 @@ class Recorder:
             section.growing(name, self._shapes[name], self.block_rows, self._gzip)
         section.fixed("n_valid", np.int64(0))
         section.fixed("status", np.int8(schema.RUNNING))
+
+    def _lay_out_contact(self, section: Section) -> None:
+        section.growing("time", (), self.block_rows, self._gzip)
+        section.numbers("row", self._contact_chunk, self._gzip)
+        section.scales(["link", "geom", "xyz", "direction"])
+        section.growing("contact_count", (), self.block_rows, self._gzip)
+        for name in schema.CONTACT_TABLE:
+            shape = _row_shape(schema.TABLE[f"contact/{name}"], self._labels)
+            section.growing(name, shape, self._contact_chunk, self._gzip)
+        section.fixed("n_valid", np.int64(0))
 
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
@@ -406,16 +438,20 @@ class Recorder:
             numbers = np.arange(self._constraint_rows)
             section.group.fixed("row", numbers, ["row"], {"units": "1", "long_name": "constraint row"})
             section.fixed("impulse", np.full(self._constraint_rows, np.nan))
+        if self._touching:
+            section.scales(["contact_entry"])
+            section.numbers("contact_row", _FINAL_CONTACTS, self._gzip)
+            section.growing("contact", _row_shape(schema.TABLE["final/contact"], self._labels), _FINAL_CONTACTS, False)
         section.fixed("still", np.int64(0))
         section.fixed("step", np.int64(0))
         section.fixed("time", np.float64(np.nan))
 
-    def _checked(self, block: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
+    def _checked(self, block: Mapping[str, Array], contacts: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
         """The block's arrays in the file's type and order, and its number of rows."""
         if set(block) != set(self._variables):
             odd = sorted(set(block) ^ set(self._variables))
             raise UsageError(f"{self.path}: a block must hold exactly the recorded variables; differing: {odd}")
-        rows = len(next(iter(block.values()))) if block else 0
+        rows = len(next(iter(block.values()), contacts.get("contact_count", ())))
         values = {}
         for name in self._variables:
             dtype = schema.TABLE[f"trajectory/{name}"].dtype
@@ -424,6 +460,32 @@ class Recorder:
             if values[name].shape != want:
                 raise UsageError(f"{self.path}: {name} has shape {values[name].shape}, want {want}")
         return rows, values
+
+    def _checked_contacts(self, contacts: Mapping[str, Array], rows: int) -> dict[str, Array]:
+        """The contacts of a block in the file's types."""
+        wanted = ("contact_count", *schema.CONTACT_TABLE) if self._touching else ()
+        if set(contacts) != set(wanted):
+            odd = sorted(set(contacts) ^ set(wanted))
+            raise UsageError(f"{self.path}: contacts of a block must hold exactly their table; differing: {odd}")
+        values: dict[str, Array] = {}
+        for name in wanted:
+            variable = schema.TABLE[f"contact/{name}"]
+            values[name] = np.ascontiguousarray(contacts[name], dtype=variable.dtype)
+            count = rows if name == "contact_count" else int(values["contact_count"].sum())
+            want = (count, *_row_shape(variable, self._labels))
+            if values[name].shape != want:
+                raise UsageError(f"{self.path}: {name} of contacts has shape {values[name].shape}, want {want}")
+        return values
+
+    def _append_contacts(self, contacts: Mapping[str, Array]) -> None:
+        self._append("contact/contact_count", self._rows, contacts["contact_count"])
+        start = self._contact_rows
+        self._contact_rows += len(contacts["step"])
+        self._append("contact/row", start, np.arange(start, self._contact_rows))
+        for name in schema.CONTACT_TABLE:
+            self._append(f"contact/{name}", start, contacts[name])
+        self._file.flush()
+        self._set("contact/n_valid", self._contact_rows)
 
     def _append(self, path: str, start: int, values: Array) -> None:
         from artsim.io.hdf5 import append_rows
@@ -446,10 +508,11 @@ class Recorder:
 
         write_whole(self._datasets[path], np.ascontiguousarray(value, dtype=schema.TABLE[path].dtype))
 
-    def _check_space(self, rows: int, control_rows: int, more: int = 0) -> None:
+    def _check_space(self, rows: int, control_rows: int, contact_rows: int = 0, more: int = 0) -> None:
         """Raise StorageError, with the file closed properly, when the next block cannot fit on the disk."""
         need = _growth(self._rows, rows, self.block_rows) * self._row_bytes
         need += _growth(self._control_rows, control_rows, self._control_chunk) * self._control_row_bytes
+        need += _growth(self._contact_rows, contact_rows, self._contact_chunk) * _CONTACT_BYTES
         need += more + _MARGIN_BYTES
         free, what = room(self.path)
         if free >= need:
@@ -507,8 +570,8 @@ def _leave() -> None:
 def _known(variables: Sequence[str]) -> tuple[str, ...]:
     """The variables in the table's order. Raises UsageError for an unknown one."""
     for name in variables:
-        if name not in schema.RECORDED:
-            raise UsageError(f"cannot record {name!r}{nearest(name, schema.RECORDED)}")
+        if name not in (*schema.RECORDED, "contacts"):
+            raise UsageError(f"cannot record {name!r}{nearest(name, (*schema.RECORDED, 'contacts'))}")
     return tuple(name for name in schema.RECORDED if name in variables)
 
 

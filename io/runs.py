@@ -105,9 +105,11 @@ def run(
     compress: str | None = None,
     force: bool = False,
     progress: Progress | None = None,
-    on_block: Callable[[dict[str, Array]], None] | None = None,
+    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
 ) -> Outcome:
     """Simulate, into a file when `output` is given; what a Python controller returned is stored as it acted.
+
+    on_block: called with the recorded rows of every block, and with its contacts; neither outlives the call.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
@@ -119,7 +121,7 @@ def run(
         return Outcome(simulation, status, time.perf_counter() - began)
     recorder = Recorder(
         output,
-        labels=file_labels(plan.robot.labels, plan.equipped),
+        labels=run_labels(plan),
         dt=plan.dt,
         model=model_record(plan.robot.articulation),
         controls=controls if controller is None else _none(plan),
@@ -144,19 +146,39 @@ def _drive(
     simulation: Simulation,
     recorder: Recorder | None,
     progress: Progress | None,
-    on_block: Callable[[dict[str, Array]], None] | None,
+    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
 ) -> int:
     for block in simulation.blocks():
-        empty = not len(next(iter(block.rows.values()), ())) and block.controls is None
+        contacts = named_contacts(simulation.plan, block.contacts)
+        empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
         if recorder is not None and not empty:
-            recorder.write(block.rows, block.controls)
+            recorder.write(block.rows, block.controls, contacts)
         if on_block is not None:
-            on_block(block.rows)
+            on_block(block.rows, contacts)
         if progress is not None and progress(simulation) and simulation.step < simulation.plan.config.steps:
             return schema.INTERRUPTED
     if simulation.stop_reason:
         return schema.NON_FINITE if simulation.stop_reason == NON_FINITE else schema.INTERRUPTED
     return schema.COMPLETE
+
+
+def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
+    """Contacts of a block as /contact has them: shapes by their links and geoms."""
+    if plan.touching is None or not found:
+        return {}
+    g = plan.touching.contacts
+    of_world = file_labels(plan.robot.labels).touching_link.index("world")
+    shapes = found["contact_shapes"].astype(np.int64)
+    link, geom = np.where(g.link < 0, of_world, g.link)[shapes], g.geom[shapes]
+    sides = {"link_a": link[:, 0], "link_b": link[:, 1], "geom_a": geom[:, 0], "geom_b": geom[:, 1]}
+    rest = {name: found[f"contact_{name}"] for name in schema.CONTACT_TABLE if name not in sides}
+    return _typed({"contact_count": found["contact_count"], **sides, **rest})
+
+
+def _typed(contacts: Mapping[str, Array]) -> dict[str, Array]:
+    """In the order and of the types of /contact."""
+    names = ("contact_count", *schema.CONTACT_TABLE)
+    return {name: contacts[name].astype(schema.TABLE[f"contact/{name}"].dtype) for name in names}
 
 
 def _none(plan: Plan) -> Controls:
@@ -177,8 +199,16 @@ def _facts(plan: Plan) -> dict[str, str | int | float]:
     }
 
 
+def run_labels(plan: Plan) -> schema.Labels:
+    """The labels of a run as the file names them."""
+    labels = file_labels(plan.robot.labels, plan.equipped)
+    if plan.touching is None or "contacts" not in plan.config.record:
+        return labels
+    return labels._replace(geom=plan.touching.geoms)
+
+
 def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labels:
-    """The engine's labels as the file names them."""
+    """The engine's labels as the file names them, without geoms."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     return schema.Labels(
         coord=labels.coords,
@@ -228,14 +258,15 @@ def _version(package: str) -> str:
 class MemoryRecording(Rows):
     """A run held in memory; addressed like a Recording: `["qpos"]`, `.labels`, `.time`, `.to_xarray()`."""
 
-    def __init__(self, plan: Plan, rows: dict[str, Array], outcome: Outcome) -> None:
+    def __init__(self, plan: Plan, rows: dict[str, Array], contacts: dict[str, Array], outcome: Outcome) -> None:
         self.robot = plan.robot
         self.config = plan.config
         self.status = outcome.status
-        self.labels = file_labels(plan.robot.labels, plan.equipped)
+        self.labels = run_labels(plan)
         self.variables = tuple(name for name in schema.RECORDED if name in rows)
         self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
         self.dt, self.every = plan.dt, plan.config.every
+        self.contacts = contacts  # as Recording.contacts
         self._rows = rows
         self.final = {name: values for name, values in outcome.simulation.final.items() if values.size}
 
@@ -288,7 +319,13 @@ def simulate(
         UsageError, ModelError, StoppedError; with an output also what Recorder raises.
     """
     plan, controls, function = prepared(robot, controller, controls, settings)
-    rows: list[dict[str, Array]] = []
+    blocks: list[dict[str, Array]] = []
+    touches: list[dict[str, Array]] = []
+
+    def keep(rows: dict[str, Array], contacts: dict[str, Array]) -> None:
+        blocks.append({name: values.copy() for name, values in rows.items()})
+        touches.append(contacts)
+
     outcome = run(
         plan,
         controls=controls,
@@ -297,16 +334,20 @@ def simulate(
         provenance=provenance("artsim.simulate"),
         compress=compress,
         force=force,
-        on_block=None if output is not None else lambda block: rows.append({k: v.copy() for k, v in block.items()}),
+        on_block=None if output is not None else keep,
     )
     if check:
         outcome.simulation.check()
     if output is not None:
         return open_recording(output)
-    joined = {name: np.concatenate([block[name] for block in rows]) for name in plan.config.record}
-    count = len(next(iter(joined.values()), ()))
+    joined, contacts = _joined(blocks), _joined(touches)
+    count = len(next(iter({**joined, **contacts}.values()), ()))
     joined["time"] = np.arange(count, dtype=np.int64) * plan.config.every * plan.dt
-    return MemoryRecording(plan, joined, outcome)
+    return MemoryRecording(plan, joined, contacts, outcome)
+
+
+def _joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:
+    return {name: np.concatenate([block[name] for block in blocks]) for name in (blocks[0] if blocks else ())}
 
 
 def prepared(
@@ -413,7 +454,7 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
     Raises as the gate and the run do; UsageError for a file that holds no row.
     """
     with open_recording(path) as recording:
-        if not recording.variables or recording.n_valid == 0:
+        if not (recording.variables or recording.has_contacts) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         config = RunConfig.from_mapping(recording.config)
@@ -432,7 +473,7 @@ def _again(plan: Plan, recording: Recording, path: Path) -> None:
     config = replace(
         plan.config,
         steps=_steps_taken(plan.config, recording),
-        record=recording.variables,
+        record=(*recording.variables, *(("contacts",) if recording.has_contacts else ())),
         controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
     )
     run(replace(plan, config=config), controls=recording.controls, output=path)

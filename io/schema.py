@@ -27,7 +27,7 @@ class Labels(NamedTuple):
 
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of a velocity), `force_units`: nv · `link`: nlink
     · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings) · `actuator`,
-    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any.
+    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any · `geom`: what may touch.
     """
 
     coord: tuple[str, ...]
@@ -42,6 +42,12 @@ class Labels(NamedTuple):
     tendon: tuple[str, ...] = ()
     sensor: tuple[str, ...] = ()
     sensor_units: tuple[str, ...] = ()
+    geom: tuple[str, ...] = ()
+
+    @property
+    def touching_link(self) -> tuple[str, ...]:
+        """What `link_a` and `link_b` of contacts are indices into: the links, and the world unless it is one."""
+        return self.link if "world" in self.link else (*self.link, "world")
 
 
 class Variable(NamedTuple):
@@ -73,6 +79,12 @@ FIXED_LABELS = {
     "wrench": ("fx", "fy", "fz", "tx", "ty", "tz"),
     "energy_kind": ("kinetic", "potential"),
 }
+FIXED_LABELS["direction"] = ("normal", "tangent_1", "tangent_2")
+FIXED_LABELS["contact_entry"] = (
+    *("shape_a", "shape_b", "feature"),
+    *FIXED_LABELS["direction"],
+    *("torsion", "rolling_1", "rolling_2"),
+)
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
 DIMENSIONS: Mapping[str, Dimension] = {
@@ -95,8 +107,12 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench": Dimension("wrench entry", FIXED_LABELS["wrench"]),
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
+    "geom": Dimension("collision geometry"),
+    "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
+    "contact_entry": Dimension("what the next step knows of a contact", FIXED_LABELS["contact_entry"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `mesh`, `row`, `sample`, `shard` have no labels."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; `row`, `contact_row`, `mesh` have numbers, `sample`
+and `shard` nothing."""
 
 EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
 """Dimensions that a robot may not have."""
@@ -182,6 +198,13 @@ TABLE: Mapping[str, Variable] = {
         "{wrench_units}",
         "incoming joint wrench",
         comment="of the parent on the link through its joint, at the link frame's origin, world axes",
+    ),
+    "trajectory/contact_wrench": Variable(
+        ("time", "link", "wrench"),
+        "{wrench_units}",
+        "contact wrench",
+        on_request=True,
+        comment="of all contacts on the link, acting over the step, at the link frame's origin, world axes",
     ),
     "trajectory/activation": Variable(
         ("time", "actuator_state"), "1", "activation", comment="states of actuators with dynamics, before the step"
@@ -275,6 +298,33 @@ TABLE: Mapping[str, Variable] = {
     "trajectory/status": Variable(
         (), "1", "0 running (or killed), 1 complete, 2 stopped at a non-finite state, 3 interrupted", "i1"
     ),
+    # what touched in the recorded rows, one contact after the other; link and geom are indices into these labels
+    "contact/time": _TIME,
+    "contact/contact_count": Variable(
+        ("time",), "1", "contacts in the step", "i8", comment="their rows follow those of the steps before"
+    ),
+    "contact/step": Variable(("row",), "1", "step of the contact", "i8"),
+    "contact/link_a": Variable(("row",), "1", "first link", "i4", comment="index into link"),
+    "contact/link_b": Variable(("row",), "1", "second link", "i4", comment="index into link"),
+    "contact/geom_a": Variable(("row",), "1", "first geometry", "i4", comment="index into geom"),
+    "contact/geom_b": Variable(("row",), "1", "second geometry", "i4", comment="index into geom"),
+    "contact/point": Variable(
+        ("row", "xyz"), "m", "point", comment="half way between the surfaces, in the world, before the step"
+    ),
+    "contact/normal": Variable(("row", "xyz"), "1", "normal", comment="from a to b, world axes"),
+    "contact/tangent": Variable(
+        ("row", "xyz"), "1", "first tangent", comment="world axes; the second is normal x first tangent"
+    ),
+    "contact/depth": Variable(
+        ("row",), "m", "depth", comment="before the step, less the margin; negative: a gap that the step closes"
+    ),
+    "contact/force": Variable(
+        ("row", "direction"), "N", "contact force", comment="on b, acting over the step, along normal and tangents"
+    ),
+    "contact/torque": Variable(
+        ("row", "direction"), "N m", "contact torque", comment="on b at the point, about normal and tangents"
+    ),
+    "contact/n_valid": Variable((), "1", "rows of contacts written in full", "i8"),
     # the inputs as they acted: each row holds until the next begins
     "controls/time": Variable(("time",), "s", "when the row begins to act"),
     "controls/start_step": Variable(("time",), "1", "first step the row acts on; it holds until the next row's", "i8"),
@@ -291,6 +341,12 @@ TABLE: Mapping[str, Variable] = {
     "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics after the last step"),
     "final/impulse": Variable(
         ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="where the solver starts"
+    ),
+    "final/contact": Variable(
+        ("contact_row", "contact_entry"),
+        "1 (shapes, feature), N s (normal, tangents), N m s",
+        "contacts of the last step",
+        comment="where the solver starts",
     ),
     "final/load": Variable(
         ("dof",),
@@ -484,7 +540,14 @@ RECORDED = tuple(
     for path, variable in TABLE.items()
     if path.startswith("trajectory/") and variable.dims[:1] == ("time",) and path != "trajectory/time"
 )
-"""Every per-step variable a run can record, in the order of the file."""
+"""Every per-step variable a run can record, in the order of the file. `contacts`, beside them, are /contact."""
+
+CONTACT_TABLE = tuple(
+    path.removeprefix("contact/")
+    for path, variable in TABLE.items()
+    if path.startswith("contact/") and variable.dims[:1] == ("row",)
+)
+"""What is recorded of a contact."""
 
 DEFAULT_RECORDED = tuple(name for name in RECORDED if not TABLE[f"trajectory/{name}"].on_request)
 """What a run records when nothing is asked for."""

@@ -67,15 +67,19 @@ class Simulation:
     def step(self, steps: int = 1) -> dict[str, Array]:
         """Take steps; what of them is recorded (settings `record`, `every`), by name, as artsim.simulate gives it.
 
+        Contacts are in it under the names of /contact after `contact/`: `contact/contact_count`, `contact/point`, …
+
         Raises StoppedError, naming joint and time; the simulation then stands where it stopped.
         """
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
-        parts = [
-            {name: np.array(rows) for name, rows in block.rows.items()} for block in self._simulation.blocks(steps)
-        ]
+        parts = []
+        for block in self._simulation.blocks(steps):
+            contacts = runs.named_contacts(self._simulation.plan, block.contacts)
+            rows = block.rows | {f"contact/{name}": values for name, values in contacts.items()}
+            parts.append({name: np.array(values) for name, values in rows.items()})
         self._simulation.check()
-        return {name: np.concatenate([part[name] for part in parts]) for name in self._simulation.plan.config.record}
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def save(self) -> dict[str, Array]:
         """The state now, as plain arrays by name (numpy.savez stores them): with it `restore` goes on byte for byte."""

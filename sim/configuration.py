@@ -57,6 +57,7 @@ DEFAULT_RECORD = (
     "incoming_wrench",
     "activation",
     "actuator_force",
+    "contacts",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
 _PAIRS = ("link_damping", "link_velocity_limit")

@@ -231,7 +231,9 @@ def _recordable(
     names = EquipmentLabels() if equipped is None else equipped.labels
     kept: list[str] = []
     for name in config.record:
-        if name in ("tau_contact", "contact_count") and touching is None:
+        if name in ("tau_contact", "contact_wrench", "contacts") and touching is None:
+            if name not in DEFAULT_RECORD:
+                notes.append(f"{name} is not recorded: nothing can touch anything")
             continue
         if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
             if name not in DEFAULT_RECORD:

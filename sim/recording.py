@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
-from artsim.sim.constraints.contact import take_off_contacts
+from artsim.sim.constraints.contact import is_felt, take_off_contacts
 from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.sensors import sensor_values
@@ -53,6 +53,8 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
     if e is not None:  # what tendons' inertias need is part of M qacc + bias, not of the forces
         add_inertia_forces(m, s.qvel, f.qacc, w, e, x, f.tendon)
     _copy(f.tendon, row, b.tau_tendon)
+    if t is not None and b.contact_wrench.shape[0] > 0:
+        _contact_wrenches(m, w, f, row, b, g, t)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
         _wrenches(m, s.qvel, w, f, e, x, g, t)
     _copy(f.coupling, row, b.tau_coupling)
@@ -87,7 +89,7 @@ def _contacts(f: Any, row: Any, b: Any, t: Any) -> None:
     first = b.contacts[0]
     k = first
     for n in range(t.number[0]):
-        if t.gap[n] > 0.0 and t.force[n, 0] == 0.0:
+        if not is_felt(t, n):
             continue
         b.contact_step[k] = f.counters[0]
         b.contact_depth[k] = -t.gap[n]
@@ -102,6 +104,20 @@ def _contacts(f: Any, row: Any, b: Any, t: Any) -> None:
         k += 1
     b.contacts[0] = k
     b.contact_count[row] = k - first
+
+
+@njit
+def _contact_wrenches(m: Any, w: Any, f: Any, row: Any, b: Any, g: Any, t: Any) -> None:
+    """What contacts do to each link, about its frame's origin. f.link_force and f.link_torque are scratch here."""
+    for link in range(m.link_body.shape[0]):
+        for k in range(3):
+            f.link_force[link, k] = 0.0
+            f.link_torque[link, k] = 0.0
+    take_off_contacts(m, w, f, g, t)
+    for link in range(m.link_body.shape[0]):
+        for k in range(3):
+            b.contact_wrench[row, link, k] = 0.0 - f.link_force[link, k]
+            b.contact_wrench[row, link, 3 + k] = 0.0 - f.link_torque[link, k]
 
 
 @njit

@@ -257,6 +257,7 @@ class Step(NamedTuple):
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
+    contact_extremes: Reals1  # (2,) most contacts in any step so far, largest depth [m]
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1
@@ -323,6 +324,7 @@ class Block(NamedTuple):
     solver_iterations: Reals1
     solver_residual: Reals1
     asleep: Reals1
+    contact_wrench: Reals3
     contact_count: Reals1
     # contacts of the recorded rows, one after the other; a block ends before there is no more room for a step's
     contacts: Ints1  # (1,) how many there are
@@ -346,8 +348,9 @@ class Clock(NamedTuple):
 PHASES = ("kinematics and forces", "collision", "mass matrix and bias", "rows", "solver", "integration", "recording")
 FORCES, COLLISION, SYSTEM, ROWS, SOLVER, INTEGRATION, RECORDING = range(7)
 
-CONTACT_TABLE = tuple(name for name in Block._fields if name.startswith("contact_") and name != "contact_count")
-RECORDED = tuple(name for name in Block._fields if name not in ("plan", "contacts", *CONTACT_TABLE))
+CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
+_OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"
+RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTACTS)), "contacts")
 
 WORK: dict[int, tuple[type[Any], ...]] = {
     NEWTON: (NewtonWork,),
@@ -519,6 +522,7 @@ def make_step(model: Model) -> Step:
         "coupling_error": (1,),
         "tendon_error": (1,),
         "energy": (2,),
+        "contact_extremes": (2,),
         "worst_residual": (1,),
         "free": (nu,),
         "next": (nu,),
@@ -542,7 +546,7 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "sensors": (len(names.sensors),),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
-        "incoming_wrench": (nl, 6),
+        **dict.fromkeys(("incoming_wrench", "contact_wrench"), (nl, 6)),
         "jacobian": (nl, 6, nv),
         "mass_matrix": (nv, nv),
         "com": (3,),
@@ -551,8 +555,7 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "solver_iterations": (),
         "solver_residual": (),
         "asleep": (),
-        "contact_count": (),
-        **dict.fromkeys(("contact_step", "contact_depth"), ()),
+        **dict.fromkeys(("contacts", "contact_count", "contact_step", "contact_depth"), ()),
         "contact_shapes": (2,),
         **dict.fromkeys(
             ("contact_point", "contact_normal", "contact_tangent", "contact_force", "contact_torque"), (3,)

@@ -34,17 +34,20 @@ Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy")
+_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes")
 _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
 @dataclass(frozen=True)
 class BlockOfRows:
-    """Recorded rows by name, and the inputs that began in them when a Python controller made these."""
+    """Recorded rows by name, and the inputs that began in them when a Python controller made these.
+
+    `contacts`, where they are recorded: contact_count per row, and CONTACT_TABLE of all rows, one after the other.
+    """
 
     rows: dict[str, Array]
     controls: Controls | None = None
-    contacts: dict[str, Array] = field(default_factory=dict)  # of these rows, one after the other
+    contacts: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -144,9 +147,9 @@ class Simulation:
         rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
         self.block_rows = rows
         wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
-        if "contact_count" in config.record:
+        if "contacts" in config.record:
             table = max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
-            wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE}
+            wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE} | {"contact_count": (rows,)}
         block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,)})
         block.plan[1] = config.every
         return block
@@ -195,7 +198,7 @@ class Simulation:
     def final(self) -> dict[str, Array]:
         """The state as /final of a file has it: what a run needs to go on from here."""
         state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
-        state.pop("contact")
+        state["contact"] = state["contact"][: self._known_contacts]
         state["still"] = np.array(state["still"][0], np.int64)
         return state | {"step": np.asarray(self.step), "time": np.asarray(self.time)}
 
@@ -218,6 +221,11 @@ class Simulation:
     def energy(self) -> tuple[float, float]:
         """Kinetic plus potential energy at the start and now [J]."""
         return float(self._step.energy[0]), float(self._step.energy[1])
+
+    @property
+    def contact_extremes(self) -> tuple[int, float]:
+        """Most contacts in any step so far, and how deep the deepest was [m]."""
+        return int(self._step.contact_extremes[0]), float(self._step.contact_extremes[1])
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:
@@ -308,7 +316,7 @@ class Simulation:
         self._block.plan[0] = min(most, self._end - self.step, _STEPS_PER_CALL)
         self._call()
         count = int(self._step.counters[1])
-        block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts())
+        block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
         self._note_stop()
         return block
 
@@ -320,15 +328,17 @@ class Simulation:
             self._enlarge()
         return crowded
 
-    def _recorded_contacts(self) -> dict[str, Array]:
-        """The table of contacts of the recorded rows."""
-        if "contact_count" not in self.plan.config.record:
+    def _recorded_contacts(self, rows: int) -> dict[str, Array]:
+        """The contacts of so many recorded rows."""
+        if "contacts" not in self.plan.config.record:
             return {}
-        count = int(self._block.contacts[0])
-        return {name: getattr(self._block, name)[:count] for name in CONTACT_TABLE}
+        count = int(self._block.contacts[0]) if rows else 0
+        table = {name: getattr(self._block, name)[:count] for name in CONTACT_TABLE}
+        return {"contact_count": self._block.contact_count[:rows], **table}
 
     def _recorded(self, count: int) -> dict[str, Array]:
-        return {name: getattr(self._block, name)[:count] for name in self.plan.config.record}
+        names = [name for name in self.plan.config.record if name != "contacts"]
+        return {name: getattr(self._block, name)[:count] for name in names}
 
     def _advance_with_controller(self) -> BlockOfRows:
         """One block, the controller asked before every step."""
@@ -351,10 +361,10 @@ class Simulation:
                 self._call()
             if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
-                touches.append({name: values.copy() for name, values in self._recorded_contacts().items()})
+                touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
         parts = parts or [self._recorded(0)]
-        touches = touches or [{name: values[:0] for name, values in self._recorded_contacts().items()}]
-        rows = {name: np.concatenate([part[name] for part in parts]) for name in config.record}
+        touches = touches or [self._recorded_contacts(0)]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         contacts = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
         return BlockOfRows(rows, self._log.take(), contacts)
 

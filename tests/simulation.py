@@ -104,9 +104,8 @@ def simulate(
     parts = [{name: values.copy() for name, values in block.rows.items()} for block in simulation.blocks()]
     if check:
         simulation.check()
-    return Run(
-        {name: np.concatenate([part[name] for part in parts]) for name in plan.config.record if parts}, simulation
-    )
+    names = parts[0] if parts else ()
+    return Run({name: np.concatenate([part[name] for part in parts]) for name in names}, simulation)
 
 
 def relative(error: Array, reference: Array) -> float:

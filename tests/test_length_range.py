@@ -155,7 +155,7 @@ def test_a_run_has_the_forces_of_the_range_that_is_told(tmp_path: Path) -> None:
         plan = prepare(load_articulation(path), RunConfig(steps=50, control={"m": 0.7}))
         assert any("found by simulation: 'm' -0.6981 to 1.222" in note for note in plan.notes) != bool(attribute)
         rows: list[np.ndarray] = []
-        run(plan, on_block=lambda block, rows=rows: rows.append(block["tau_drive"].copy()))
+        run(plan, on_block=lambda block, _, rows=rows: rows.append(block["tau_drive"].copy()))
         forces.append(np.concatenate(rows))
     assert np.array_equal(forces[0], forces[1]) and np.any(forces[0])
     np.testing.assert_allclose(forces[0], forces[2], rtol=1e-12)

@@ -105,7 +105,7 @@ def ours(robot: Articulation, data: Any) -> dict[str, Array]:
     plan.qpos[:], plan.qvel[:] = data.qpos, data.qvel
     plan = replace(plan, activation=np.array(data.act), control=np.array(data.ctrl))
     rows: dict[str, Array] = {}
-    run(plan, on_block=lambda block: rows.update({name: values[0].copy() for name, values in block.items()}))
+    run(plan, on_block=lambda block, _: rows.update({name: values[0].copy() for name, values in block.items()}))
     return rows
 
 

@@ -246,7 +246,7 @@ def _bounce(m: Any, t: Any, n: Any, bias: Any, rate: Any, h: Any) -> Any:
 
 @njit
 def note_contact_forces(r: Any, f: Any, t: Any, scale: Any) -> None:
-    """t.force = λ `scale` of the contacts' rows, less adhesion, which f.contact gets here."""
+    """t.force = λ `scale` of the contacts' rows, less adhesion, which f.contact gets here; f.contact_extremes."""
     for n in range(t.number[0]):
         for k in range(t.force.shape[1]):
             carries = t.row[n] >= 0 and k < t.dimension[n]
@@ -255,6 +255,19 @@ def note_contact_forces(r: Any, f: Any, t: Any, scale: Any) -> None:
             t.force[n, 0] -= t.pull[n]
             for entry in range(r.start[t.row[n]], r.start[t.row[n] + 1]):
                 f.contact[r.entry_dof[entry]] -= t.pull[n] * r.entry_value[entry]
+    count = 0
+    for n in range(t.number[0]):
+        if is_felt(t, n):
+            count += 1
+            f.contact_extremes[1] = max(f.contact_extremes[1], -t.gap[n])
+    f.contact_extremes[0] = max(f.contact_extremes[0], count)
+
+
+@inlined
+def is_felt(t: Any, n: Any) -> bool:
+    """Whether contact n touches or carries something; others are only near."""
+    felt: bool = t.gap[n] <= 0.0 or t.force[n, 0] != 0.0
+    return felt
 
 
 @njit
