@@ -190,7 +190,7 @@ def checked_datasets(output: Path) -> set[str]:
             group, _, name = path.rpartition("/")
             assert item.attrs["units"]
             assert item.attrs["long_name"]
-            if name in schema.DIMENSIONS or name in ("mesh", "row"):
+            if name in schema.DIMENSIONS or name in ("mesh", "row", "contact_row"):
                 assert path not in schema.TABLE
                 return
             variable = schema.TABLE[path]
@@ -202,15 +202,15 @@ def checked_datasets(output: Path) -> set[str]:
             wanted = "O" if variable.dtype == "str" else variable.dtype
             assert item.dtype == h5py.string_dtype() if wanted == "O" else item.dtype == wanted, path
             assert "/" not in name
-            assert group in {"trajectory", "controls", "final", "model"}
+            assert group in {"trajectory", "contact", "controls", "final", "model"}
 
         file.visititems(visit)
     return found
 
 
 def test_what_the_engine_records_is_what_the_table_knows() -> None:
-    assert set(RECORDED) == set(schema.RECORDED)
-    assert set(DEFAULT_RECORD) == set(schema.DEFAULT_RECORDED)
+    assert set(RECORDED) == {*schema.RECORDED, "contacts"}
+    assert set(DEFAULT_RECORD) == {*schema.DEFAULT_RECORDED, "contacts"}
 
 
 def test_the_readme_names_every_recorded_variable() -> None:
