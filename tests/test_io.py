@@ -101,14 +101,26 @@ def block(recorder: Recorder, rows: int, seed: int = 0) -> dict[str, Array]:
     return values
 
 
+def two_contacts_a_row(rows: int) -> dict[str, Array]:
+    """A table of contacts, numbers all along."""
+    values = {"contact_count": np.full(rows, 2)}
+    for name in schema.CONTACT_TABLE:
+        variable = schema.TABLE[f"contact/{name}"]
+        values[name] = np.zeros((2 * rows, *(3 for _ in variable.dims[1:])), variable.dtype)
+    return values
+
+
 def write_run(path: Path, rows: int = 10, seed: int = 0, **options: Any) -> dict[str, Array]:
     with new(path, steps_total=rows, **options) as recorder:
         values = block(recorder, rows, seed)
-        recorder.write(values)
+        recorder.write(
+            values, contacts=two_contacts_a_row(rows) if "contacts" in options.get("variables", ()) else None
+        )
         final = {
             "qpos": np.arange(5.0),
             "qvel": np.arange(4.0),
             "activation": np.ones(1),
+            "contact": np.zeros((2, 9)),
             "step": rows,
             "time": rows * 0.002,
         }
@@ -128,12 +140,12 @@ def run_python(code: str, *args: object, **options: Any) -> subprocess.Completed
 def test_table_and_file_agree(tmp_path: Path) -> None:
     """Every dataset of a file with everything recorded is in the table, and as the table says; and the reverse."""
     path = tmp_path / "run.h5"
-    write_run(path, variables=schema.RECORDED, constraint_rows=3)
+    write_run(path, variables=(*schema.RECORDED, "contacts"), constraint_rows=3)
     found = set()
     with h5py.File(path) as file:
         for group in file.values():
             for name, dataset in group.items():
-                if name in schema.DIMENSIONS or name in ("mesh", "row"):
+                if name in schema.DIMENSIONS or name in ("mesh", "row", "contact_row"):
                     assert dataset.attrs["CLASS"] == b"DIMENSION_SCALE"
                 else:
                     found.add(f"{group.name[1:]}/{name}")
@@ -145,22 +157,22 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                     assert text is not None if variable.dtype == "str" else dataset.dtype == np.dtype(variable.dtype)
                 assert dataset.attrs["units"] and dataset.attrs["long_name"]
                 assert "{" not in dataset.attrs["units"]
-    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "shards/"))}
+    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
 
 
 def test_no_variable_uses_a_dimension_twice() -> None:
     for path, variable in schema.TABLE.items():
         assert len(set(variable.dims)) == len(variable.dims), path
-        assert set(variable.dims) <= {"time", "mesh", "row", "sample", "shard", *schema.DIMENSIONS}, path
+        assert set(variable.dims) <= {"time", "mesh", "row", "contact_row", "sample", "shard", *schema.DIMENSIONS}, path
 
 
-@pytest.mark.parametrize("group", ["trajectory", "controls", "final", "model", "provenance"])
+@pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "model", "provenance"])
 @pytest.mark.parametrize("compress", [None, "gzip"])
 def test_xarray_opens_every_group_labelled(tmp_path: Path, group: str, compress: str | None) -> None:
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
     path = tmp_path / "run.h5"
-    values = write_run(path, variables=schema.RECORDED, compress=compress)
+    values = write_run(path, variables=(*schema.RECORDED, "contacts"), compress=compress)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with xarray.open_dataset(path, group=group, engine="h5netcdf") as dataset:
