@@ -353,4 +353,5 @@ def test_json_of_info(run_file: Path) -> None:
     assert (model["kind"], model["format"], len(model["joints"])) == ("model", "urdf", 7)  # type: ignore[arg-type]
     run = told(run_file)
     assert (run["kind"], run["state"], run["rows"], run["dt"]) == ("run", "complete", 5, 0.002)
-    assert set(run["variables"]) == {*RECORDED} - {"tau_contact"}  # type: ignore[call-overload]
+    contacts = {f"contact/{name}" for name in ("contact_count", *schema.CONTACT_TABLE)}
+    assert set(run["variables"]) == {*schema.RECORDED} | contacts  # type: ignore[call-overload]
