@@ -101,7 +101,8 @@ def theirs(path: str, robot: Articulation) -> tuple[Any, Any]:
 
 def ours(robot: Articulation, data: Any) -> dict[str, Array]:
     """The recorded row of one step from the same state."""
-    plan = prepare(robot, RunConfig(steps=1, integrator="rk4", record=(*FORCES, "qacc", "tau_applied", "qpos")))
+    record = (*FORCES, "qacc", "tau_applied", "qpos")
+    plan = prepare(robot, RunConfig(steps=1, integrator="rk4", record=record, contacts=False))
     plan.qpos[:], plan.qvel[:] = data.qpos, data.qvel
     plan = replace(plan, activation=np.array(data.act), control=np.array(data.ctrl))
     rows: dict[str, Array] = {}
