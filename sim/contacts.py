@@ -27,6 +27,7 @@ from artsim.sim.records import (
     allocate,
 )
 
+TOUCHING = 1e-6  # [m] a gap that counts as none
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 
 
@@ -89,6 +90,7 @@ class ContactWork(NamedTuple):
     gap: Reals1  # (k,) negative: depth; less the margin [m]
     point: Reals2  # (k, 3) world axes [m]
     frame: Reals3  # (k, 3, 3) by rows: normal from a to b, two tangents
+    near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
     dimension: Ints1  # (k,) 0: found, but not active
     friction: Reals2  # (k, 5)
     soft: Ints1  # (k,)

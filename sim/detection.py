@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 from artsim.collision.narrow_phase import collide
+from artsim.sim.contacts import TOUCHING
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, origin_of, point_of, turn, velocities
 from artsim.sim.recordtype import run_entry
@@ -324,12 +325,13 @@ def _touch(g: Any, S: Any, k: Any, c: Any, t: Any, a: Any, b: Any) -> None:
 
 @inlined
 def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
-    """The normal and two tangents: x of the world laid into the plane, or y where the normal is near x."""
-    x, y = (0.0, 1.0) if abs(n0) > 0.9 else (1.0, 0.0)
-    along = x * n0 + y * n1
-    u0 = x - along * n0
+    """The normal and two tangents: y of the world laid into the plane, or z where the normal is near y (as in MuJoCo,
+    where the two frictions of a pair depend on it)."""
+    y, z = (1.0, 0.0) if abs(n1) < 0.5 else (0.0, 1.0)
+    along = y * n1 + z * n2
+    u0 = -along * n0
     u1 = y - along * n1
-    u2 = -along * n2
+    u2 = z - along * n2
     scale = 1.0 / math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
     u0 *= scale
     u1 *= scale
@@ -384,9 +386,10 @@ def _combine(g: Any, t: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
         _mix(g, t, n, a, b)
         t.gap[n] = distance - (g.margin[a] + g.margin[b])
         excess = g.gap[a] + g.gap[b]
-    if t.gap[n] > excess:
-        t.adhesion[n] = 0.0  # too far
-    if (excess > 0.0 or t.soft[n] == 1) and t.gap[n] > 0.0:
+    t.near[n] = 1 if t.gap[n] <= max(excess, TOUCHING) else 0
+    if t.near[n] == 0:
+        t.adhesion[n] = 0.0
+    if t.soft[n] == 1 and t.gap[n] > 0.0:
         t.dimension[n] = 0  # found only: what is soft begins to act at the surface
     elif t.friction[n, 0] <= 0.0 and t.friction[n, 1] <= 0.0:
         t.dimension[n] = 1

@@ -61,7 +61,7 @@ def test_points_and_jacobians_are_mujoco_s() -> None:
             middle = np.array([*lowest[:2], (lowest[2] + 0.3) / 2])
             J = np.zeros((3, model.nv))
             mujoco.mj_jac(model, data, J, None, middle, model.geom(name).bodyid[0])
-            want += [J[2], J[0], J[1]]  # normal z, tangents x and y
+            want += [J[2], J[1], -J[0]]  # normal z, tangents y and -x
             assert t.gap[n] == pytest.approx(lowest[2] - 0.3, abs=1e-14)
             assert t.point[n] == pytest.approx(middle, abs=1e-14)
         assert np.abs(bench.jacobian() - want).max() <= 1e-13

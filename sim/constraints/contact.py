@@ -23,7 +23,6 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
-_TOUCHING = 1e-6  # [m] a gap that counts as none
 _SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
 
 
@@ -68,7 +67,7 @@ def _is_of(e: Any, g: Any, t: Any, n: Any, a: Any) -> Any:
     """1: contact n, near enough to count, is one of the body that actuator a pulls at."""
     first = g.body[t.shape[n, 0]] == e.actuator_target[a]
     second = g.body[t.shape[n, 1]] == e.actuator_target[a]
-    return 1 if (first or second) and (t.gap[n] <= _TOUCHING or t.dimension[n] == 0) else 0
+    return 1 if (first or second) and t.near[n] == 1 else 0
 
 
 @njit
