@@ -20,7 +20,7 @@ from artsim.sim.actuation import (
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.clock import mark
 from artsim.sim.constraints.actuator import has_actuator_rows
-from artsim.sim.constraints.contact import note_contact_forces
+from artsim.sim.constraints.contact import note_contact_forces, tame_bounces
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
@@ -76,6 +76,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.tgs import tgs
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
+_TAMINGS = 6  # of bounces, each time by half
 _CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
 
 
@@ -284,6 +285,19 @@ def _solve_in_bounds(
             break
     if e is not None and has_hard_loops(e) and not drives_are_rows(z):
         _close_loops(m, s, w, i, r, f, e, x, z)
+    if g is not None and not drives_are_rows(z):
+        _bounce_without_gain(m, s, w, i, r, f, t, z)
+
+
+@njit
+def _bounce_without_gain(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any, z: Any) -> None:
+    """Solve again while bounces make energy, each time with less of a bounce."""
+    for _ in range(_TAMINGS):
+        if not tame_bounces(m, s, w, i, r, f, t):
+            break
+        solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
+        _found(m, w, i, f)
+        mark(z[4], SOLVER)
 
 
 @njit

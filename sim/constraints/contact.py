@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_row, drift_of, one_sided
+from artsim.sim.constraints.row import add_row, drift_of, one_sided, row_rate
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
+_WORK = 1e-6  # share of what an impulse moves that counts as no work
 _SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
 
 
@@ -181,22 +182,31 @@ def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any)
     for k in range(t.dimension[n]):
         row = t.row[n] + k
         rate = 0.0
-        drift = 0.0
-        if m.coupling_follower.shape[0] > 0:
-            drift = drift_of(w, r, row)
         if t.soft[n] == 1 or t.restitution[n] > 0.0:
-            for e in range(r.start[row], r.start[row + 1]):
-                rate += r.entry_value[e] * s.qvel[r.entry_dof[e]]
+            rate = row_rate(r, row, s.qvel)
         belt = t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
         if k == 0:
-            one_sided(r, i, row, t.gap[n])
-            r.bias[row] += h * drift + 0.5 * h * min(t.drift[n], 0.0) + belt
-            if t.restitution[n] > 0.0:
-                r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
+            _aim_normal(m, w, i, r, t, n, rate, belt)
         else:
-            r.bias[row] = h * drift + belt
+            r.bias[row] = h * _drift(m, w, r, row) + belt
         if t.soft[n] == 1:
             _soften(r, g, t, n, k, h, rate, belt)
+
+
+@inlined
+def _drift(m: Any, w: Any, r: Any, row: Any) -> Any:
+    return drift_of(w, r, row) if m.coupling_follower.shape[0] > 0 else 0.0
+
+
+@inlined
+def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, rate: Any, belt: Any) -> None:
+    """Bias of contact n's normal row; rate is its velocity before the step."""
+    h = i.time_step[0]
+    row = t.row[n]
+    one_sided(r, i, row, t.gap[n])
+    r.bias[row] += h * _drift(m, w, r, row) + 0.5 * h * min(t.drift[n], 0.0) + belt
+    if t.restitution[n] > 0.0:
+        r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
 
 
 @njit
@@ -233,14 +243,57 @@ def _bounce(m: Any, t: Any, n: Any, bias: Any, rate: Any, h: Any) -> Any:
     Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
     that e² of the height it fell from is what it comes back to, and no step length adds to it.
     """
-    gap = max(t.gap[n], 0.0)
-    if rate > -_SLOWEST_BOUNCE or gap + h * rate > 0.0:
+    if not _bounces(t, n, rate, h):
         return bias
+    gap = max(t.gap[n], 0.0)
     N = t.frame[n, 0]
     e = t.restitution[n]
     fall = max(-(N[0] * m.gravity[0] + N[1] * m.gravity[1] + N[2] * m.gravity[2]), 0.0)
     square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
     return min(bias, -math.sqrt(max(square, 0.0)))
+
+
+@inlined
+def _bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
+    """Whether contact n, closing at -rate, is met in this step, and fast enough."""
+    bounces: bool = rate <= -_SLOWEST_BOUNCE and max(t.gap[n], 0.0) + h * rate <= 0.0
+    return bounces
+
+
+@njit
+def tame_bounces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any) -> bool:
+    """Halve the restitution of contacts whose impulses do work; True when there are any: their rows are to be solved
+    again.
+
+    Newton's law beside friction can make energy: what a bounce throws back along the surface may be more than what it
+    takes across it (Kane and Levinson 1985; Stronge 1990).
+    """
+    tamed = False
+    for n in range(t.number[0]):
+        if t.row[n] < 0 or t.restitution[n] <= 0.0 or r.impulse[t.row[n]] <= 0.0:
+            continue
+        rate = row_rate(r, t.row[n], s.qvel)
+        if _bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, t, n):
+            t.restitution[n] *= 0.5
+            _aim_normal(m, w, i, r, t, n, rate, t.belt[n, 0])
+            tamed = True
+    return tamed
+
+
+@inlined
+def _does_work(s: Any, r: Any, f: Any, t: Any, n: Any) -> bool:
+    """Whether contact n's impulses gain from the mean of the velocities before and after them."""
+    work = 0.0
+    size = 0.0
+    for k in range(t.dimension[n]):
+        row = t.row[n] + k
+        belt = t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
+        before = row_rate(r, row, s.qvel) + belt
+        after = row_rate(r, row, f.velocity) + belt
+        work += r.impulse[row] * (before + after)
+        size += abs(r.impulse[row]) * (abs(before) + abs(after))
+    gains: bool = work > _WORK * size
+    return gains
 
 
 @njit

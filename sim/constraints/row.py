@@ -67,6 +67,15 @@ def drift_of(w: Any, r: Any, n: Any) -> Any:
 
 
 @inlined
+def row_rate(r: Any, n: Any, v: Any) -> Any:
+    """J v of row n for velocities of the dofs."""
+    value = 0.0
+    for e in range(r.start[n], r.start[n + 1]):
+        value += r.entry_value[e] * v[r.entry_dof[e]]
+    return value
+
+
+@inlined
 def one_sided(r: Any, i: Any, n: Any, gap: Any) -> None:
     """Row n pushes only, and lets the gap [rad or m] close within the step.
 
