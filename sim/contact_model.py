@@ -95,7 +95,7 @@ def _contacts(robot: Robot, pairs: CollisionPairs, built: Built, config: RunConf
         "reach": _reach(pairs.explicit, margin + gap, allowed),
         "restitution": np.array(restitution, float).reshape(n),
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
-        "mobility": _mobilities(robot),
+        "mobility": _mobilities(robot, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
     }
     for name, values in arrays.items():
         arrays[name] = np.ascontiguousarray(values)
@@ -133,18 +133,23 @@ def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
     return wide
 
 
-def _mobilities(robot: Robot) -> Real:
-    """(nb,) velocity per impulse of each body's centre of mass at the robot's reference pose, mean of three axes."""
+def _mobilities(robot: Robot, *, needed: bool) -> Real:
+    """(nb,) velocity per impulse of each body's centre of mass at the robot's reference pose, mean of three axes.
+
+    Zeros where nothing is soft: in a scene of hundreds of bodies they take longer than many steps.
+    """
     model = robot.model
     result = np.zeros(len(model.body_parent))
-    if not robot.nv:
+    if not robot.nv or not needed:
         return result
     found = robot.compute(robot.reference, quantities=["inverse_mass_matrix", "jacobian"])
     inverse, jacobian = found["inverse_mass_matrix"], found["jacobian"][:, :3]
-    per_link = np.einsum("lik,kj,lij->l", jacobian, inverse, jacobian) / 3
     mass = model.link_mass
     for body in range(1, len(result)):
         links = np.flatnonzero(model.link_body == body)
         if len(links):
-            result[body] = per_link[links[np.argmax(mass[links])]]
+            J = jacobian[links[np.argmax(mass[links])]]
+            moved = np.flatnonzero(J.any(axis=0))
+            J = J[:, moved]
+            result[body] = np.einsum("ik,kj,ij", J, inverse[np.ix_(moved, moved)], J) / 3
     return result

@@ -68,7 +68,8 @@ class Simulation:
     def __post_init__(self) -> None:
         model = self.plan.robot.model
         equipped = self.plan.equipped
-        self._room = 0 if self.plan.touching is None else first_room(self.plan.touching)
+        most = self.plan.config.max_contacts
+        self._room = 0 if self.plan.touching is None else min(first_room(self.plan.touching), most)
         fixed = self._make_room()
         activations = 0 if equipped is None else equipped.activations
         self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room)
