@@ -158,7 +158,7 @@ def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Arra
     """
     parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: nothing stands on a ground by a joint
     part = _part_of_links(articulation)[link]
-    urdf = np.array([p.format == "urdf" for p in _parts(articulation)] + [False])[part]
+    urdf = from_urdf(articulation)[link]
     same = part[:, None] == part
     child = parent[:, None] == body
     child &= same & (urdf[:, None] | (articulation.options.filter_parent & (body != 0)))
@@ -190,6 +190,13 @@ def _parts(articulation: Articulation) -> tuple[Part, ...]:
     if articulation.format == "scene":
         return articulation.parts
     return (Part(articulation.name, articulation.format, len(articulation.links), articulation.self_collide),)
+
+
+def from_urdf(articulation: Articulation) -> Array:
+    """(nlink + 1,) whether each link is one of a URDF; at the end the world."""
+    urdf = np.array([part.format == "urdf" for part in _parts(articulation)] + [False])
+    result: Array = urdf[_part_of_links(articulation)]
+    return result
 
 
 def _part_of_links(articulation: Articulation) -> Array:

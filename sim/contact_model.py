@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.collision.build import Built, build_shapes
 from artsim.collision.shapes import CAPSULE, CYLINDER, PLANE, SPHERE, Shapes
-from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs
+from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, from_urdf
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import Contacts, Touching
 from artsim.sim.description import Articulation, Geom, Pose, Surface
@@ -36,7 +36,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     chosen = [pairs.geoms[n] for n in used]
     body = robot.model.link_body
     geoms = [(geom, link >= 0 and body[link] > 0) for link, geom in chosen]
-    built = build_shapes(read_solids(geoms, exact=articulation.format == "urdf", notes=notes))
+    exact = from_urdf(articulation)[[link for link, _ in chosen]].tolist()
+    built = build_shapes(read_solids(geoms, exact=exact, notes=notes))
     if not len(built.geom):
         return None
     built = built._replace(geom=used[built.geom])

@@ -19,12 +19,13 @@ SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a no
 
 
 def read_solids(
-    geoms: Sequence[tuple[Geom, bool]], *, exact: bool, notes: list[str], max_faces: int | None = None
+    geoms: Sequence[tuple[Geom, bool]], *, exact: Sequence[bool], notes: list[str], max_faces: int | None = None
 ) -> list[Solid]:
     """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
 
-    The second of a pair says whether the geom moves. `exact`: meshes that do not move collide as they are, without a
-    solid inside (URDF), otherwise as their convex hulls (MJCF). Geoms whose meshes were not looked for are left out.
+    The second of a pair says whether the geom moves. `exact`, of each geom: a mesh that does not move collides as it
+    is, without a solid inside (URDF), otherwise as its convex hull (MJCF). Geoms whose meshes were not looked for are
+    left out.
     Raises ModelError with the geom's line: a mesh that is missing or damaged.
     """
     files: dict[object, Mesh] = {}
@@ -38,9 +39,9 @@ def read_solids(
             if mesh is None:
                 unseen.append(geom.name or geom.mesh_uri)
             else:
-                solids.append(_of_mesh(plain, geom, mesh, exact and not moving))
-                if exact and moving:
-                    _note_swollen(solids[-1], geom, notes)
+                solids.append(_of_mesh(plain, geom, mesh, exact[number] and not moving))
+                if exact[number]:
+                    (_note_swollen if moving else _note_open)(solids[-1], geom, notes)
         elif geom.kind == "heightfield":
             if not geom.heights:
                 raise ModelError(f"{plain.name}: its heights are {geom.mesh_absent}")
@@ -84,6 +85,23 @@ def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
     faces: NDArray[Any] = mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
     kind = "triangles" if exact and len(faces) else "convex"
     return plain._replace(kind=kind, points=points, faces=faces, most_vertices=geom.most_hull_vertices)
+
+
+def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:
+    """Say once per mesh, of those that collide face by face, that faces have no neighbour or look inward."""
+    if solid.kind != "triangles" or solid.points is None or solid.faces is None:
+        return
+    edges = np.concatenate([solid.faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0])])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    edges = edges.astype(np.int64)
+    there, back = (np.unique(one @ [len(solid.points), 1]) for one in (edges, edges[:, ::-1]))
+    note = ""
+    if not np.array_equal(there, back):
+        note = f"mesh {geom.mesh_uri!r} is not closed, or its faces look both ways: from behind, things pass through"
+    elif volume(solid.points, solid.faces) < 0:
+        note = f"mesh {geom.mesh_uri!r} is inside out: things pass through it from outside"
+    if note and note not in notes:
+        notes.append(note)
 
 
 def _note_swollen(solid: Solid, geom: Geom, notes: list[str]) -> None:

@@ -241,7 +241,7 @@ def compare(articulation: Articulation, model: Any) -> int:
     directions = np.random.default_rng(6).normal(size=(200, 3))
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     geoms = [(link, geom) for link, geom in used_geoms(articulation) if not geom.mesh_absent]
-    built = build_shapes(read_solids([(geom, True) for _, geom in geoms], exact=False, notes=[]))
+    built = build_shapes(read_solids([(geom, True) for _, geom in geoms], exact=[False] * len(geoms), notes=[]))
     mine: dict[str, list[int]] = {}
     for n, (link, _) in enumerate(geoms):
         mine.setdefault(link, []).append(n)
@@ -275,7 +275,7 @@ def test_height_fields_are_mujocos() -> None:
     (geom,) = (geom for link in articulation.links for geom in link.geoms if geom.kind == "heightfield")
     assert geom.size == (2, 1, 0.25)
     assert np.allclose(geom.heights, 0.5 * model.hfield_data.reshape(3, 4))
-    built = build_shapes(read_solids([(geom, False)], exact=False, notes=[]))
+    built = build_shapes(read_solids([(geom, False)], exact=[False], notes=[]))
     turned = rotation_matrix(model.geom_quat[0])
     assert np.allclose(built.rotation[0], turned)
     assert np.allclose(built.position[0] - turned[:, 2] * (built.shapes.size[0, 2] - 0.25), model.geom_pos[0])
@@ -310,7 +310,8 @@ def solids_of(path: Path, name: str, content: bytes | None = None, moving: bool 
     (path / "r.urdf").write_text(ROBOT.format(name))
     articulation = load_articulation(path / "r.urdf", **options)
     notes: list[str] = []
-    solids = read_solids([(geom, moving) for _, geom in used_geoms(articulation)], exact=True, notes=notes)
+    geoms = [(geom, moving) for _, geom in used_geoms(articulation)]
+    solids = read_solids(geoms, exact=[True] * len(geoms), notes=notes)
     build_shapes(solids)
     return [*solids, *notes]  # type: ignore[list-item]
 
@@ -346,7 +347,7 @@ def test_a_mirrored_mesh_faces_outward(tmp_path: Path) -> None:  # 75
     for moving, kind in ((True, "convex"), (False, "triangles")):
         articulation = load_articulation(tmp_path / "r.urdf")
         geoms = [(geom, moving) for _, geom in used_geoms(articulation)]
-        (made,) = read_solids(geoms, exact=True, notes=[])
+        (made,) = read_solids(geoms, exact=[True] * len(geoms), notes=[])
         assert made.kind == kind and made.points is not None and made.faces is not None
         assert volume(made.points, made.faces) == pytest.approx(16)
 
