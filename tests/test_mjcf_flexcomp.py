@@ -129,3 +129,11 @@ def test_edges_pull_as_in_mujoco(tmp_path: Path) -> None:
     robot = artsim.load(tmp_path / "rope.xml")
     run = artsim.simulate(robot, steps=1, integrator="rk4", q0=data.qpos.copy(), v0=data.qvel.copy())
     np.testing.assert_allclose(run["qacc"][0], data.qacc, rtol=1e-9, atol=1e-9)
+
+
+def test_contact_of_its_elements_is_said_to_be_missing() -> None:
+    quiet = '<contact contype="0" conaffinity="0"/>'
+    for name in ("line", "grid"):
+        loud, still = (read_both(FLEXES[name].format(more))[0] for more in ("", quiet))
+        assert any("touch nothing yet" in str(note) for note in loud.notes)
+        assert not any("touch nothing yet" in str(note) for note in still.notes)

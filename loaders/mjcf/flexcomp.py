@@ -17,7 +17,7 @@ from artsim.loaders.elements import Element, child, children, tag
 from artsim.loaders.mjcf.asset import located
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import Angles, compose, read_frame
-from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading
+from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading, describe
 from artsim.loaders.mjcf.replicate import dict_of
 from artsim.sim.description import Pose, Vector3
 
@@ -44,6 +44,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     """One <flexcomp>: nothing of one that is rigid, which only collides."""
     if not item.text("name"):
         item.refuse("has no 'name' attribute")
+    note_contact(item)
     if item.flag("rigid"):
         return
     missing = unsupported(item)
@@ -64,6 +65,15 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     for made in list(body)[before:]:
         place.addprevious(made)
     add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
+
+
+def note_contact(item: Item) -> None:
+    """Warn where the file lets it touch something, which it does not here."""
+    contact = child(item.reading, item.element, "contact")
+    bits = Item(item.reading, item.element if contact is None else contact, {} if contact is None else dict_of(contact))
+    if bits.whole("contype", 1) or bits.whole("conaffinity", 1):
+        what = f"{describe(item.element)}: its points and elements touch nothing yet"
+        item.reading.note(item.element, what, guess=True, once="flex contact")
 
 
 def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) -> bool:
