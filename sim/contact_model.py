@@ -41,7 +41,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     if not len(built.geom):
         return None
     built = built._replace(geom=used[built.geom])
-    return Touching(_contacts(robot, pairs, built, config), built.shapes, _names(pairs))
+    contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
+    return Touching(contacts, built.shapes, _names(pairs))
 
 
 def _ground(config: RunConfig) -> Geom:
@@ -59,7 +60,9 @@ def _names(pairs: CollisionPairs) -> tuple[str, ...]:
 # ------------------------------------------------------------------ arrays
 
 
-def _contacts(robot: Robot, pairs: CollisionPairs, built: Built, config: RunConfig) -> Contacts:
+def _contacts(
+    robot: Robot, pairs: CollisionPairs, built: Built, config: RunConfig, friction_stiffness: float
+) -> Contacts:
     model = robot.model
     geom = built.geom
     link = np.array([pairs.geoms[n].link for n in geom], np.int64)
@@ -96,6 +99,7 @@ def _contacts(robot: Robot, pairs: CollisionPairs, built: Built, config: RunConf
         "reach": _reach(pairs.explicit, margin + gap, allowed),
         "restitution": np.array(restitution, float).reshape(n),
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
+        "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # softer than the normal: as stiff as it
         "mobility": _mobilities(robot, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
     }
     for name, values in arrays.items():

@@ -69,6 +69,7 @@ class Contacts(NamedTuple):
     pair_gap: ConstReals1  # (np,)
     pair_adhesion: ConstReals1  # (np,)
     # of the run
+    slack: ConstReals1  # (1,) how much of their normal's softness frictions of soft contacts keep
     mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass: softness is measured by it [1/kg]
 
 

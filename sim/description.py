@@ -490,6 +490,7 @@ class FileOptions:
     contact: bool = True  # False: nothing touches anything
     filter_parent: bool = True  # False: a body touches its parent, too
     contact_override: ContactOverride | None = None
+    friction_stiffness: float = 1.0  # of soft contacts: friction gives way so many times less than the normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ ELEMENTS = {
     "custom": OTHERS,
 }
 OPTIONS = frozenset(
-    "impratio tolerance ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance iterations ls_iterations "
+    "tolerance ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance iterations ls_iterations "
     "noslip_iterations ccd_iterations sdf_iterations sdf_initpoints cone jacobian solver".split()
 )
 

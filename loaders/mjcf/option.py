@@ -65,6 +65,8 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
     step = item.number("timestep", 0.0)
     if item.has("timestep") and step <= 0:
         item.refuse(f"timestep is {step:g} s, want more than 0")
+    if 0 <= item.number("impratio", 1.0) < 1:
+        item.reading.note(item.element, "<option>: impratio below 1 counts as 1: friction as soft as the normal")
     return replace(
         known,
         timestep=step if item.has("timestep") else known.timestep,
@@ -74,6 +76,7 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
         density=item.number("density", known.density, least=0.0),
         viscosity=item.number("viscosity", known.viscosity, least=0.0),
         wind=item.vector("wind", known.wind),
+        friction_stiffness=item.number("impratio", known.friction_stiffness, least=0.0),
     )
 
 

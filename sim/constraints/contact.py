@@ -222,6 +222,8 @@ def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any
     r.error[row] = 0.0
     r.rate[row] = 0.0
     r.cfm[row] = cfm if k == 0 else r.cfm[t.row[n]]  # one for all rows of a cone
+    if k > 0:  # less softness than the cone's, by what the force of the last step would give way beyond it
+        r.bias[row] -= (1.0 - g.slack[0]) * r.cfm[row] * t.start[n, k]
 
 
 @inlined
