@@ -69,7 +69,7 @@ def bench(
 def measure(plan: Plan, pieces: int) -> Timing:
     """Two runs of the plan: one timed from outside, piece by piece, one by its phases."""
     size = max(1, plan.config.steps // pieces)
-    for entry in (plan.entry, plan.clocked_entry):
+    for entry in (*plan.entries, plan.clocked_entry):
         warm(entry, 1)
     plain = _times(Simulation(plan, held_controls(plan)), size, pieces)
     clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))

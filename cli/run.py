@@ -129,7 +129,8 @@ def run(
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
     # Ctrl-C still ends the process here, before there is an output
     if plan.config.coordinates == "reduced":  # maximal ones need no kernels
-        warm(plan.entry, 1)
+        for entry in plan.entries:
+            warm(entry, 1)
     with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from artsim.sim.batch import COMPUTE
+from artsim.sim.contacts import DETECT
 from artsim.sim.jit import warm
 from artsim.sim.records import WIDTH
-from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, simulate_entry
+from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, SOLVE, simulate_entry
 from artsim.sim.tendon_inertia import TENDON_INERTIA
 
 
@@ -20,5 +21,6 @@ def warmup() -> None:
         warm(simulate_entry(SEMI_IMPLICIT_EULER, NEWTON, equipped, touching=True), 1)
     for width in (1, WIDTH):
         warm(COMPUTE, width)
-    warm(TENDON_INERTIA, 1)
+    for entry in (TENDON_INERTIA, SOLVE, DETECT):
+        warm(entry, 1)
     click.echo("kernels are ready")

@@ -11,7 +11,7 @@ import numpy as np
 
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
-from artsim.sim.contacts import Touching
+from artsim.sim.contacts import DETECT, Touching
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
@@ -24,7 +24,7 @@ from artsim.sim.maximal.choice import with_scheme
 from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
-from artsim.sim.run import NEWTON, NO_CONTROLLER, WORK, Inputs, simulate_entry
+from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -60,6 +60,12 @@ class Plan:
     def entry(self) -> Entry:
         """The kernel that runs it."""
         return self._entry()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All kernels that it takes: the step's, and those that this calls."""
+        solver = (SOLVE,) if self.work == (NewtonWork,) else ()
+        return self.entry, *solver, *((DETECT,) if self.touching is not None else ())
 
     @property
     def clocked_entry(self) -> Entry:

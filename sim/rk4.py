@@ -25,7 +25,7 @@ from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.recording import record
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
-from artsim.sim.solvers.newton import newton
+from artsim.sim.solvers.alone import run_newton
 from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
 
 
@@ -92,7 +92,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     for a in range(f.next.shape[0]):
         f.next[a] = 0.0
     _hold(m, q, v, w, i, r, f, e, x)
-    newton(m, w, i, r, f.free, f.next, y, None, None)
+    run_newton(y, 0)
     joint_forces(r, f, 1.0)
     if e is not None:
         note_loop_forces(r, e, x, 1.0)

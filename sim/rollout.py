@@ -330,7 +330,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The entries that its samples need, with their widths."""
     if plan.config.coordinates == "maximal":
         return []
-    return [(plan.entry, 1), *([] if reason_against_packs(plan) else [(ROLL, WIDTH)])]
+    return [*((entry, 1) for entry in plan.entries), *([] if reason_against_packs(plan) else [(ROLL, WIDTH)])]
 
 
 # ------------------------------------------------------------------ what is varied, as arrays

@@ -110,6 +110,8 @@ class Rows(NamedTuple):
 class NewtonWork(NamedTuple):
     """Scratch of solvers/newton.py. A unit is a box row or a cone; blocks and islands: solvers/elimination.py."""
 
+    entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
+    again: Ints1  # (1,) 1: go on with another bias
     sizes: Ints1  # (3,) blocks, islands, Newton steps of the island
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
@@ -352,6 +354,8 @@ CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
 _OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"
 RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTACTS)), "contacts")
 
+SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (Model, Workspace, Rows, Step, NewtonWork))
+
 WORK: dict[int, tuple[type[Any], ...]] = {
     NEWTON: (NewtonWork,),
     **dict.fromkeys((PGS, TGS, BLOCK_GS), (SweepWork,)),
@@ -449,6 +453,8 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int) -> dict[str, tu
     blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
     return {
         **dict.fromkeys(NewtonWork._fields, (rows,)),
+        "entry": (2,),
+        "again": (1,),
         **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
         **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
         **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),

@@ -12,7 +12,7 @@ from artsim.sim.contacts import connect_detection, first_room, make_contact_work
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
-from artsim.sim.jit import Entry, bind
+from artsim.sim.jit import Entry, bind, point_at
 from artsim.sim.link_rules import make_link_rule_work
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
@@ -20,8 +20,10 @@ from artsim.sim.run import (
     CONTACT_TABLE,
     CROWDED,
     NON_FINITE,
+    SOLVE,
     Block,
     Clock,
+    NewtonWork,
     block_shapes,
     make_rows,
     make_solver_work,
@@ -68,6 +70,8 @@ class Simulation:
     def __post_init__(self) -> None:
         model = self.plan.robot.model
         equipped = self.plan.equipped
+        self._work = make_workspace(model)
+        self._step = make_step(model)
         most = self.plan.config.max_contacts
         self._room = 0 if self.plan.touching is None else min(first_room(self.plan.touching), most)
         fixed = self._make_room()
@@ -75,8 +79,6 @@ class Simulation:
         self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room)
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
-        self._work = make_workspace(model)
-        self._step = make_step(model)
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
         self._equipment: tuple[NamedTuple, ...] = ()
@@ -100,6 +102,9 @@ class Simulation:
         self._further: tuple[NamedTuple, ...] = tuple(
             make_solver_work(model, self._rows, work, driven) for work in self.plan.work
         )
+        if self.plan.work == (NewtonWork,):
+            newton: NewtonWork = self._further[0]  # type: ignore[assignment]
+            self._solver = point_at(SOLVE, 1, newton.entry, model, self._work, self._rows, self._step, newton)
         if touching is not None:
             work = make_contact_work(touching, self._room)
             self._detection = connect_detection(touching, work)

@@ -67,6 +67,7 @@ from artsim.sim.run import (
     TGS,
 )
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
+from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
@@ -295,7 +296,7 @@ def _bounce_without_gain(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any,
     for _ in range(_TAMINGS):
         if not tame_bounces(m, s, w, i, r, f, t):
             break
-        solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
+        solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
 
@@ -484,7 +485,7 @@ def _solve_with_rows(
         f.next[a] = s.qvel[m.independent_dof[a]]
     build(m, s, w, i, r, f, e, x, g, t, d, o)
     mark(z[4], ROWS)
-    solve_rows(m, w, i, r, f.free, f.next, z[0], z[1], z[2], z[3])
+    solve_rows(m, w, i, r, f, z[0], z[1], z[2], z[3])
     _found(m, w, i, f)
     mark(z[4], SOLVER)
 
@@ -501,7 +502,7 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
     aim_again(m, w, i, r, e, x)
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
-    solve_again(m, w, r, f.free, f.next, z[0], z[2], z[3])
+    solve_again(m, w, r, f, z[0], z[2], z[3])
     _found(m, w, i, f)
     mark(z[4], SOLVER)
 
@@ -515,10 +516,15 @@ def _found(m: Any, w: Any, i: Any, f: Any) -> None:
 
 
 @njit
-def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: Any, p: Any, d: Any) -> None:
-    """Impulses of the rows and what they make of u (nu,), by the solver whose scratch is there; see `newton`."""
+def solve_rows(m: Any, w: Any, i: Any, r: Any, f: Any, y: Any, g: Any, p: Any, d: Any) -> None:
+    """Impulses of the rows and what they make of f.next (nu,), by the solver whose scratch is there; see `newton`."""
+    force = f.free
+    u = f.next
     if y is not None:
-        newton(m, w, i, r, force, u, y, p, d)
+        if p is None and d is None:
+            run_newton(y, 0)
+        else:
+            newton(m, w, i, r, force, u, y, p, d)
     if g is not None:
         if i.solver[0] == PGS:
             pgs(m, w, i, r, force, u, g)
@@ -529,10 +535,13 @@ def solve_rows(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, g: An
 
 
 @njit
-def solve_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
+def solve_again(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, d: Any) -> None:
     """Go on with another bias; see `newton_again`."""
     if y is not None:
-        newton_again(m, w, r, force, u, y, p, d)
+        if p is None and d is None:
+            run_newton(y, 1)
+        else:
+            newton_again(m, w, r, f.free, f.next, y, p, d)
 
 
 @njit
