@@ -73,8 +73,7 @@ def compare(ident: str, path: str, steps: int = STEPS, limit: float = LIMIT) -> 
     try:
         articulation = load_articulation(path)
         keyframe = articulation.keyframes[0].name if articulation.keyframes else ""
-        record = ("contact_count",)
-        config = RunConfig(steps=steps, keyframe=keyframe, every=1, record=record)
+        config = RunConfig(steps=steps, keyframe=keyframe, record=("contacts",))
         plan = prepare(articulation, config)
     except ArtsimError as error:
         row.refused = str(error).partition(": ")[2] or str(error)
@@ -101,8 +100,8 @@ def run_ours(row: Row, plan: Plan, model: Any, limit: float) -> None:
         while simulation.step < plan.config.steps and seconds < limit and not simulation.stop_reason:
             start = time.process_time()
             for block in simulation.blocks(min(PIECE, plan.config.steps - simulation.step)):
-                if "contact_count" in block.rows and len(block.rows["contact_count"]):
-                    contacts = int(block.rows["contact_count"][-1])
+                if len(block.contacts.get("contact_count", ())):
+                    contacts = int(block.contacts["contact_count"][-1])
             seconds += time.process_time() - start
             side.most_energy = max(side.most_energy, measured(model, simulation.qpos, simulation.qvel)[1])
         simulation.check()
