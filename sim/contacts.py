@@ -81,6 +81,7 @@ class ContactWork(NamedTuple):
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
+    common: Reals1  # (3,) velocity of the frame in which shapes' allowances are counted [m/s]
     allowance: Reals1  # (n,) how far a point of it may move in the step without a contact being missed [m]
     low: Reals2  # (n, 3) box that holds it and its allowance [m]
     high: Reals2
@@ -127,6 +128,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
         "detector": (2,),
+        "common": (3,),
         "allowance": (n,),
         **dict.fromkeys(("low", "high", "position"), (n, 3)),
         "rotation": (n, 3, 3),

@@ -3,7 +3,8 @@ shapes through collision's kernels.
 
 A contact is found before it is there: each shape has an allowance, how far it may move in the step, and what is nearer
 than two shapes' allowances is a contact with a gap, which the step may close and no more. Should the step move a shape
-farther than that after all, contacts are looked for again with a larger one (`outrun`). So nothing tunnels.
+farther than that after all, contacts are looked for again with a larger one (`outrun`). So nothing tunnels. Where all
+fall together, what falls is seen from a frame that falls with it, in which it is slow and the ground is fast.
 
 `detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
 reads where the shapes are and nothing else of the engine.
@@ -22,6 +23,7 @@ from artsim.sim.recordtype import run_entry
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
 _GROWTH = 1.5  # of allowances that were too small
+_TOGETHER = 0.5  # of the speeds is left in a frame that is worth moving with
 _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
@@ -45,8 +47,43 @@ def find_contacts(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> bool:
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
             _place(m, w, g, t, n)
-            t.allowance[n] = h * _speed(m, w, g, t, n) + h * h * _ACCELERATION
+    _choose_frame(m, w, g, t)
+    v = t.common
+    still = h * math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    for n in range(g.body.shape[0]):
+        moves = g.body[n] > 0
+        t.allowance[n] = h * _speed(m, w, g, t, n) + h * h * _ACCELERATION if moves else still
     return detected(m, s, w, g, t)
+
+
+@njit
+def _choose_frame(m: Any, w: Any, g: Any, t: Any) -> None:
+    """t.common: the mean velocity of the shapes that can move where most move with it, else 0."""
+    count = 0
+    all_of_it = 0.0
+    v0 = 0.0
+    v1 = 0.0
+    v2 = 0.0
+    for n in range(g.body.shape[0]):
+        if g.body[n] > 0:
+            s0, s1, s2 = _velocity(m, w, g, t, n)
+            v0 += s0
+            v1 += s1
+            v2 += s2
+            all_of_it += math.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+            count += 1
+    v0 /= max(count, 1)
+    v1 /= max(count, 1)
+    v2 /= max(count, 1)
+    left = 0.0
+    for n in range(g.body.shape[0]):
+        if g.body[n] > 0:
+            s0, s1, s2 = _velocity(m, w, g, t, n)
+            left += math.sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
+    together = count > 1 and left < _TOGETHER * all_of_it
+    t.common[0] = v0 if together else 0.0
+    t.common[1] = v1 if together else 0.0
+    t.common[2] = v2 if together else 0.0
 
 
 @njit
@@ -99,18 +136,27 @@ def _place(m: Any, w: Any, g: Any, t: Any, n: Any) -> None:
 
 @inlined
 def _speed(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
-    """A bound of the speed of shape n's points [m/s]."""
+    """A bound of the speed of shape n's points, seen from the frame that moves with t.common [m/s]."""
+    a = w.angular_velocity[g.body[n]]
+    v = t.common
+    s0, s1, s2 = _velocity(m, w, g, t, n)
+    s0 -= v[0]
+    s1 -= v[1]
+    s2 -= v[2]
+    turning = math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    return math.sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * g.swing[n]
+
+
+@inlined
+def _velocity(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
+    """Velocity of shape n's origin [m/s]."""
     body = g.body[n]
     o0, o1, o2 = origin_of(m, w, body)
     p = t.position[n]
     a = w.angular_velocity[body]
     v = w.velocity[body]
     s0, s1, s2 = cross(a[0], a[1], a[2], p[0] - o0, p[1] - o1, p[2] - o2)
-    s0 += v[0]
-    s1 += v[1]
-    s2 += v[2]
-    turning = math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-    return math.sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * g.swing[n]
+    return s0 + v[0], s1 + v[1], s2 + v[2]
 
 
 @njit

@@ -9,11 +9,13 @@ import mujoco
 import numpy as np
 import pytest
 
+from artsim.io.runs import held_controls
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.errors import UsageError
 from artsim.sim.plan import Plan, plan_run
 from artsim.sim.run import CONTACT_ROW
+from artsim.sim.simulate import Simulation
 from tests.contact_kernels import Bench
 from tests.simulation import FORCES, ROBOTS, Array, Run, box_link, load, relative, simulate, slider
 
@@ -302,3 +304,28 @@ def test_without_ground_nothing_touches() -> None:
     run = simulate(ball(), base="floating", q0={"root.z": 0.05}, steps=10)
     assert "tau_contact" not in run.rows
     assert run["qvel"][-1, 2] == pytest.approx(-G * 0.002 * 9, rel=1e-12)
+
+
+BOXES = """<mujoco><option timestep=".004"/>
+  <worldbody><geom type="plane" size="1 1 1" condim="1"/>{}</worldbody></mujoco>"""
+CUBE = '<body pos="0 0 {}"><freejoint/><geom type="box" size=".05 .05 .05" condim="1"/></body>'
+
+
+def test_boxes_that_fall_together_touch_when_the_lowest_lands() -> None:
+    """20 m/s, 8 cm a step, 2 cm between them: no contacts in the air, none deep in another afterwards."""
+    start = 8.0 + 0.12 * np.arange(4)
+    plan = plan_run(
+        load_text(BOXES.format("".join(CUBE.format(z) for z in start)), name="model.xml"),
+        RunConfig(steps=150, gravity=(0.0, 0.0, 0.0), record=("qpos",)),
+    )
+    plan.qvel[2::6] = -20.0
+    simulation = Simulation(plan, held_controls(plan))
+    most = [0, 0]
+    for _ in range(150):
+        for block in simulation.blocks(1):
+            heights = block.rows["qpos"][0, 2::7]
+            landed = int(heights[0] < 0.5)
+            assert np.all(np.diff(heights) > 0.1 - 1e-6) and heights[0] > 0.05 - 1e-6
+        most[landed] = max(most[landed], simulation.effort[1])
+    assert most[0] == 0 and most[1] >= 16
+    assert np.abs(simulation.qvel[2::6]).max() < 1e-9
