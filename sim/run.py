@@ -122,8 +122,8 @@ class NewtonWork(NamedTuple):
     unit_start: Ints1  # (nu + 1,) where an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
     factorised: Ints1  # (nu,) 1: the matrix of an island is, with weight_used
-    degree: Ints1  # (nu,) dofs that a block is tied to
-    list: Ints1  # (nu,) blocks of a row
+    degree: Ints1  # (nu,) dofs that a block is tied to; nsgs.py: the root of a dof's tree
+    list: Ints1  # (nu,) blocks of a row; nsgs.py: where a root's tree ends
     tie: Ints2  # (blocks, blocks) 1: tied
     place: Ints1  # (nu,) of a dof in the matrix
     run_count: Ints1  # (nu,) runs of entries left of a block
@@ -131,7 +131,7 @@ class NewtonWork(NamedTuple):
     run_stop: Ints2  # (blocks, blocks)
     span: Ints1  # (entries,) of a unit: where the run of columns ends
     matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
-    transpose: Lanes2  # (nu, nu) coulomb.py: of its H
+    transpose: Lanes2  # (nu, nu) coulomb.py: of its H; nsgs.py: M̂'s factor by dof
     pivot: Lanes1  # (nu,) 1 / D of the factor
     factors: Lanes1  # (nu + 8,)
     right: Lanes2  # (1, nu) a right-hand side, by place
@@ -148,13 +148,13 @@ class NewtonWork(NamedTuple):
     first: Lanes1  # (rows,) λ as it came in
     rho: Lanes1  # (rows,) impulse per velocity
     centre: Lanes1  # (rows,) λ_k
-    miss: Lanes1  # (rows,) λ - P(λ - ρ û)
+    miss: Lanes1  # (rows,) λ - P(λ - ρ û); nsgs.py: the velocity at x = 0
     linear: Lanes1  # (rows,) λ after a full step, to first order
     shift: Lanes1  # (rows,) of cones
     before: Lanes1  # (rows,) the shift before
     off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
-    pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity
+    pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
     weight: Lanes1  # (rows,) D of a box row, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone

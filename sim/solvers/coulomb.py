@@ -22,7 +22,6 @@ from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, times, weigh_lines
 
-_STEPS = 300
 _PATIENCE = 15  # steps in a round, before the problem is made easier
 _EASIER = 10.0  # ε then
 _FIRST = 1e3  # ε at the start, relative to newton's
@@ -32,8 +31,8 @@ _ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a 
 
 
 @njit
-def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """Go on from newton's x and λ of island k; what is then left of its rows [rad/s or m/s].
+def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, most: Any) -> Any:
+    """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
@@ -46,7 +45,7 @@ def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any) 
     size = _residual(r, y, k, zero)
     bar, past = size, 1.0
     steps, since = 0, 0
-    while steps < _STEPS:
+    while steps < most:
         solved = where_greater(size, tolerance, zero, one)
         if highest(solved) > 0.0:
             left = where_greater(solved, zero, _recentre(r, y, k, solved), left)

@@ -37,6 +37,7 @@ from artsim.sim.solvers.impulses import (
     weigh_lines,
 )
 from artsim.sim.solvers.line_search import take
+from artsim.sim.solvers.nsgs import sweep
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
@@ -45,6 +46,9 @@ _TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONTACT_STEPS = 8  # at first, where there are contacts
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
+_ATTEMPTS = 4  # at Coulomb's law, with so many sweeps before
+_SWEEPS = (0, 100, 400, 2000)
+_COULOMB_STEPS = (60, 40, 40, 300)
 _STALLED = 8  # rounds that hardly help
 
 
@@ -118,13 +122,26 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     tolerance = _TOLERANCE * _largest_speed(u, y, k)
     if p is None and d is None:
         if (cones or not ended) and highest(left - tolerance) > 0.0:
-            _restart(m, w, r, force, u, y, p, d, k)
-            y.factorised[k] = 0
-            left = coulomb(m, w, r, force, y, k, tolerance)
+            left = _coulomb(m, w, r, force, u, y, p, d, k, tolerance)
             if highest(left - tolerance) > 0.0:
                 left = _compromise(m, w, r, force, u, y, p, d, k)
     elif cones and highest(left - tolerance) > 0.0:
         left = _compromise(m, w, r, force, u, y, p, d, k)
+    return left
+
+
+@njit
+def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, tolerance: Any) -> Any:
+    """Coulomb's law from the λ that came in; if that is not it, from where more and more sweeps of nsgs.py lead."""
+    left = tolerance - tolerance
+    for attempt in range(_ATTEMPTS):
+        _restart(m, w, r, force, u, y, p, d, k)
+        y.factorised[k] = 0
+        if attempt > 0:
+            sweep(m, w, r, y, k, tolerance, _SWEEPS[attempt])
+        left = coulomb(m, w, r, force, y, k, tolerance, _COULOMB_STEPS[attempt])
+        if highest(left - tolerance) <= 0.0:
+            break
     return left
 
 
