@@ -239,6 +239,54 @@ def test_stacks_of_boxes(kick: float) -> None:
         assert found.left <= 1e-11
 
 
+def rolling_spheres(rng: Generator) -> tuple[Case, Ints]:
+    """Seven spheres on the ground, six around one, that roll into each other: 19 contacts; the case and M̂'s tree."""
+    radius, count = 0.05, 7
+    angle = np.pi / 3 * np.arange(6)
+    place = np.vstack([np.zeros((1, 2)), 2.0 * radius * np.column_stack([np.cos(angle), np.sin(angle)])])
+    rows = []
+    for a in range(count):
+        contact = np.zeros((3, 6 * count))
+        contact[:, 6 * a : 6 * a + 6] = point_rows(0.0, 0.0, -radius)
+        rows.append(contact)
+        for b in range(a):
+            x, y = (place[b] - place[a]) / np.hypot(*(place[b] - place[a]))
+            if np.hypot(*(place[b] - place[a])) < 2.1 * radius:
+                contact = np.zeros((3, 6 * count))
+                turned = np.array([[0.0, -x, -y], [0.0, -y, x], [1.0, 0.0, 0.0]])  # normal (from a to b), tangents
+                contact[:, 6 * a : 6 * a + 6] = turned @ point_rows(radius * x, radius * y, 0.0)
+                contact[:, 6 * b : 6 * b + 6] = -turned @ point_rows(-radius * x, -radius * y, 0.0)
+                rows.append(contact)
+    mass = np.tile([0.5, 0.5, 0.5, 0.0005, 0.0005, 0.0005], count)
+    speed = np.zeros((count, 6))
+    speed[:, :2] = rng.normal(size=(count, 2))
+    speed[:, 3:5] = speed[:, 1::-1] * [-1.0, 1.0] / radius  # rolling
+    c = case(
+        np.diag(mass),
+        np.vstack(rows),
+        speed.ravel(),
+        mass * np.tile([0.0, 0.0, -0.02, 0.0, 0.0, 0.0], count),
+        cone=np.tile([3, -1, -1], len(rows)),
+        slope=np.tile([1.0, 0.0, 0.0], len(rows)),
+    )
+    parent = np.arange(6 * count) - 1
+    parent[::6] = -1
+    return c, parent
+
+
+def test_spheres_that_roll_into_each_other() -> None:
+    """Newton's steps alone turn in circles on some of these; Gauss-Seidel leads them out."""
+    steps = []
+    for seed in range(100):
+        c, parent = rolling_spheres(np.random.default_rng([31, seed]))
+        (found,) = solve(c, parent=parent)
+        assert coulomb_residual(c, found) <= 1e-9, seed
+        assert imbalance(c, found) <= 1e-9, seed
+        assert found.left <= 1e-11, seed
+        steps.append(found.steps)
+    assert max(steps) <= 120
+
+
 @pytest.mark.small
 def test_islands_do_not_see_each_other() -> None:
     """Two stacks solved together move exactly as each alone."""
