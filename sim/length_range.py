@@ -90,6 +90,7 @@ def _as_force(pull: Actuator) -> Actuator:
 
 def _config(search: LengthSearch) -> RunConfig:
     return RunConfig(
+        contacts=False,
         dt=search.time_step,
         gravity=(0.0, 0.0, 0.0),
         integrator="semi-implicit-euler",

@@ -167,7 +167,7 @@ def compared(articulation: Articulation, model: Any, states: int, spread: float,
     """The largest errors over random states."""
     articulation = with_ranges(articulation, model)
     model.opt.disableflags |= OFF.mjDSBL_CONTACT
-    ours = Actuators(plan_run(articulation, RunConfig(coupling="rows", dt=float(model.opt.timestep))))
+    ours = Actuators(plan_run(articulation, RunConfig(contacts=False, coupling="rows", dt=float(model.opt.timestep))))
     data, rng = mujoco.MjData(model), np.random.default_rng(seed)
     enabled = np.ones(model.na, bool)
     for n, actuator in enumerate(articulation.actuators):
@@ -214,7 +214,7 @@ def simulation(
     articulation: Articulation, start: Any, control: Array, every: int, steps: int, **config: Any
 ) -> Simulation:
     """A run from MuJoCo's state with these control rows, each held for `every` steps."""
-    plan = plan_run(articulation, RunConfig(steps=steps, **config))
+    plan = plan_run(articulation, RunConfig(contacts=False, steps=steps, **config))
     plan = replace(plan, qpos=start.qpos.copy(), qvel=start.qvel.copy(), activation=start.act.copy())
     zero = np.zeros((len(control), plan.robot.nv))
     return Simulation(plan, Controls(every * np.arange(len(control)), zero, zero, zero, control))
@@ -620,7 +620,7 @@ def stored_length_error(articulation: Articulation, entry: Mapping[str, Any]) ->
         if "act_length" not in file:
             return 0.0
         q, lengths = file["q"][()], file["act_length"][()]
-    ours = Actuators(plan_run(articulation, RunConfig(coupling="rows")))
+    ours = Actuators(plan_run(articulation, RunConfig(contacts=False, coupling="rows")))
     nv, nact, nu = ours.state.qvel.size, ours.state.activation.size, ours.row.shape[1]
     found = [ours.at(row, np.zeros(nv), np.zeros(nact), np.zeros(nu)).actuator_length.copy() for row in q]
     return relative(np.array(found), lengths)
