@@ -91,7 +91,8 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("flex", UNSUPPORTED)
 def test_what_bends_is_refused_by_name(flex: str) -> None:
     assert_refused(world(flex), "flexcomp 'f'", UNSUPPORTED[flex])
-    assert len(read(world(flex), ignore_unsupported=True).notes) == 1
+    notes = [note.message for note in read(world(flex), ignore_unsupported=True).notes]
+    assert len([note for note in notes if "touch nothing yet" not in note]) == 1
 
 
 WRONG = {
