@@ -9,7 +9,7 @@ The cache folder is named after a hash of every kernel source and of numba's and
 cache is keyed by a function's own file and silently runs stale code after an edit to a helper elsewhere.
 Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
 
-`NUMBA_DISABLE_JIT=1` runs an entry as Python (scalar width only), `NUMBA_BOUNDSCHECK=1` through numba's dispatcher.
+`NUMBA_DISABLE_JIT=1` runs an entry as Python (scalar width only), `NUMBA_BOUNDSCHECK=1` with its indices looked at.
 """
 
 from __future__ import annotations
@@ -100,19 +100,22 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
         kernel = getattr(import_module(entry.module), entry.name)
         return lambda: kernel(*records)
     addresses = table([record for record in records if record is not None], width)
-    if _checked():
-        dispatcher = _dispatcher(entry, width)
-        keep = records
-        return lambda: dispatcher(addresses) if keep else None
     function = _load_or_compile(entry, width)
     pointer = addresses.ctypes.data
 
     def call(keep: Any = (records, addresses)) -> None:  # the arrays live as long as the call does
         function(pointer)
 
-    return call
+    def checked_call() -> None:
+        call()
+        if _broken.value:
+            _broken.value = 0
+            raise IndexError(f"kernel {entry.name!r}: an index is out of bounds")
+
+    return checked_call if _checked() else call
 
 
+_broken = ctypes.c_int64(0)  # set by kernels with bounds checks, which C cannot raise from
 _called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by the number that stands for an address
 
 
@@ -127,13 +130,10 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
         _called[number] = bind(entry, width, *records)
         return None
     addresses = table([record for record in records if record is not None], width)
-    if _checked():
-        function, keep = _checked_function(entry, width)
-    else:
-        function = keep = _load_or_compile(entry, width)
+    function: Any = _load_or_compile(entry, width)
     pointers[0] = ctypes.cast(function, ctypes.c_void_p).value
     pointers[1] = addresses.ctypes.data
-    return records, addresses, keep
+    return records, addresses, function
 
 
 def run_called(number: int) -> None:
@@ -233,7 +233,7 @@ def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
     key = (entry.name + entry.variant, width)
     if key not in _loaded:
         folder = cache_folder()
-        path = folder / f"{key[0]}-{width}" if folder else None
+        path = folder / f"{key[0]}-{width}{'-checked' if _checked() else ''}" if folder else None
         kept = _read_object(path) if path else None
         if kept is None:
             print(f"artsim: compiling kernel {key[0]!r} (first use on this machine)", file=sys.stderr)
@@ -251,15 +251,13 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
-    # Kernels neither raise nor allocate: what the object names of numba's and Python's runtime is never reached.
-    # Every name needs an address all the same, or the engine leaves all of them at zero. The stand-ins are a module of
-    # this engine: llvm.add_symbol is for the whole process, where other code compiled by numba calls the real ones.
-    stand_ins = "\n".join(
-        f'define void @"{name}"() {{\n  call void @llvm.trap()\n  unreachable\n}}'
-        for name in needed
-        if name not in _C_LIBRARY
-    )
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f"declare void @llvm.trap()\n{stand_ins}"), machine)
+    # Kernels neither raise nor allocate: what the object names of numba's and Python's runtime is never reached but
+    # with bounds checks, and then it is enough to know. Every name needs an address all the same, or the engine leaves
+    # all of them at zero. The stand-ins are a module of this engine: llvm.add_symbol is for the whole process, where
+    # other code compiled by numba calls the real ones.
+    note = f"store i64 1, i64* inttoptr (i64 {ctypes.addressof(_broken)} to i64*)"
+    stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in _C_LIBRARY)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stand_ins)), machine)
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
     for name in _C_LIBRARY:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
@@ -362,29 +360,6 @@ def _machine() -> Any:
     return target.create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
     )
-
-
-@cache
-def _checked_function(entry: Entry, width: int) -> tuple[Any, object]:
-    """An entry with bounds checks as a C function; what they find is printed, since nothing passes through C."""
-    from numba import cfunc, types
-
-    with _patched(_no_negative_indices()):
-        compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(_wrapper(entry, width))
-    return ctypes.CFUNCTYPE(None, ctypes.c_int64)(compiled.address), compiled
-
-
-@cache
-def _dispatcher(entry: Entry, width: int) -> Callable[[Any], None]:
-    import numba
-
-    compiled = numba.njit(**_OPTIONS)(_wrapper(entry, width))  # noqa: TID251
-
-    def call(addresses: Any) -> None:
-        with _patched(_no_negative_indices()):  # it is compiled in its first call
-            compiled(addresses)
-
-    return call
 
 
 def _wrapper(entry: Entry, width: int) -> Any:

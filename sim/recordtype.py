@@ -82,15 +82,12 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
 
 
 def record_reader(record_type: RecordType, offset: int) -> Any:
-    """An intrinsic that makes a record of the table (a pointer in a C entry, an array through the dispatcher)."""
+    """An intrinsic that makes a record of a pointer to the table."""
 
     @intrinsic
     def read(typing_context: Any, source: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            start = args[0]
-            if isinstance(signature.args[0], types.Array):
-                start = make_array(signature.args[0])(context, builder, start).data
-            return builder.gep(start, [ir.Constant(_WHOLE, offset)])
+            return builder.gep(args[0], [ir.Constant(_WHOLE, offset)])
 
         return record_type(source), codegen
 

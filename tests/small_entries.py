@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.jit import Entry, bind
-from artsim.sim.records import ConstReals1, Lanes1, Reals1, allocate
+from artsim.sim.records import ConstReals1, Ints1, Lanes1, Reals1, allocate
 
 
 class Table(NamedTuple):
@@ -20,6 +20,12 @@ class Table(NamedTuple):
     sine: Lanes1  # (n,)
     cosine: Lanes1  # (n,)
     plain: Reals1  # (1,)
+
+
+class Called(NamedTuple):
+    """What calls an entry compiled apart."""
+
+    pointers: Ints1  # (2,)
 
 
 def entry(name: str, module: str = "small_kernels") -> Entry:

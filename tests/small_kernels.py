@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.jit import njit
+from artsim.sim.recordtype import run_entry
 from artsim.sim.sincos import sincos
 
 
@@ -37,3 +38,9 @@ def writes_constant(t: Any) -> None:
 def reads_beyond(t: Any) -> None:
     """Reads the element after the last."""
     t.plain[0] = t.factor[t.factor.shape[0]]
+
+
+@njit
+def calls(c: Any) -> None:
+    """Runs the entry that c.pointers names."""
+    run_entry(c.pointers)

@@ -19,11 +19,11 @@ import pytest
 from artsim.loaders.load import load_articulation
 from artsim.sim import jit
 from artsim.sim.batch import COMPUTE
-from artsim.sim.jit import bind, disabled
+from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot
-from tests.small_entries import entry, make_table
+from tests.small_entries import Called, entry, make_table
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -289,6 +289,26 @@ def _use_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reading_beyond_an_array_is_seen() -> None:
     with pytest.raises(IndexError):
         bind(entry("reads_beyond", "tests.small_kernels"), 1, make_table(3, 1))()
+
+
+@pytest.mark.small
+def test_an_entry_called_by_a_kernel() -> None:
+    table, called = make_table(3, 1), Called(np.zeros(2, np.int64))
+    table.angle[:] = 0.5
+    kept = point_at(entry("sines", "tests.small_kernels"), 1, called.pointers, table)
+    bind(Entry("calls", "tests.small_kernels", (Called,)), 1, called)()
+    assert np.abs(table.sine - np.sin(0.5)).max() <= 1e-15
+    del kept
+
+
+@pytest.mark.small
+@pytest.mark.skipif(PLAIN, reason="out-of-range reads are silent without NUMBA_BOUNDSCHECK")
+def test_reading_beyond_in_a_called_entry_is_seen() -> None:
+    table, called = make_table(3, 1), Called(np.zeros(2, np.int64))
+    kept = point_at(entry("reads_beyond", "tests.small_kernels"), 1, called.pointers, table)
+    with pytest.raises(IndexError):
+        bind(Entry("calls", "tests.small_kernels", (Called,)), 1, called)()
+    del kept
 
 
 # ------------------------------------------------------------------ sincos

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from artsim.sim.configuration import SOLVERS
 from artsim.sim.description import Articulation, Coupling, Geom, Joint, Loop
 from tests.simulation import Run, box_link, joint, simulate, urdf
 from tests.test_dynamics import random_couplings, random_pose, random_tree
@@ -384,3 +385,14 @@ def test_a_star_of_joints_on_one_body(solver: str) -> None:
     step = step_of(run)
     assert np.count_nonzero(step.impulse) == 40
     assert np.abs(velocities(run) - velocities(reference)).max() <= 1e-11
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_joint_locked(solver: str) -> None:
+    """Limits 0 0 leave no dof: the limits' rows act on nothing, and nothing moves."""
+    link = box_link("l", 1.0, (0.1, 0, 0))
+    text = urdf(link, joint("j", "revolute", "base", "l", limit=(0.0, 0.0)))
+    run = simulate(text, steps=3, solver=solver)
+    assert np.all(run["qpos"] == 0.0)
+    assert np.all(run["qvel"] == 0.0)

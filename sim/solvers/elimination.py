@@ -35,7 +35,7 @@ def one_island(m: Any, r: Any, y: Any) -> None:
     """All dofs and rows as one island, without an order, for solvers that have their own linear algebra."""
     if y.sizes[0] == 0:
         _find_blocks(m.independent_parent, y)
-    y.sizes[1] = 1
+    y.sizes[1] = min(y.sizes[0], 1)
     for b in range(y.sizes[0]):
         y.island[b] = 0
     _list_members(y)
@@ -128,10 +128,12 @@ def _list_members(y: Any) -> None:
 def _list_units(r: Any, y: Any) -> None:
     """y.listed: box rows and cones by island, as their first rows; where an island's begin is in y.unit_start.
 
-    One without columns goes with the first island.
+    One without columns goes with the first island; where nothing can move, there is none.
     """
     for k in range(y.sizes[1] + 1):
         y.unit_start[k] = 0
+    if y.sizes[1] == 0:
+        return
     n = 0
     while n < r.number[0]:
         y.unit_start[_island_of(r, y, n) + 1] += 1
