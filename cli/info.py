@@ -137,9 +137,10 @@ def describe_run(run: Mapping[str, Any]) -> list[str]:
     """State, length, configuration, robot, then a table of the variables."""
     model, config = run["model"], run["config"]
     total = "" if run["steps_total"] is None else f" of {run['steps_total']}"
+    state = {"killed": "killed, so incomplete (artsim recover cleans the file)"}.get(run["state"], run["state"])
     every = "every step" if run["every"] == 1 else f"every {run['every']} steps"
     lines = [
-        f"{run['file']}: run of {model.get('format', '')} robot {model.get('name', '')!r}, {run['state']} "
+        f"{run['file']}: run of {model.get('format', '')} robot {model.get('name', '')!r}, {state} "
         f"({run['bytes'] / 1e6:.3g} MB)",
         f"{run['rows']} rows, {every}{total} of {run['dt']:g} s; {run['duration']:g} s recorded",
         ", ".join(

@@ -25,6 +25,7 @@ COMMANDS = {
     "replay": "Run a stored simulation again and compare.",
     "check": "Validate a robot file and print its tree.",
     "info": "Say what a robot file or an output file holds.",
+    "recover": "Make a run file clean that a killed run left.",
     "bench": "Time the steps of a robot, phase by phase.",
     "warmup": "Compile and cache the engine's kernels.",
 }

@@ -469,9 +469,9 @@ class Recording(Output, Rows):
 
     @property
     def state(self) -> str:
-        """complete, stopped, interrupted, running (its writer lived at the opening) or incomplete (it was killed)."""
+        """complete, stopped, interrupted, running (its writer lived at the opening) or killed."""
         if self.status == schema.RUNNING:
-            return "running" if self._written else "incomplete"
+            return "running" if self._written else "killed"
         words = {schema.COMPLETE: "complete", schema.NON_FINITE: "stopped", schema.INTERRUPTED: "interrupted"}
         return words.get(self.status, f"unknown ({self.status})")
 

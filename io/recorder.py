@@ -131,6 +131,7 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         raise OutputError(f"{path}: exists already; use --force to overwrite it")
     if not os.access(target, os.W_OK):
         raise OutputError(f"{path}: cannot overwrite: permission denied")
+    _check_folder(Path(os.path.realpath(target)))
 
 
 def _check_folder(target: Path) -> None:
@@ -315,7 +316,7 @@ class Recorder:
     def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
         """Store the state after the last step (those of /final that the robot has), then the status; idempotent.
 
-        Raises StorageError.
+        The file of a run that failed before it had a row is removed. Raises StorageError.
         """
         if self._closed or self._broken:
             return
@@ -330,6 +331,8 @@ class Recorder:
             self._set("trajectory/status", status)
             self._file.close()
         self._closed = True
+        if self._rows == 0 and status != schema.COMPLETE:
+            self.path.unlink(missing_ok=True)  # a run that failed at once leaves nothing
         os.close(self._handle)
 
     def __enter__(self) -> Recorder:
@@ -345,38 +348,33 @@ class Recorder:
     def _create(
         self, force: bool, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]
     ) -> None:
-        import h5py
-
-        existed = self.path.exists()
-        self._handle = self._claim(force)
-        try:
-            with _Guard(self):
-                self._file = h5py.File(self.path, "w", libver=("v110", "v110"), locking=False)
-                self._lay_out(model, controls, provenance)
-                self._file.swmr_mode = True
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BaseException:
-            self._discard(unlink=not existed)
-            raise
-
-    def _claim(self, force: bool) -> int:
-        """Open the output and lock it, before HDF5 touches it.
+        """Lay the file out under a name of its own and let it take its place when it can be read.
 
         HDF5's own lock will not do: it truncates a file first and then finds it locked (tried: "w" destroys a run that
         is being written), and it drops its lock when SWMR starts. Ours is exclusive while the file is laid out, then
         shared until it is closed, which lets readers in and keeps every writer out.
         """
-        return claim(self.path, 0 if force else os.O_EXCL)
+        import h5py
 
-    def _discard(self, unlink: bool) -> None:
-        """Clean up after a layout that failed."""
-        self._closed = True
-        if not self._broken and hasattr(self, "_file"):
-            self._file.close()
-        if unlink:
-            self.path.unlink(missing_ok=True)
-        os.close(self._handle)
+        place = Path(os.path.realpath(self.path))
+        part = place.with_name(f"{place.name}.part")
+        self._handle = claim(part)
+        try:
+            check_output(self.path, force=force)  # again: another process may have been as far
+            with _Guard(self):
+                self._file = h5py.File(part, "w", libver=("v110", "v110"), locking=False)
+                self._lay_out(model, controls, provenance)
+                self._file.swmr_mode = True
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            part.replace(place)
+        except BaseException:
+            self._closed = True
+            if not self._broken and hasattr(self, "_file"):
+                self._file.close()
+            part.unlink(missing_ok=True)
+            os.close(self._handle)
+            raise
 
     def _lay_out(self, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]) -> None:
         from artsim.io import hdf5

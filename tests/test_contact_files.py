@@ -314,7 +314,7 @@ def test_a_killed_run_keeps_its_contacts(
 
     runs.run(simulated, output=tmp_path / "whole.h5", progress=look)
     with open_recording(tmp_path / "killed.h5") as killed:
-        assert killed.state == "incomplete"
+        assert killed.state == "killed"
         assert 0 < killed.n_valid < STEPS
         want = recording.read_contacts(0, killed.n_valid)
         assert followed == [killed.n_valid, len(want["step"])]

@@ -441,7 +441,7 @@ def test_kill_leaves_the_rows_readable(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.communicate()
     with open_recording(path) as run:
-        assert (run.n_valid, run.status, run.state) == (5, schema.RUNNING, "incomplete")
+        assert (run.n_valid, run.status, run.state) == (5, schema.RUNNING, "killed")
         with new(tmp_path / "same.h5") as recorder:
             same = block(recorder, 5)
         for name, values in same.items():

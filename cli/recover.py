@@ -1,0 +1,29 @@
+"""`artsim recover`: a run file that a killed writer left, made clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from artsim.cli.options import refuse_own_input
+from artsim.cli.terminal import printable
+from artsim.io.recorder import check_output
+from artsim.io.recover import recover as recover_run
+
+
+@click.command(short_help="Make a run file clean that a killed run left.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the clean file here; FILE stays as it is.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+def recover(file: Path, output: Path | None, force: bool) -> None:
+    """Make FILE, an output of `artsim run` whose process was killed, clean: every row that was written in full, in a
+    file that every reader of HDF5 opens. A file that is clean already stays as it is.
+    """
+    if output is not None:
+        refuse_own_input(output, str(file))
+        check_output(output, force=force)
+    done = recover_run(file, output)
+    clean = f"is clean already: {done.state}, {done.rows} rows"
+    told = f"{done.rows} rows recovered" if done.state == "killed" else clean
+    click.echo(printable(f"{done.path}: {told}"))
