@@ -71,7 +71,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     multiple=True,
     callback=_factors,
     metavar="NAME=LOW:HIGH,…",
-    help=f"Factors of every link or joint, drawn evenly: {', '.join(VARIED)}.",
+    help=f"Factors of every link or joint, drawn evenly: {', '.join(VARIED)} (of all contacts).",
 )
 @run_options
 @model_options

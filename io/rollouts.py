@@ -106,7 +106,9 @@ class Draws:
             self._samples = open_samples(
                 model, plan.robot.labels, (), (), rows=config.samples, seed=seed, distribution=config.start
             )
-        sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv}
+        if "friction" in config.randomise and plan.touching is None:
+            raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
+        sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
         reach = {"spread": _spread(plan, config.spread), "velocity_spread": _velocity_spread(plan, config)}
         ends = {name: (-values, values) for name, values in reach.items() if values.any()}
         for name, (low, high) in config.randomise.items():
@@ -328,7 +330,7 @@ class _Stream:
             **rows,
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
-            **{f"{name}_factor": values for name, values in variations.factors.items()},
+            **{f"{n}_factor": x if VARIED[n] else x[:, 0] for n, x in variations.factors.items()},
             "n_valid": valid,
             "status": _status(results.reason[:count]),
         }
@@ -382,7 +384,7 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
     sizes = {"link": len(robot.links), "dof": robot.nv}
     for name, dim in draws.factors.items():
-        columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8")
+        columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
     columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
     told = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every, "seed": plan.config.seed}
     both = {"run": json.loads(plan.config.to_json()), "rollout": asdict(config)}

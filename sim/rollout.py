@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from artsim.sim.configuration import INTEGRATORS, SOLVERS
+from artsim.sim.contacts import Touching
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
 from artsim.sim.errors import UsageError, nearest
@@ -60,11 +61,12 @@ VARIED = {
     "armature": "dof",
     "damping": "dof",
     "stiffness": "dof",
-    "friction": "dof",
+    "joint_friction": "dof",
     "drive_stiffness": "dof",
     "drive_damping": "dof",
+    "friction": "",
 }
-"""What a sample may have of its own, as factors of the robot's; by what they are counted."""
+"""What a sample may have of its own, as factors of the robot's; by what they are counted, "": one for all contacts."""
 
 STEP, INPUT_ROW, HELD, ALONE = range(4)  # of PackWork.counters
 _ALWAYS = 1 << 62  # steps: never again
@@ -201,7 +203,7 @@ class Variations:
 
     qpos: Array  # (n, nq) at the start
     qvel: Array  # (n, nv)
-    factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links) or (n, nv)
+    factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links), (n, nv) or (n, 1)
     controls: Sequence[Controls] = ()  # one for each; none: those of all
 
     def __post_init__(self) -> None:
@@ -349,11 +351,12 @@ class VariedArrays:
         model, changed = self._plan.robot.model, dict[str, Array]()
         if "mass" in factors:
             changed |= self._masses(factors["mass"])
-        for name in ("armature", "damping", "stiffness", "friction"):
+        for name in ("armature", "damping", "stiffness"):
             if name in factors:
                 changed[name] = getattr(model, name) * factors[name]
-        if "friction" in factors:
-            changed["friction_coefficient"] = model.friction_coefficient * factors["friction"]
+        if "joint_friction" in factors:
+            for name in ("friction", "friction_coefficient"):
+                changed[name] = getattr(model, name) * factors["joint_friction"]
         for name in _DRIVE_ARRAYS:
             if name in factors:
                 changed[name] = self._plan.inputs[name] * factors[name]
@@ -375,6 +378,13 @@ class VariedArrays:
             "link_mass": model.link_mass * factor,
             "link_inertia": model.link_inertia * factor[:, :, None],
         }
+
+
+def rubbing(touching: Touching, factor: float) -> Touching:
+    """What may touch, with frictions of contacts times a factor."""
+    g = touching.contacts
+    scaled = g._replace(friction=factor * g.friction, pair_friction=factor * g.pair_friction)
+    return touching._replace(contacts=scaled)
 
 
 def _link_share(model: Model, link: int) -> Array:
@@ -440,6 +450,8 @@ class SingleRoller:
     def _plan_of(self, own: Variations) -> Plan:
         """The plan of one sample."""
         plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0])
+        if "friction" in own.factors and plan.touching is not None:
+            plan = replace(plan, touching=rubbing(plan.touching, float(own.factors["friction"][0, 0])))
         changed = {name: values[0] for name, values in self._arrays.of(own.factors).items()}
         if not changed:
             return plan

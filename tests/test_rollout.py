@@ -174,6 +174,33 @@ def test_factors_of_one_change_nothing() -> None:
         np.testing.assert_allclose(values[0], getattr(model, name), rtol=1e-13, atol=1e-15)
 
 
+SLED = """<mujoco><option gravity="{along!r} 0 {down!r}" timestep="0.002"/><worldbody>
+<geom type="plane" size="5 5 0.1" friction="0.5"/>
+<body pos="0 0 0.05"><freejoint/><geom type="box" size="0.2 0.2 0.05" friction="0.5" mass="3"/></body>
+</worldbody></mujoco>"""
+
+
+def test_varied_friction_decides_which_boxes_slip() -> None:
+    """On an incline of atan 0.5: a factor from 1 of friction 0.5 holds, less lets it slide at g (sin - μ cos)."""
+    angle, steps, h = np.arctan(0.5), 200, 0.002
+    along, down = 9.81 * np.sin(angle), -9.81 * np.cos(angle)
+    robot = artsim.load(_written("sled.xml", SLED.format(along=float(along), down=float(down))))
+    made = rolled(robot, samples=16, steps=steps, randomise={"friction": (0.5, 1.5)}, seed=2)
+    factor = made["friction_factor"]
+    assert factor.shape == (16,)
+    assert (factor < 0.99).any()
+    assert (factor > 1.01).any()
+    pull = np.maximum(along + 0.5 * factor * down, 0.0)
+    np.testing.assert_allclose(made["final_qpos"][:, 0], pull * h * h * steps * (steps + 1) / 2, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(made["final_qvel"][:, 0], pull * h * steps, rtol=1e-6, atol=1e-9)
+
+
+def test_friction_is_that_of_contacts() -> None:
+    done = command(ARM, "--samples", 2, "--randomise", "friction=0.5:1")
+    assert done.exit_code == 2
+    assert "nothing may touch; joints have joint_friction" in done.stderr
+
+
 # ------------------------------------------------------------------ bytes
 
 
