@@ -23,6 +23,8 @@ COMMANDS = {
     "batch": "Compute rigid-body quantities for many configurations.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Run a stored simulation again and compare.",
+    "view": "Show a robot with a slider for every joint.",
+    "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
     "info": "Say what a robot file or an output file holds.",
     "recover": "Make a run file clean that a killed run left.",

@@ -80,15 +80,7 @@ def refuse_own_input(output: Path, *inputs: str | None) -> None:
                 raise UsageError(f"--output {output} is the input itself")
 
 
-LOAD_OPTIONS = (
-    click.option(
-        "--base",
-        callback=read_bases,
-        multiple=True,
-        metavar="[NAME=]fixed|floating",
-        envvar="ARTSIM_BASE",
-        help="Whether the root link is fixed to the world (default) or free; of a scene's models by name.",
-    ),
+MESH_OPTIONS = (
     click.option(
         "--package",
         "packages",
@@ -103,6 +95,18 @@ LOAD_OPTIONS = (
         envvar="ARTSIM_MESH_ROOT",
         help="A further folder that meshes may be read from.",
     ),
+)
+
+LOAD_OPTIONS = (
+    click.option(
+        "--base",
+        callback=read_bases,
+        multiple=True,
+        metavar="[NAME=]fixed|floating",
+        envvar="ARTSIM_BASE",
+        help="Whether the root link is fixed to the world (default) or free; of a scene's models by name.",
+    ),
+    *MESH_OPTIONS,
     click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for meshes."),
     click.option(
         "--max-xml-mb",
@@ -136,6 +140,13 @@ LOAD_OPTIONS = (
     ),
     click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
 )
+
+
+def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options that say where a stored model's meshes are: `packages` and `mesh_root`."""
+    for option in reversed(MESH_OPTIONS):
+        command = option(command)
+    return command
 
 
 def model_options(command: Callable[..., R]) -> Callable[..., R]:

@@ -196,10 +196,14 @@ def volume(vertices: Real, faces: NDArray[np.integer[Any]]) -> float:
     return float(np.einsum("ij,ij->", a, np.cross(b, c)) / 6)
 
 
-def hull_volume(made: Polyhedron) -> float:
-    """The volume [m³] of a polyhedron."""
+def triangles_of(made: Polyhedron) -> NDArray[Any]:
+    """Triangles (m, 3) that fan out from the first corner of every face; two of each face have no area."""
     before = np.repeat(made.corner_start[:-1], np.diff(made.corner_start))
     following = np.arange(1, len(made.corners) + 1)
     following[made.corner_start[1:] - 1] = made.corner_start[:-1]
-    fans = np.stack([made.corners[before], made.corners, made.corners[following]], axis=1)
-    return volume(made.vertices, fans)
+    return np.stack([made.corners[before], made.corners, made.corners[following]], axis=1)
+
+
+def hull_volume(made: Polyhedron) -> float:
+    """The volume [m³] of a polyhedron."""
+    return volume(made.vertices, triangles_of(made))

@@ -6,14 +6,14 @@ import dataclasses
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
 from artsim.loaders.mjcf.read import read_mjcf
-from artsim.loaders.scene import MARK, SceneModel, base_of, merge, parse_scene
+from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
 from artsim.loaders.xml import Document, check_size, decode, parse
@@ -103,9 +103,18 @@ def load_text(
     if is_scene(text):
         check_size(len(text), file=name, max_mb=max_xml_mb)
         options: ReadOptions = {"meshes": meshes, "strict": strict, "max_xml_mb": max_xml_mb, "max_faces": max_faces}
-        return load_stored_scene(
-            text, name, options, balance_inertia=balance_inertia, ignore_unsupported=ignore_unsupported
-        )
+
+        def read(stored: StoredModel, called: str) -> Articulation:
+            return load_text(
+                stored.text,
+                name=called,
+                base=stored.base,
+                balance_inertia=balance_inertia,
+                ignore_unsupported=ignore_unsupported,
+                **options,
+            )
+
+        return load_stored_scene(text, name, read, max_xml_mb=max_xml_mb)
     document = parse(text, file=name, max_mb=max_xml_mb)
     if xacro:
         document = expand(document, name, path, assets, max_xml_mb)
@@ -172,25 +181,17 @@ def load_scene(
 
 
 def load_stored_scene(
-    text: bytes | str, name: str, options: ReadOptions, *, balance_inertia: bool, ignore_unsupported: bool
+    text: bytes | str, name: str, read: Callable[[StoredModel, str], Articulation], *, max_xml_mb: float = 64.0
 ) -> Articulation:
-    """A scene from its own text, each model under the limits of a file."""
+    """A scene from its own text; `read` reads each of its models, which messages call as it is told."""
     models = []
     for stored in parse_scene(text if isinstance(text, str) else decode(text, name), name):
         called = f"<model {stored.name or stored.file!r}>"
         if is_scene(stored.text):
             raise ModelError(f"{name}: a scene within a scene")
-        robot = load_text(
-            stored.text,
-            name=called,
-            base=stored.base,
-            balance_inertia=balance_inertia,
-            ignore_unsupported=ignore_unsupported,
-            **options,
-        )
-        robot = dataclasses.replace(robot, path=stored.file)
+        robot = dataclasses.replace(read(stored, called), path=stored.file)
         made = SceneModel(stored.name, robot, stored.place, stored.srdf, stored.srdf_file)
-        models.append(scene_model(made, options.get("max_xml_mb", 64.0)))
+        models.append(scene_model(made, max_xml_mb))
     return merge(models)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.collision.build import Solid
-from artsim.collision.hull import hull_volume, polyhedron, volume
+from artsim.collision.hull import hull_volume, polyhedron, triangles_of, volume
 from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
 from artsim.sim.description import Geom
 from artsim.sim.errors import ModelError
@@ -80,11 +80,34 @@ def _mesh(geom: Geom, files: dict[object, Mesh], max_faces: int) -> Mesh | None:
 
 def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
     """A mesh in the geom's frame, as it is or as what its hull is to be made of."""
-    pose = geom.mesh_pose
-    points: Real = (mesh.vertices - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
-    faces: NDArray[Any] = mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
+    points, faces = _in_geom_frame(geom, mesh)
     kind = "triangles" if exact and len(faces) else "convex"
     return plain._replace(kind=kind, points=points, faces=faces, most_vertices=geom.most_hull_vertices)
+
+
+def _in_geom_frame(geom: Geom, mesh: Mesh) -> tuple[Real, NDArray[Any]]:
+    """Points (n, 3) [m] and faces (m, 3), which look outward under a mirroring scale too."""
+    pose = geom.mesh_pose
+    points: Real = (mesh.vertices - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
+    return points, mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
+
+
+def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray[Any]] | None:
+    """Points (n, 3) [m] and triangles (m, 3) of a mesh geom in its frame, of its hull where it has no faces.
+
+    None where no mesh was looked for. Raises ModelError with the geom's line: a mesh that is missing or damaged.
+    """
+    mesh = _mesh(geom, {}, max_faces)
+    if mesh is None:
+        return None
+    points, faces = _in_geom_frame(geom, mesh)
+    if len(faces):
+        return points, faces
+    try:
+        hull = polyhedron(points, geom.most_hull_vertices)
+    except ValueError as error:
+        raise ModelError(f"{_title(geom)}: {error}") from error
+    return hull.vertices, triangles_of(hull)
 
 
 def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:

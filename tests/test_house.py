@@ -88,6 +88,7 @@ def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
     assert "h5py" not in packages or where.startswith("io/")
     assert "rich" not in packages or where.startswith("cli/")
     assert "click" not in packages or where.startswith("cli/")
+    assert not packages & {"viser", "websockets"} or where.startswith("io/viewer/")
 
 
 def loaded_by(*arguments: object) -> set[str]:
@@ -105,7 +106,7 @@ def loaded_by(*arguments: object) -> set[str]:
 
 def test_light_commands_import_nothing_heavy(run_file: Path) -> None:
     model = ROOT / "robots" / "arm7.urdf"
-    heavy = {"numba", "trimesh", "scipy", "rich", "collada", "xarray"}
+    heavy = {"numba", "trimesh", "scipy", "rich", "collada", "xarray", "viser"}
     for arguments in (["--help"], ["run", "--help"], ["check", model], ["info", model], ["info", run_file]):
         assert not loaded_by(*arguments) & heavy, arguments
     assert "numpy" not in loaded_by("--help")

@@ -1,0 +1,52 @@
+"""`artsim export`: a stored simulation in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from artsim.cli.options import mesh_options, positive, refuse_own_input
+from artsim.cli.stored import stored_robot
+from artsim.cli.terminal import printable, warn
+from artsim.io.exports import FORMATS, Export, write
+from artsim.io.reader import open_recording
+from artsim.io.recorder import check_output
+from artsim.sim.errors import UsageError
+
+R = TypeVar("R")
+
+
+def format_options(command: Callable[..., R]) -> Callable[..., R]:
+    """An option for every format, which takes the file to write."""
+    for name, format_ in reversed(FORMATS.items()):
+        meaning, metavar = f"Write {format_.meaning}.", f"FILE{format_.suffix}"
+        command = click.option(f"--{name}", type=click.Path(path_type=Path), metavar=metavar, help=meaning)(command)
+    return command
+
+
+@click.command(short_help="Write a stored simulation in another format.")
+@click.argument("file", type=click.Path(path_type=Path))
+@format_options
+@click.option(
+    "--fps", type=float, callback=positive, default=30.0, show_default=True, help="Frames per second of what moves."
+)
+@mesh_options
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+def export(
+    file: Path, fps: float, packages: Mapping[str, Path], mesh_root: Path | None, force: bool, **outputs: Any
+) -> None:
+    """Write FILE, an output of `artsim run`, in the formats that are asked for; the sizes are printed."""
+    wanted: dict[str, Path] = {name: outputs[name] for name in FORMATS if outputs[name] is not None}
+    if not wanted:
+        raise UsageError(f"give a format: {' '.join(f'--{name} FILE' for name in FORMATS)}")
+    for output in wanted.values():
+        refuse_own_input(output, str(file))
+        check_output(output, force=force)
+    with open_recording(file) as recording:
+        for name, output in wanted.items():
+            request = Export(recording, output, lambda: stored_robot(recording, packages, mesh_root), fps)
+            warn(write(name, request))
+            click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")

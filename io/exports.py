@@ -1,0 +1,57 @@
+"""What a run can be exported to: one line per format, whose writer is imported when it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from artsim.io.reader import Recording
+from artsim.sim.description import Articulation
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is asked of a writer."""
+
+    recording: Recording
+    output: Path
+    robot: Callable[[], Articulation]  # the stored robot, with its meshes where they are at hand
+    fps: float = 30.0  # of what moves
+
+
+class Format(NamedTuple):
+    """A format: its file, and `module:function`, called with an Export, returning what the user should know."""
+
+    suffix: str
+    writer: str
+    meaning: str
+
+
+FORMATS = {
+    "html": Format(".html", "artsim.io.viewer.page:write_page", "one page that plays in any browser, offline"),
+}
+"""By the option's name."""
+
+
+def write(format_: str, export: Export) -> list[str]:
+    """Write one; returns notes. Raises UsageError and OSError as the format's writer does."""
+    module, _, function = FORMATS[format_].writer.partition(":")
+    notes: list[str] = getattr(import_module(module), function)(export)
+    return notes
+
+
+def write_whole(output: Path, data: bytes) -> None:
+    """All of it or nothing: written beside the output, then put in its place."""
+    partial = output.with_name(f"{output.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(data)
+        partial.replace(output)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,62 @@
+"""A run as one HTML file that plays in any browser, offline: viser's client with the scene and its motion inside."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+
+from artsim.io.exports import Export, write_whole
+from artsim.io.viewer.motion import Motion
+from artsim.io.viewer.pieces import pieces_of
+from artsim.io.viewer.server import start_server, stop_server
+from artsim.io.viewer.stage import RobotStage, add_grid, look_at
+from artsim.sim.configuration import RunConfig
+
+MOST_FRAMES = 2000  # of what is not thinned further; a frame of 20 moving links takes about 1 kB
+
+
+def write_page(export: Export) -> list[str]:
+    """Write the page; returns what the user should know. Raises UsageError: no viser, nothing to show; OSError."""
+    notes: list[str] = []
+    articulation = export.robot()
+    motion = Motion(export.recording, articulation)
+    times = frame_times(motion, export.fps, notes)
+    server = start_server("")
+    try:
+        ground = RunConfig.from_mapping(export.recording.config)
+        stage = RobotStage(server, "robot", motion.links, pieces_of(articulation, notes), np.zeros(3))
+        first = motion.poses(motion.row_at(times[0]))
+        stage.build(*first, layers=["visual", "collision", *(["contacts"] if motion.recording.has_contacts else [])])
+        extent = stage.extent(*first)
+        look_at(server, [extent])
+        add_grid(server, ground.ground_height, extent.size, solid=ground.ground)
+        recorder = server.get_scene_serializer()
+        scale = 0.4 * extent.size / motion.weight
+        for number, time in enumerate(times):
+            row = motion.row_at(time)
+            stage.pose(*motion.poses(row))
+            if motion.recording.has_contacts:
+                found = motion.forces("contacts", row)
+                stage.arrows("contacts", found.points, scale * found.vectors)
+            following = times[number + 1] if number + 1 < len(times) else time + 1.0 / export.fps
+            recorder.insert_sleep(following - time)
+        page = recorder.as_html()
+    finally:
+        stop_server(server)
+    title = html.escape(f"artsim: {export.recording.path.name}")
+    page = re.sub(r"<title>.*?</title>", lambda _: f"<title>{title}</title>", page, count=1, flags=re.S)
+    write_whole(export.output, page.encode())
+    return notes
+
+
+def frame_times(motion: Motion, fps: float, notes: list[str]) -> list[float]:
+    """When the frames are [s]: every 1/fps, or at every row where these are further apart; fewer for long runs."""
+    step = max(1.0 / fps, motion.interval)
+    count = int(motion.duration / step + 1e-6) + 1
+    if count > MOST_FRAMES:
+        step *= count / MOST_FRAMES
+        notes.append(f"{count} frames are many for a page: {MOST_FRAMES} are in it, one every {step:.3g} s")
+        count = MOST_FRAMES
+    return [k * step for k in range(count)]

@@ -1,0 +1,105 @@
+"""What is drawn of a robot: triangles, one piece for every link, layer and colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.io.viewer.triangles import Triangles, height_field, primitive
+from artsim.sim.description import Articulation, Geom
+from artsim.sim.errors import ModelError
+from artsim.sim.solids import drawn_mesh
+from artsim.sim.spatial import rotation_matrix
+
+Layer = Literal["visual", "collision"]
+Colour = tuple[float, float, float, float]
+
+GREY: Colour = (0.72, 0.74, 0.78, 1.0)
+FLOOR: Colour = (0.55, 0.6, 0.65, 1.0)
+COLLISION: Colour = (0.95, 0.55, 0.15, 0.45)
+SEEN_GROUPS = 3  # MJCF's groups from here on are not for looking at
+REACH = 5.0  # [m] the half size from which on a shape is scenery, not robot
+
+
+class Piece(NamedTuple):
+    """Triangles of one link in its frame. `flat`: facets are meant; `scenery`: ground and the like."""
+
+    link: str
+    layer: Layer
+    colour: Colour
+    flat: bool
+    scenery: bool
+    points: NDArray[np.float32]  # (n, 3) [m]
+    faces: NDArray[np.uint32]  # (m, 3)
+
+
+def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
+    """The pieces of all links; what cannot be drawn is told in `notes`.
+
+    A robot without anything to look at shows what collides.
+    """
+    found: dict[tuple[str, Layer, Colour, bool, bool], list[Triangles]] = {}
+    absent: list[str] = []
+    for link, geom, layer in _layers(articulation):
+        try:
+            triangles = _triangles(geom)
+        except ModelError as error:
+            absent.append(str(error))
+            continue
+        if triangles is None:
+            absent.append(geom.mesh_uri or geom.name)
+            continue
+        scenery = geom.kind in ("plane", "heightfield") or max(geom.size, default=0.0) > REACH
+        key = (link, layer, _colour(geom, layer), geom.kind == "mesh", scenery)
+        found.setdefault(key, []).append(triangles)
+    if absent:
+        told = dict.fromkeys(absent)
+        more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+        notes.append(f"not drawn, since the mesh is not at hand: {next(iter(told))}{more}")
+    return [Piece(*key, *_joined(parts)) for key, parts in found.items()]
+
+
+def _layers(articulation: Articulation) -> Iterator[tuple[str, Geom, Layer]]:
+    """Every link's geoms with the layers that show them."""
+    geoms = [(link.name, geom) for link in articulation.links for geom in link.geoms]
+    in_mjcf = articulation.format == "mjcf"
+    seen = [geom.role == "visual" or (in_mjcf and geom.group < SEEN_GROUPS) for _, geom in geoms]
+    bare = not any(seen)
+    for (link, geom), looked_at in zip(geoms, seen, strict=True):
+        if looked_at or bare:
+            yield link, geom, "visual"
+        if geom.role == "collision":
+            yield link, geom, "collision"
+
+
+def _colour(geom: Geom, layer: Layer) -> Colour:
+    if layer == "collision":
+        return COLLISION
+    if geom.material is not None and geom.material.rgba is not None:
+        return geom.material.rgba
+    return FLOOR if geom.kind in ("plane", "heightfield") else GREY
+
+
+def _triangles(geom: Geom) -> Triangles | None:
+    """In the link's frame; None for a mesh that is not there."""
+    if geom.kind == "mesh":
+        mesh = drawn_mesh(geom)
+        if mesh is None:
+            return None
+        points, faces = mesh
+    elif geom.kind == "heightfield":
+        if not geom.heights:
+            return None
+        points, faces = height_field(geom.heights, geom.size)
+    else:
+        points, faces = primitive(geom.kind, geom.size)
+    return points @ rotation_matrix(geom.pose.rotation).T + geom.pose.position, faces
+
+
+def _joined(parts: list[Triangles]) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    starts = np.cumsum([0, *(len(points) for points, _ in parts)])
+    faces = np.concatenate([faces + start for (_, faces), start in zip(parts, starts, strict=False)])
+    return np.concatenate([points for points, _ in parts]).astype(np.float32), faces.astype(np.uint32)

@@ -1,0 +1,90 @@
+"""viser's server, kept to this machine: bound to 127.0.0.1, same origin only, no sharing service.
+
+A page of any other site could otherwise open a websocket to it (browsers let them), or reach it under a name of its own
+that it lets point at 127.0.0.1; so both Origin and Host must be the server's own. viser has no option for that, and
+binds to every interface by default.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http
+import io
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from artsim.sim.errors import UsageError
+
+if TYPE_CHECKING:
+    import viser
+
+HOST = "127.0.0.1"
+_constructing = threading.Lock()
+
+
+def start_server(title: str, port: int = 0) -> viser.ViserServer:
+    """A running server; port 0 takes a free one. Raises UsageError: viser is not installed, the port is taken."""
+    try:
+        import viser
+    except ImportError:
+        raise UsageError('the viewer needs viser: pip install "artsim[view]"') from None
+
+    class LocalServer(viser.ViserServer):
+        def request_share_url(self, verbose: bool = True) -> None:
+            """Nothing of this machine is handed to a sharing service, whoever asks for it."""
+
+    with _constructing, _guarded_handshakes(), contextlib.redirect_stdout(io.StringIO()):  # it prints a banner
+        server = LocalServer(host=HOST, port=port, label=title, verbose=False)
+    if port and server.get_port() != port:
+        taken = server.get_port()
+        stop_server(server)
+        raise UsageError(f"port {port} is in use; {taken} is free")
+    server.gui.configure_theme(show_share_button=False, show_logo=False, control_layout="collapsible")
+    return server
+
+
+def stop_server(server: viser.ViserServer) -> None:
+    """Stop it, without the line it prints."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
+
+
+def url_of(server: viser.ViserServer) -> str:
+    """Where its page is."""
+    return f"http://{HOST}:{server.get_port()}"
+
+
+@contextlib.contextmanager
+def _guarded_handshakes() -> Iterator[None]:
+    """Servers that `websockets` starts meanwhile look at who asks before anything else."""
+    from websockets.asyncio import server as module
+
+    serve = module.serve
+
+    def guarded(*arguments: Any, **options: Any) -> Any:
+        answer = options.pop("process_request")
+
+        def process_request(connection: Any, request: Any) -> Any:
+            if not is_own(request.headers, connection.local_address[1]):
+                return connection.respond(http.HTTPStatus.FORBIDDEN, "this page is for its own origin only\n")
+            return answer(connection, request)
+
+        return serve(*arguments, process_request=process_request, **options)
+
+    module.serve = guarded  # type: ignore[assignment,misc]
+    try:
+        yield
+    finally:
+        module.serve = serve  # type: ignore[misc]
+
+
+def is_own(headers: Any, port: int) -> bool:
+    """Whether a request is for this server by its own name and, where a browser says so, from its own page."""
+    hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
+    if headers.get_all("Host") not in [[host] for host in hosts]:
+        return False
+    origins = headers.get_all("Origin")
+    if not origins:  # browsers send one with every websocket
+        return "websocket" not in headers.get("Upgrade", "").lower()
+    return origins in [[f"http://{host}"] for host in hosts]

@@ -1,0 +1,170 @@
+"""Robots on a viser scene: pieces under a frame for every link, poses, frames and arrows put in place.
+
+Nodes are called by numbers, not by links: a name with a slash would make a tree of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.io.viewer.pieces import Piece
+
+if TYPE_CHECKING:
+    import viser
+
+Array = NDArray[Any]
+LAYERS = ("visual", "collision", "frames", "contacts", "joint forces")
+CONTACT_FORCE, JOINT_FORCE = (220, 30, 40), (40, 90, 220)
+
+
+class Extent(NamedTuple):
+    """Where the robot is and how large [m]: scenery does not count."""
+
+    centre: Array  # (3,)
+    size: float
+
+
+class RobotStage:
+    """One robot of a scene, `offset` [m] beside where it is."""
+
+    def __init__(
+        self, server: viser.ViserServer, name: str, links: Sequence[str], pieces: Sequence[Piece], offset: Array
+    ) -> None:
+        self._server, self._name, self._offset = server, name, offset
+        self._links = list(links)
+        self._pieces = [piece for piece in pieces if piece.link in self._links]
+        self._frames: dict[tuple[str, int], Any] = {}
+        self._last: dict[int, Array] = {}
+        self._visible = {"visual": True, "contacts": True}
+        self._size = 1.0
+        self._added: dict[str, Any] = {}
+
+    def build(self, positions: Array, quaternions: Array, *, layers: Sequence[str]) -> None:
+        """Add the nodes at these poses, (nlink, 3) [m] and (nlink, 4)."""
+        self._size = self.extent(positions, quaternions).size
+        for layer in layers:
+            visible = self._visible.get(layer, False)
+            path = f"/{self._name}/{layer}"
+            self._added[layer] = self._server.scene.add_frame(
+                path, show_axes=False, position=self._offset, visible=visible
+            )
+        for number, piece in enumerate(self._pieces):
+            if piece.layer in layers:
+                self._build_piece(number, piece)
+        if "frames" in layers:
+            self._added["axes"] = self._server.scene.add_batched_axes(
+                f"/{self._name}/frames/axes",
+                quaternions,
+                positions,
+                axes_length=0.08 * self._size,
+                axes_radius=0.004 * self._size,
+            )
+        for layer, colour in (("contacts", CONTACT_FORCE), ("joint forces", JOINT_FORCE)):
+            if layer in layers:
+                self._build_arrows(layer, colour)
+        self.pose(positions, quaternions)
+
+    def _build_piece(self, number: int, piece: Piece) -> None:
+        link = self._links.index(piece.link)
+        path = f"/{self._name}/{piece.layer}/link {link}"
+        if (piece.layer, link) not in self._frames:
+            self._frames[piece.layer, link] = self._server.scene.add_frame(path, show_axes=False)
+        red, green, blue, alpha = piece.colour
+        self._server.scene.add_mesh_simple(
+            f"{path}/{number}",
+            piece.points,
+            piece.faces,
+            color=(round(255 * red), round(255 * green), round(255 * blue)),
+            opacity=alpha if alpha < 1 else None,
+            flat_shading=piece.flat,
+            side="double",
+            cast_shadow=piece.layer == "visual" and not piece.scenery,
+        )
+
+    def _build_arrows(self, layer: str, colour: tuple[int, int, int]) -> None:
+        self._added[f"{layer} arrows"] = self._server.scene.add_arrows(
+            f"/{self._name}/{layer}/arrows",
+            np.zeros((0, 2, 3), np.float32),
+            colour,
+            shaft_radius=0.006 * self._size,
+            head_radius=0.015 * self._size,
+            head_length=0.04 * self._size,
+        )
+
+    def extent(self, positions: Array, quaternions: Array) -> Extent:
+        """Of the robot's pieces in these poses, or of its links' origins where nothing is drawn."""
+        from artsim.sim.spatial import rotation_matrix
+
+        clouds = [positions]
+        for piece in self._pieces:
+            if not piece.scenery:
+                link = self._links.index(piece.link)
+                corners = _corners(piece.points)
+                clouds.append(corners @ rotation_matrix(quaternions[link]).T + positions[link])
+        points = np.concatenate([cloud[np.isfinite(cloud).all(axis=1)] for cloud in clouds])
+        if not len(points):
+            return Extent(self._offset, 1.0)
+        lower, upper = points.min(axis=0), points.max(axis=0)
+        return Extent((lower + upper) / 2 + self._offset, max(float(np.linalg.norm(upper - lower)), 1e-3))
+
+    def pose(self, positions: Array, quaternions: Array) -> None:
+        """Put the links in place; what did not move is not sent again, what is not finite stays."""
+        poses = np.concatenate([positions, quaternions], axis=1)
+        for (_, link), frame in self._frames.items():
+            row = poses[link]
+            if np.isfinite(row).all() and (link not in self._last or not np.array_equal(self._last[link], row)):
+                frame.position, frame.wxyz = row[:3], row[3:]
+        self._last = dict(enumerate(poses))
+        axes = self._added.get("axes")
+        if axes is not None and np.isfinite(poses).all():
+            axes.batched_positions = positions.astype(np.float32)
+            axes.batched_wxyzs = quaternions.astype(np.float32)
+
+    def arrows(self, layer: str, points: Array, vectors: Array) -> None:
+        """Arrows (n, 3) from points (n, 3), both in metres."""
+        node = self._added.get(f"{layer} arrows")
+        if node is not None:
+            ends = np.stack([points, points + vectors], axis=1).astype(np.float32)
+            if ends.shape != node.points.shape or not np.array_equal(ends, node.points):
+                node.points = ends
+
+    def show(self, visible: Mapping[str, bool]) -> None:
+        """Show or hide layers."""
+        for layer, shown in visible.items():
+            if layer in self._added:
+                self._added[layer].visible = shown
+
+
+def _corners(points: Array) -> Array:
+    """The corners of the points' box."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+
+
+def look_at(server: viser.ViserServer, extents: Sequence[Extent]) -> None:
+    """Point the first camera at all of them."""
+    centre = np.mean([extent.centre for extent in extents], axis=0)
+    away = max(float(np.linalg.norm(extent.centre - centre)) + extent.size for extent in extents)
+    server.initial_camera.position = tuple(centre + away * np.array([1.0, -1.0, 0.6]))
+    server.initial_camera.look_at = tuple(centre)
+
+
+def add_grid(server: viser.ViserServer, height: float, size: float, *, solid: bool) -> None:
+    """Lines on the level of the ground, which is there itself where `solid`."""
+    cell = 10.0 ** round(math.log10(max(size, 1e-3) / 3))
+    server.scene.add_grid(
+        "/grid",
+        width=40 * cell,
+        height=40 * cell,
+        plane="xy",
+        cell_size=cell,
+        section_size=5 * cell,
+        position=(0.0, 0.0, height),
+        shadow_opacity=0.3 if solid else 0.1,
+        plane_opacity=0.6 if solid else 0.0,
+    )

@@ -1,0 +1,64 @@
+"""Models stored in outputs: read from their text, with the meshes of the file they came from if that is still there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from artsim.loaders.load import is_scene, load_articulation, load_stored_scene, load_text
+from artsim.loaders.scene import StoredModel
+from artsim.sim.configuration import RunConfig
+from artsim.sim.description import Articulation
+from artsim.sim.errors import ArtsimError, MissingInputError
+
+Base = Literal["fixed", "floating"]
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredReader:
+    """Reads stored models for looking at. Meshes come from where the model's file was, if it still says the same: a
+    file from anywhere must not choose what is read here. Else `packages` and `mesh_root` are looked at.
+    """
+
+    config: RunConfig
+    packages: Mapping[str, Path]
+    mesh_root: Path | None
+
+    def read(self, text: str, name: str, path: str) -> Articulation:
+        """The model called `name` that was at `path`; a scene of several likewise. Raises ModelError."""
+        if not is_scene(text):
+            return self._one(text, f"<model {name!r}>", path, self.config.base)  # type: ignore[arg-type]
+        return load_stored_scene(text, f"<scene {name!r}>", self._of_scene)
+
+    def _of_scene(self, stored: StoredModel, called: str) -> Articulation:
+        return self._one(stored.text, called, stored.file, stored.base)
+
+    def _one(self, text: str, name: str, path: str, base: Base) -> Articulation:
+        balance, ignore = self.config.balance_inertia, self.config.ignore_unsupported
+        try:
+            if not Path(path).is_file():  # standard input and pipes, too
+                raise MissingInputError(f"{path}: no such file")
+            found = load_articulation(
+                path,
+                base=base,
+                packages=self.packages,
+                mesh_root=self.mesh_root,
+                balance_inertia=balance,
+                ignore_unsupported=ignore,
+            )
+            if found.text == text:
+                return found
+        except (ArtsimError, OSError, ValueError):
+            pass
+        return load_text(
+            text,
+            name=name,
+            base=base,
+            packages=self.packages,
+            mesh_root=self.mesh_root,
+            balance_inertia=balance,
+            ignore_unsupported=ignore,
+            meshes=bool(self.packages or self.mesh_root),
+        )
