@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_texts, reading
+from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_labels, reading
 from artsim.io.rollout_reader import RolloutRecording
 from artsim.io.rows import Array, Rows
-from artsim.io.schema import Labels, Variable
+from artsim.io.schema import Variable
 from artsim.io.shard_index import read_entries
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.quantities import QUANTITIES, dims_of
@@ -58,7 +58,7 @@ class BatchRecording(Output, Rows):
         self.first_row, self.rows_of_job = int(facts["first_row"]), int(facts["rows_of_job"])
         self.digest: str | None = facts.get("digest")
         self.shards = read_entries(path, file)
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
+        self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.BATCHED if name in group)
         self.rows = int(group["status"].shape[0])
         for name in self.variables:

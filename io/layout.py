@@ -53,7 +53,7 @@ class Section:
         hdf5.set_attributes(self.group.id, values)
 
     def scales(self, dims: Iterable[str]) -> None:
-        """The labels of these dimensions, and the units along them."""
+        """The labels of these dimensions, the units along them, and the links and dofs of columns."""
         needed = dict.fromkeys(dims)
         for dim in needed:
             attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
@@ -61,6 +61,9 @@ class Section:
         for name, values in self._units.items():
             if f"{self._name}/{name}" in schema.TABLE and schema.LABELS_OF_ENTRIES[name][0] in needed:
                 self.fixed(name, texts(values))
+        if "jacobian_column" in needed:
+            for name in ("jacobian_link", "jacobian_dof"):
+                self.fixed(name, np.array(getattr(self._labels, name), np.int32))
 
     def fixed(self, name: str, values: Any) -> None:
         """A dataset of the table with its values."""

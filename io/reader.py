@@ -304,6 +304,15 @@ def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
         return tuple(texts)
 
 
+def read_labels(path: Path, group: h5py.Group) -> Labels:
+    """The names that a group holds."""
+    texts = {name: read_texts(path, group[name]) for name in _NAMES if name in group}
+    return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
+
+
+_NAMES = tuple(name for name in Labels._fields if not name.startswith("jacobian"))
+
+
 # ---- a run file
 
 
@@ -382,11 +391,14 @@ class Recording(Output, Rows):
         facts = attributes_of(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
-        labels = {name: read_texts(path, group[name]) for name in Labels._fields if name in group}
+        self.labels = read_labels(path, group)
         self.has_contacts = "contact" in file
         if self.has_contacts:
-            labels["geom"] = read_texts(path, file["contact/geom"])
-        self.labels = Labels(**labels)
+            self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))
+        if "jacobian" in group:
+            link = self._indices(group["jacobian_link"], len(self.labels.link))
+            dof = self._indices(group["jacobian_dof"], len(self.labels.dof))
+            self.labels = self.labels._replace(jacobian_link=link, jacobian_dof=dof)
         self.variables = tuple(name for name in schema.RECORDED if name in group)
         self._contact_ends: Array | None = None
         self._check_shapes()
@@ -402,6 +414,10 @@ class Recording(Output, Rows):
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Rows start … stop of a variable, cut to the valid ones. Raises UsageError for one not recorded."""
+        return self.dense(name, self.read_stored(name, start, stop))
+
+    def read_stored(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """The same as the file has it: of Jacobians the columns that labels.jacobian_link and jacobian_dof name."""
         if name not in self:
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         stop = self.n_valid if stop is None else min(stop, self.n_valid)
@@ -508,6 +524,14 @@ class Recording(Output, Rows):
         }
 
     # inside
+
+    def _indices(self, dataset: h5py.Dataset, most: int) -> tuple[int, ...]:
+        """Indices into so many labels. Raises ModelError for others."""
+        values = dataset[()]
+        if values.ndim != 1 or values.dtype.kind != "i" or np.any((values < 0) | (values >= most)):
+            raise ModelError(f"{self.path}: {dataset.name} must hold indices below {most}")
+        indices: tuple[int, ...] = tuple(values.tolist())
+        return indices
 
     def _contacts_told(self) -> dict[str, Any]:
         """What `summary` tells of /contact."""
@@ -665,7 +689,7 @@ def _row_dims(name: str) -> tuple[str, ...]:
 
 
 def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int) -> Difference | None:
-    left, right = a.read(name, start, stop), b.read(name, start, stop)
+    left, right = a.read_stored(name, start, stop), b.read_stored(name, start, stop)
     where = _first_byte(left, right)
     if where is None:
         return None

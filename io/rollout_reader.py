@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.reader import Output, attributes_of, check_schema, read_texts, reading
+from artsim.io.reader import Output, attributes_of, check_schema, read_labels, reading
 from artsim.io.rows import Array, Rows
-from artsim.io.schema import Labels, Variable
+from artsim.io.schema import Variable
 from artsim.sim.errors import ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class RolloutRecording(Output, Rows):
         group = file["rollout"]
         self.attrs: dict[str, Any] = attributes_of(file)
         self.provenance: dict[str, Any] = attributes_of(file["provenance"])
-        self.labels = Labels(**{name: read_texts(path, group[name]) for name in Labels._fields if name in group})
+        self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.ROLLED if name in group)
         self.samples = int(group["status"].shape[0])
         self.rows = int(group["time"].shape[0])

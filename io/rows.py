@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema
@@ -35,8 +36,16 @@ class Rows:
         return schema.labels_of(dim, self.labels)
 
     def variable(self, name: str) -> Variable:
-        """Its line of the table."""
-        return schema.TABLE[f"trajectory/{name}"]
+        """Its line of the table, Jacobians dense."""
+        return schema.dense_variable(name)
+
+    def dense(self, name: str, values: Array) -> Array:
+        """Stored rows of a variable as `variable` says: Jacobians (n, nlink, 6, nv) of (n, columns, 6)."""
+        if name != "jacobian":
+            return values
+        full: Array = np.zeros((len(values), len(self.labels.link), 6, len(self.labels.dof)))
+        full.swapaxes(2, 3)[:, list(self.labels.jacobian_link), list(self.labels.jacobian_dof)] = values
+        return full
 
     def meaning(self, name: str) -> dict[str, str]:
         """`units`, `long_name` and `comment` of a variable."""

@@ -33,7 +33,7 @@ from artsim.sim.plan import Plan, plan_run
 from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
-from artsim.sim.run import NON_FINITE
+from artsim.sim.run import NON_FINITE, jacobian_columns
 from artsim.sim.simulate import Controller, Simulation, simulation_of
 
 Progress = Callable[[Simulation], bool]
@@ -202,13 +202,16 @@ def _facts(plan: Plan) -> dict[str, str | int | float]:
 def run_labels(plan: Plan) -> schema.Labels:
     """The labels of a run as the file names them."""
     labels = file_labels(plan.robot.labels, plan.equipped)
-    if plan.touching is None or "contacts" not in plan.config.record:
-        return labels
-    return labels._replace(geom=plan.touching.geoms)
+    if plan.touching is not None and "contacts" in plan.config.record:
+        labels = labels._replace(geom=plan.touching.geoms)
+    if "jacobian" in plan.config.record:
+        link, dof = (tuple(indices.tolist()) for indices in jacobian_columns(plan.robot.model))
+        labels = labels._replace(jacobian_link=link, jacobian_dof=dof)
+    return labels
 
 
 def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labels:
-    """The engine's labels as the file names them, without geoms."""
+    """The engine's labels as the file names them, without geoms and columns of Jacobians."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     return schema.Labels(
         coord=labels.coords,
@@ -287,7 +290,7 @@ class MemoryRecording(Rows):
         """Every row of a recorded variable, or `time` (n_valid,) [s]."""
         if name not in self._rows:
             raise UsageError(f"the run has no {name!r}{nearest(name, self.variables)}")
-        return self._rows[name]
+        return self.dense(name, self._rows[name])
 
 
 def simulate(

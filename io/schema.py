@@ -27,7 +27,8 @@ class Labels(NamedTuple):
 
     `coord`, `coord_units`: nq · `dof`, `dof_units` (of a velocity), `force_units`: nv · `link`: nlink
     · `independent_dof`: the dofs left when hard couplings are eliminated (all of them without couplings) · `actuator`,
-    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any · `geom`: what may touch.
+    `actuator_state`, `tendon`, `sensor` (with its outputs' units): of a robot that has any · `geom`: what may touch
+    · `jacobian_link`, `jacobian_dof`: link and dof, as indices, of each stored column of the links' Jacobians.
     """
 
     coord: tuple[str, ...]
@@ -43,6 +44,14 @@ class Labels(NamedTuple):
     sensor: tuple[str, ...] = ()
     sensor_units: tuple[str, ...] = ()
     geom: tuple[str, ...] = ()
+    jacobian_link: tuple[int, ...] = ()
+    jacobian_dof: tuple[int, ...] = ()
+
+    @property
+    def jacobian_column(self) -> tuple[str, ...]:
+        """The names of the stored columns: "link,dof"."""
+        pairs = zip(self.jacobian_link, self.jacobian_dof, strict=True)
+        return tuple(f"{self.link[i]},{self.dof[k]}" for i, k in pairs)
 
     @property
     def touching_link(self) -> tuple[str, ...]:
@@ -96,6 +105,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "dof_pair": Dimension("pair of degrees of freedom, row by row of the lower triangle"),
     "independent_pair": Dimension("pair of independent degrees of freedom, row by row of the lower triangle"),
     "link": Dimension("link"),
+    "jacobian_column": Dimension("link, and degree of freedom that moves it"),
     "joint": Dimension("joint"),
     "actuator": Dimension("actuator"),
     "actuator_state": Dimension("actuator state"),
@@ -126,8 +136,10 @@ LABELS_OF_ENTRIES = {
     "wrench_units": ("wrench",),
     "independent_dof_units": ("independent_dof",),
     "independent_force_units": ("independent_dof",),
+    "jacobian_link": ("jacobian_column",),
+    "jacobian_dof": ("jacobian_column",),
 }
-"""Coordinate variables that hold the unit of each entry of a dimension."""
+"""Coordinate variables that hold the unit of each entry of a dimension, or which of others it belongs to."""
 
 TWIST_UNITS = ("m/s",) * 3 + ("rad/s",) * 3
 WRENCH_UNITS = ("N",) * 3 + ("N m",) * 3
@@ -232,11 +244,12 @@ TABLE: Mapping[str, Variable] = {
         comment="what the file's sensors measure at the state before the step and the acceleration over it",
     ),
     "trajectory/jacobian": Variable(
-        ("time", "link", "twist", "dof"),
+        ("time", "jacobian_column", "twist"),
         "{twist_units} per dof_units",
         "link Jacobian",
         on_request=True,
-        comment="velocity of the link per joint velocity, at its centre of mass, world axes",
+        comment="velocity of the link per joint velocity, at its centre of mass, world axes; only the dofs that move "
+        "the link: dense[:, jacobian_link, :, jacobian_dof] = jacobian.swapaxes(0, 1)",
     ),
     "trajectory/gravity": Variable(
         ("time", "dof"),
@@ -294,6 +307,12 @@ TABLE: Mapping[str, Variable] = {
     "trajectory/sensor_units": Variable(("sensor",), "1", "unit of each output of a sensor", "str"),
     "trajectory/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
     "trajectory/wrench_units": Variable(("wrench",), "1", "unit of each entry of a wrench", "str"),
+    "trajectory/jacobian_link": Variable(
+        ("jacobian_column",), "1", "link of each column", "i4", comment="index into link"
+    ),
+    "trajectory/jacobian_dof": Variable(
+        ("jacobian_column",), "1", "degree of freedom of each column", "i4", comment="index into dof"
+    ),
     "trajectory/n_valid": Variable((), "1", "rows written in full; the rows after them mean nothing", "i8"),
     "trajectory/status": Variable(
         (), "1", "0 running (or killed), 1 complete, 2 stopped at a non-finite state, 3 interrupted", "i1"
@@ -572,6 +591,12 @@ ROLLED = tuple(
 """Every variable of a rollout, in the order of the file."""
 
 
+def dense_variable(name: str) -> Variable:
+    """TABLE's line of a recorded variable as it reads in Python: Jacobians with all columns, zeros too."""
+    variable = TABLE[f"trajectory/{name}"]
+    return variable._replace(dims=("time", "link", "twist", "dof")) if name == "jacobian" else variable
+
+
 def batch_variable(name: str, dims: Sequence[str]) -> Variable:
     """TABLE's line of a batch variable as it reads when one row of it has these dimensions (reduced, packed)."""
     variable = TABLE[f"batch/{name}"]
@@ -592,7 +617,7 @@ def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
 
 
 def entry_units(labels: Labels) -> dict[str, tuple[str, ...]]:
-    """The coordinate variables of LABELS_OF_ENTRIES with their values for this robot."""
+    """The coordinate variables of LABELS_OF_ENTRIES that hold units, with their values for this robot."""
     velocity = dict(zip(labels.dof, labels.dof_units, strict=False))
     force = dict(zip(labels.dof, labels.force_units, strict=False))
     return {

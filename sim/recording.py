@@ -14,7 +14,6 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
     cross,
-    jacobian,
     link_frame,
     motion_columns,
     origin_of,
@@ -235,7 +234,7 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any, e: Any
     if b.solver_residual.shape[0] > 0:
         b.solver_residual[row] = r.report[1]
     if b.jacobian.shape[0] > 0:
-        _jacobians(m, w, f, row, b)
+        _jacobians(m, w, row, b)
     if b.energy.shape[0] + b.com.shape[0] + b.momentum.shape[0] + b.mass_matrix.shape[0] > 0:
         composites(m, w)
         centre_of_mass(m, w, f.com)
@@ -276,26 +275,31 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any, e: Any
 
 
 @njit
-def _jacobians(m: Any, w: Any, f: Any, row: Any, b: Any) -> None:
-    """Jacobians of all links at their centres of mass."""
-    J = f.columns
+def _jacobians(m: Any, w: Any, row: Any, b: Any) -> None:
+    """Jacobians of all links at their centres of mass: of each the columns of its chain, as in jacobian_columns."""
     motion_columns(m, w)
+    S = w.motion
+    end = 0
     for link in range(m.link_body.shape[0]):
         i = m.link_body[link]
         R, x = link_frame(m, w, link)
         c = m.link_com[link]
-        for k in range(J.shape[1]):
-            for line in range(6):
-                J[line, k] = 0.0
-        jacobian(
-            m,
-            w,
-            i,
-            w.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
-            w.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
-            w.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
-            J,
-        )
-        for line in range(6):
-            for k in range(J.shape[1]):
-                b.jacobian[row, link, line, k] = J[line, k]
+        r0 = w.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+        r1 = w.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+        r2 = w.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        last = m.body_dof[i + 1] - 1 if i > 0 else -1
+        k = last
+        while k >= 0:
+            end += 1
+            k = m.dof_parent[k]
+        column = end
+        k = last
+        while k >= 0:
+            column -= 1
+            l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+            b.jacobian[row, column, 0] = l0 + S[0, k]
+            b.jacobian[row, column, 1] = l1 + S[1, k]
+            b.jacobian[row, column, 2] = l2 + S[2, k]
+            for line in range(3, 6):
+                b.jacobian[row, column, line] = S[line, k]
+            k = m.dof_parent[k]

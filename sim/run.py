@@ -25,7 +25,6 @@ from artsim.sim.records import (
     Reals1,
     Reals2,
     Reals3,
-    Reals4,
     allocate,
 )
 from artsim.sim.state import State, Workspace
@@ -316,7 +315,7 @@ class Block(NamedTuple):
     link_position: Reals3
     link_quaternion: Reals3
     incoming_wrench: Reals3
-    jacobian: Reals4
+    jacobian: Reals3  # (, columns, 6): see jacobian_columns
     gravity: Reals2
     mass_matrix: Reals3
     bias: Reals2
@@ -539,6 +538,19 @@ def make_step(model: Model) -> Step:
     return step
 
 
+def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Link and dof (columns,) of every recorded column of the links' Jacobians: the dofs that move the link, in order.
+
+    The other columns are zero: of a humanoid's, 6 in 7.
+    """
+    moves = np.zeros((len(model.body_parent), len(model.dof_body)), bool)
+    for i in range(1, len(moves)):
+        moves[i] = moves[model.body_parent[i]]
+        moves[i, model.body_dof[i] : model.body_dof[i + 1]] = True
+    link, dof = np.nonzero(moves[model.link_body])
+    return link, dof
+
+
 def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tuple[int, ...]]:
     """Shape of one row of each recorded field."""
     names = EquipmentLabels() if equipped is None else equipped.labels
@@ -553,7 +565,7 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
         **dict.fromkeys(("incoming_wrench", "contact_wrench"), (nl, 6)),
-        "jacobian": (nl, 6, nv),
+        "jacobian": (len(jacobian_columns(model)[0]), 6),
         "mass_matrix": (nv, nv),
         "com": (3,),
         "momentum": (6,),

@@ -237,3 +237,22 @@ def test_the_shell_s_run_is_python_s(tmp_path: Path) -> None:
         assert set(json.loads(a.provenance["versions"])) == set(json.loads(b.provenance["versions"]))
     done = subprocess.run([sys.executable, "-m", "artsim", "replay", "--verify", str(python)], capture_output=True)
     assert done.returncode == 0
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("model", [GRIPPER, QUADRUPED], ids=lambda path: path.stem)
+def test_recorded_jacobians_are_dense_in_python_and_compact_in_files(model: Path, tmp_path: Path) -> None:
+    robot = artsim.load(model, base="floating" if model is QUADRUPED else "fixed")
+    settings: dict[str, Any] = {"steps": 7, "record": ("qpos", "jacobian")}
+    run = in_memory(robot, **settings)
+    want = robot.compute(run["qpos"], quantities=["jacobian"])["jacobian"]
+    assert run["jacobian"].shape == want.shape
+    np.testing.assert_allclose(run["jacobian"], want, rtol=0, atol=1e-14)
+    assert run.to_xarray().jacobian.sel(link=robot.links[-1]).dims == ("time", "twist", "dof")
+    with artsim.simulate(robot, output=tmp_path / "run.h5", **settings) as stored:  # type: ignore[union-attr]
+        assert stored["jacobian"].tobytes() == run["jacobian"].tobytes()
+        compact = stored.read_stored("jacobian", 2, 4)
+        assert compact.shape == (2, np.count_nonzero(np.any(want, axis=(0, 2))), 6)
+        dense = np.zeros_like(want[2:4])
+        dense[:, stored.labels.jacobian_link, :, stored.labels.jacobian_dof] = compact.swapaxes(0, 1)
+        assert dense.tobytes() == run["jacobian"][2:4].tobytes()

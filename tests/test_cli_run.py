@@ -669,4 +669,6 @@ def test_xarray_opens_every_group_without_a_warning(model: Path, tmp_path: Path)
         with xarray.open_dataset(output, group="trajectory", engine="h5netcdf") as data:
             joint = artsim.load(model).coords[-1]
             assert data.qpos.sel(coord=joint).shape == (20,)
-            assert data.jacobian.dims == ("time", "link", "twist", "dof")
+            assert data.jacobian.dims == ("time", "jacobian_column", "twist")
+            last = int(data.jacobian_link[-1]), int(data.jacobian_dof[-1])
+            assert data.jacobian_column.values[-1] == f"{data.link.values[last[0]]},{data.dof.values[last[1]]}"

@@ -15,6 +15,7 @@ from artsim.sim.maximal.loops import loop_sizes
 from artsim.sim.maximal.rows import Lines
 from artsim.sim.model import Model
 from artsim.sim.records import Array
+from artsim.sim.run import jacobian_columns
 from artsim.sim.spatial import Real, quaternion, symmetric
 
 
@@ -183,13 +184,15 @@ def _bias(taken: Taken, *, moving: bool = True) -> Real:
 
 
 def _jacobian(taken: Taken) -> Real:
-    """Of all links at their centres of mass (nl, 6, nv)."""
+    """Of all links at their centres of mass: the columns that jacobian_columns names (columns, 6)."""
     model, state = taken.model, taken.state
     rotation, place = _link_frames(taken)
     centre = place + np.einsum("lij,lj->li", rotation, model.link_com)
     J: Real = _columns(taken)[model.link_body]
     J[:, :3] += np.cross(J[:, 3:], (centre - state.centre[model.link_body])[:, :, None], axis=1)
-    return J
+    link, dof = jacobian_columns(model)
+    columns: Real = J[link, :, dof]
+    return columns
 
 
 def _com(taken: Taken) -> Real:
