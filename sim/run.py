@@ -541,7 +541,7 @@ def make_step(model: Model) -> Step:
 def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Link and dof (columns,) of every recorded column of the links' Jacobians: the dofs that move the link, in order.
 
-    The other columns are zero: of a humanoid's, 6 in 7.
+    The other columns are zero: of a humanoid's, five in six.
     """
     moves = np.zeros((len(model.body_parent), len(model.dof_body)), bool)
     for i in range(1, len(moves)):

@@ -920,7 +920,8 @@ def test_flipped_bytes_give_an_answer_or_one_error(run_file: Path, dead_writer: 
         refused = 0
         for _ in range(150):
             bad = bytearray(good)
-            bad[random.integers(len(bad))] ^= 1 << random.integers(8)
+            # the structure is at the beginning, the rest are mostly numbers
+            bad[random.integers(min(len(bad), 1 << 16))] ^= 1 << random.integers(8)
             path.write_bytes(bad)
             try:
                 with open_recording(path) as run:
