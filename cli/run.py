@@ -30,6 +30,7 @@ from artsim.sim.errors import MissingInputError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
+from artsim.sim.solids import Kept, with_pieces
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
 # how the model was read; a stored text is read alike
@@ -46,6 +47,7 @@ class Stored(NamedTuple):
 
     values: dict[str, Any]
     text: str | None = None
+    kept: Kept = Kept()
 
 
 @click.command(
@@ -143,7 +145,7 @@ def _stored(config: Path | None) -> Stored:
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
-            return Stored(recording.config, recording.model_text)
+            return Stored(recording.config, recording.model_text, recording.kept)
     import tomllib
 
     try:
@@ -168,7 +170,7 @@ def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Artic
         return load_articulation(model, **load_options)
     assert stored.text is not None
     options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
-    return load_text(stored.text, name="<stored model>", **options)
+    return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
 
 
 def _python_controller(config: RunConfig) -> Controller | None:

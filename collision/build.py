@@ -45,6 +45,7 @@ class Solid(NamedTuple):
     faces: NDArray[np.integer[Any]] | None = None  # (m, 3)
     heights: Real | None = None  # (rows, columns) [m] over the middle of its frame
     most_vertices: int = -1  # of a hull; -1: as many as it has
+    made: Polyhedron | None = None  # the hull, where it is known already
 
 
 class Built(NamedTuple):
@@ -54,6 +55,8 @@ class Built(NamedTuple):
     geom: NDArray[np.int64]  # (n,)
     position: Real  # (n, 3) [m]
     rotation: Real  # (n, 3, 3)
+    piece: NDArray[np.int64]  # (n,) the piece that it is; -1: a primitive
+    pieces: tuple[Solid, ...]  # convex, triangles and heightfields, each once: with them nobody needs the mesh files
 
 
 class _Parts:
@@ -62,25 +65,53 @@ class _Parts:
     def __init__(self) -> None:
         self.meshes: list[tuple[Polyhedron | TriangleTree, Real]] = []  # and the middle of its box
         self.fields: list[Real] = []
+        self.pieces: list[Solid] = []
+        self.piece_of_mesh: list[int] = []
+        self.piece_of_field: list[int] = []
         self.known: dict[object, int] = {}
 
     def mesh(self, solid: Solid) -> int:
         """The number of the solid's mesh."""
-        assert solid.points is not None
-        points = np.ascontiguousarray(solid.points, np.float64)
-        faces = np.zeros((0, 3), int) if solid.faces is None else solid.faces
-        key = (solid.kind, points.tobytes(), faces.tobytes(), solid.most_vertices)
+        key = _content(solid)
         if key not in self.known:
-            made: Polyhedron | TriangleTree
-            if solid.kind == "triangles":
-                made = triangle_tree(points, faces)
-                used = made.vertices[np.unique(made.triangles)]
-            else:
-                made = polyhedron(points, solid.most_vertices)
-                used = made.vertices
+            piece, made = _piece(solid)
+            used = made.vertices[np.unique(made.triangles)] if isinstance(made, TriangleTree) else made.vertices
             self.known[key] = len(self.meshes)
             self.meshes.append((made, (used.min(axis=0) + used.max(axis=0)) / 2))
+            self.piece_of_mesh.append(len(self.pieces))
+            self.pieces.append(piece)
         return self.known[key]
+
+    def field(self, solid: Solid, middle: float) -> int:
+        """The number of the solid's height field."""
+        assert solid.heights is not None
+        self.fields.append(solid.heights - middle)
+        self.piece_of_field.append(len(self.pieces))
+        self.pieces.append(Solid("heightfield", solid.size, np.zeros(3), np.eye(3), heights=solid.heights))
+        return len(self.fields) - 1
+
+
+def _content(solid: Solid) -> object:
+    """What two solids of the same mesh have in common."""
+    if solid.made is not None:
+        return id(solid.made)
+    assert solid.points is not None
+    points = np.ascontiguousarray(solid.points, np.float64)
+    return solid.kind, points.tobytes(), b"" if solid.faces is None else solid.faces.tobytes(), solid.most_vertices
+
+
+def _piece(solid: Solid) -> tuple[Solid, Polyhedron | TriangleTree]:
+    """A mesh with its hull or tree, and the piece that is enough to make it again."""
+    piece = Solid(solid.kind, (), np.zeros(3), np.eye(3))
+    points = None if solid.points is None else np.ascontiguousarray(solid.points, np.float64)
+    if solid.kind == "triangles":
+        assert points is not None and solid.faces is not None
+        return piece._replace(points=points, faces=solid.faces), triangle_tree(points, solid.faces)
+    made = solid.made
+    if made is None:
+        assert points is not None
+        made = polyhedron(points, solid.most_vertices)
+    return piece._replace(made=made), made
 
 
 def build_shapes(solids: Sequence[Solid]) -> Built:
@@ -106,7 +137,15 @@ def build_shapes(solids: Sequence[Solid]) -> Built:
         _constant(np.array([solid.geom for solid in solids], np.int64)),
         _constant(positions + np.einsum("nij,nj->ni", rotations, middles)),
         _constant(rotations),
+        _constant(np.array([_piece_number(parts, kind, number) for kind, _, _, number, _ in rows], np.int64)),
+        tuple(parts.pieces),
     )
+
+
+def _piece_number(parts: _Parts, kind: int, number: int) -> int:
+    if number < 0:
+        return -1
+    return (parts.piece_of_field if kind == HEIGHT_FIELD else parts.piece_of_mesh)[number]
 
 
 def _constant(array: NDArray[Any]) -> NDArray[Any]:
@@ -161,8 +200,7 @@ def _field_row(solid: Solid, parts: _Parts) -> _Row:
     top = float(solid.heights.max())
     middle = np.array([0.0, 0.0, (top - base) / 2])
     half = np.array([x, y, (top + base) / 2])
-    parts.fields.append(solid.heights - middle[2])
-    return HEIGHT_FIELD, half, float(np.linalg.norm(half)), len(parts.fields) - 1, middle
+    return HEIGHT_FIELD, half, float(np.linalg.norm(half)), parts.field(solid, middle[2]), middle
 
 
 def _mesh_arrays(meshes: Sequence[tuple[Polyhedron | TriangleTree, Real]]) -> dict[str, NDArray[Any]]:

@@ -166,15 +166,25 @@ def _assembled(points: Real, faces: list[list[int]], middle: Real) -> Polyhedron
     corners = np.array([v for ring in rings for v in ring], np.int32)
     following = np.array([v for ring in rings for v in (*ring[1:], ring[0])], np.int32)
     start = np.cumsum([0, *map(len, rings)]).astype(np.int32)
+    planes = _planes(vertices, corners, following, start, middle)
+    return Polyhedron(vertices + middle, *_neighbours(corners, following, len(used)), planes, start, corners)
+
+
+def _neighbours(corners: Whole, following: Whole, count: int) -> tuple[Whole, Whole]:
+    """Along edges from each of so many vertices: where the list of each begins, and the lists."""
     pairs = np.unique(np.stack([corners, following], axis=1), axis=0)  # each edge is passed in both directions
-    return Polyhedron(
-        vertices + middle,
-        np.searchsorted(pairs[:, 0], np.arange(len(used) + 1)).astype(np.int32),
-        np.ascontiguousarray(pairs[:, 1]),
-        _planes(vertices, corners, following, start, middle),
-        start,
-        corners,
-    )
+    return np.searchsorted(pairs[:, 0], np.arange(count + 1)).astype(np.int32), np.ascontiguousarray(pairs[:, 1])
+
+
+def from_faces(vertices: Real, planes: Real, sizes: NDArray[np.integer[Any]], corners: Whole) -> Polyhedron:
+    """A polyhedron from what an output kept of it: `sizes` (f,) are the numbers of the faces' corners."""
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    following = np.roll(corners, -1)
+    following[start[1:] - 1] = corners[start[:-1]]
+    made = Polyhedron(vertices, *_neighbours(corners, following, len(vertices)), planes, start, corners)
+    for array in made:
+        array.setflags(write=False)
+    return made
 
 
 def _planes(vertices: Real, corners: Whole, following: Whole, start: Whole, middle: Real) -> Real:

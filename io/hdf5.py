@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 _TEXT = h5py.string_dtype("utf-8")
 _TEXT_TYPE = h5t.py_create(_TEXT, logical=True)  # in the file
 _TEXT_MEMORY = h5t.py_create(_TEXT)  # Python objects; writing with the file's type stores their raw bytes
+PACKED_ROWS = 1 << 15
 BARE_DIMENSION = b"This is a netCDF dimension but not a netCDF variable."
 _SCALAR = h5s.create(h5s.SCALAR)
 _TYPES = {name: h5t.py_create(np.dtype(name)) for name in ("f8", "f4", "i8", "i4", "i1")}
@@ -63,12 +64,17 @@ class Group:
         self.id = h5g.create(file, name.encode(), None, _NO_GROUP_TIMES)
         self._scales: dict[str, Any] = {}
 
-    def fixed(self, name: str, values: Array, dims: Sequence[str], attributes: Mapping[str, str]) -> Any:
-        """A dataset of known size, written now."""
+    def fixed(
+        self, name: str, values: Array, dims: Sequence[str], attributes: Mapping[str, str], *, gzip: bool = False
+    ) -> Any:
+        """A dataset of known size, written now; packed, if at all, in pieces of at most PACKED_ROWS rows."""
         text = values.dtype == object
         kind = _TEXT_TYPE if text else _TYPES[values.dtype.str[1:]]
         space = h5s.create_simple(values.shape) if values.ndim else _SCALAR
-        dataset = h5d.create(self.id, name.encode(), kind, space, _NO_TIMES)
+        plist = _NO_TIMES
+        if gzip and values.size:
+            plist = _packed((min(len(values), PACKED_ROWS), *values.shape[1:]))
+        dataset = h5d.create(self.id, name.encode(), kind, space, plist)
         if values.size:
             whole = np.array(values, dtype=_TEXT) if text else np.ascontiguousarray(values)
             dataset.write(h5s.ALL, h5s.ALL, whole, _TEXT_MEMORY if text else kind)
@@ -126,12 +132,7 @@ class Group:
         gzip: bool = False,
     ) -> Any:
         """An empty dataset that grows along its first dimension; `row` is the shape of one row."""
-        plist = h5p.create(h5p.DATASET_CREATE)
-        plist.set_obj_track_times(False)
-        plist.set_chunk((rows_per_chunk, *(max(1, n) for n in row)))
-        if gzip:
-            plist.set_shuffle()
-            plist.set_deflate(4)
+        plist = _packed((rows_per_chunk, *(max(1, n) for n in row)), gzip=gzip)
         space = h5s.create_simple((0, *row), (h5s.UNLIMITED, *row))
         dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist, None, None if gzip else _NO_CACHE)
         self._finish(dataset, name, dims, attributes)
@@ -145,6 +146,17 @@ class Group:
             return
         for index, dim in enumerate(dims):
             h5ds.attach_scale(dataset, self._scales[dim], index)
+
+
+def _packed(chunk: tuple[int, ...], *, gzip: bool = True) -> Any:
+    """How a dataset in chunks is created."""
+    plist = h5p.create(h5p.DATASET_CREATE)
+    plist.set_obj_track_times(False)
+    plist.set_chunk(chunk)
+    if gzip:
+        plist.set_shuffle()
+        plist.set_deflate(4)
+    return plist
 
 
 def append_rows(dataset: Any, start: int, values: Array) -> None:

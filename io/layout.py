@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema
+from artsim.io.pieces import lay_out_pieces
 from artsim.io.schema import Labels, Variable
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ class Section:
             for name in ("jacobian_link", "jacobian_dof"):
                 self.fixed(name, np.array(getattr(self._labels, name), np.int32))
 
-    def fixed(self, name: str, values: Any) -> None:
+    def fixed(self, name: str, values: Any, *, gzip: bool = False) -> None:
         """A dataset of the table with its values."""
         path = f"{self._name}/{name}"
         variable = schema.TABLE[path]
         attributes = self.attributes(name, variable)
-        self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes)
+        self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes, gzip=gzip)
 
     def growing(self, name: str, row: tuple[int, ...], rows: int, gzip: bool) -> None:
         """An empty dataset of the table whose first dimension grows, `rows` rows a chunk."""
@@ -105,6 +106,8 @@ def lay_out_model(section: Section, model: ModelRecord) -> None:
     for dim, values in (("link", model.links), ("joint", model.joints)):
         attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
         section.group.fixed(dim, texts(values), [dim], attributes)
+    if model.kept is not None:
+        lay_out_pieces(section, model.kept)
     if model.meshes:
         numbers = np.arange(len(model.meshes))
         section.group.fixed("mesh", numbers, ["mesh"], {"units": "1", "long_name": "mesh number"})

@@ -29,6 +29,8 @@ from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelEr
 if TYPE_CHECKING:
     import h5py
 
+    from artsim.sim.solids import Kept
+
 Array = npt.NDArray[Any]
 
 MAX_OBJECTS = 20_000
@@ -369,6 +371,14 @@ class Output:
     def model_text(self) -> str:
         """The robot's file, expanded, as it was used. Input like any other: parse it with the same limits."""
         return read_texts(self.path, self._file["model/source"])[0]
+
+    @property
+    def kept(self) -> Kept:
+        """What meshes and height fields collided as (sim/solids.py: with_pieces). Raises ModelError: damaged."""
+        from artsim.io.pieces import read_pieces
+
+        with reading(self.path):
+            return read_pieces(self._file["model"], self.path)
 
 
 class Recording(Output, Rows):

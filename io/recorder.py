@@ -30,12 +30,15 @@ import numpy.typing as npt
 
 from artsim.io import schema
 from artsim.io.layout import Section, lay_out_model, lay_out_root
+from artsim.io.pieces import kept_bytes
 from artsim.io.schema import Labels, Variable
 from artsim.sim.controls import Controls
 from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from artsim.sim.contacts import Touching
     from artsim.sim.description import Articulation
+    from artsim.sim.solids import Kept
 
 Array = npt.NDArray[Any]
 
@@ -73,10 +76,11 @@ class ModelRecord(NamedTuple):
     joint_effort: tuple[float, ...] = ()  # [N m or N]
     joint_velocity: tuple[float, ...] = ()  # [rad/s or m/s]
     meshes: tuple[MeshRecord, ...] = ()
+    kept: Kept | None = None  # what meshes and height fields collide as, where something may touch
 
 
-def model_record(robot: Articulation) -> ModelRecord:
-    """The record of a robot as its reader described it."""
+def model_record(robot: Articulation, touching: Touching | None = None) -> ModelRecord:
+    """The record of a robot as its reader described it, with the shapes of what may touch."""
     import hashlib
 
     inf = float("inf")
@@ -105,6 +109,7 @@ def model_record(robot: Articulation) -> ModelRecord:
             for geom in link.geoms
             if geom.kind == "mesh"
         ),
+        kept=None if touching is None else touching.kept,
     )
 
 
@@ -240,7 +245,7 @@ class Recorder:
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
-        self._check_space(0, controls.rows, more=len(model.text) * 2)
+        self._check_space(0, controls.rows, more=len(model.text) * 2 + kept_bytes(model.kept))
         self._create(force, model, controls, provenance)
 
     # what a caller asks

@@ -392,7 +392,7 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
         rows=config.samples,
         columns=columns,
         labels=file_labels(robot.labels, plan.equipped),
-        model=model_record(robot.articulation),
+        model=model_record(robot.articulation, plan.touching),
         facts=told,
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told},
         group="rollout",

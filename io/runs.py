@@ -35,6 +35,7 @@ from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
 from artsim.sim.run import NON_FINITE, jacobian_columns
 from artsim.sim.simulate import Controller, Simulation, simulation_of
+from artsim.sim.solids import with_pieces
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -123,7 +124,7 @@ def run(
         output,
         labels=run_labels(plan),
         dt=plan.dt,
-        model=model_record(plan.robot.articulation),
+        model=model_record(plan.robot.articulation, plan.touching),
         controls=controls if controller is None else _none(plan),
         provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **_facts(plan)},
         variables=plan.config.record,
@@ -454,18 +455,17 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
 
     `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none. Of a run
     that broke off (writer killed, disk full, controller failed) only the rows are compared: it wrote no final state.
-    Raises as the gate and the run do; UsageError for a file that holds no row, and for a run in which meshes touched:
-    these are not in the file.
+    Raises as the gate and the run do; UsageError for a file that holds no row, or contacts of a model without any.
     """
     with open_recording(path) as recording:
         if not (recording.variables or recording.has_contacts) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
         config = RunConfig.from_mapping(recording.config)
-        plan = prepare(load(recording.model_text, str(recording.model.get("name", "model")), config), config)
-        absent = _absent_meshes(plan) if plan.config.contacts else []
+        articulation = load(recording.model_text, str(recording.model.get("name", "model")), config)
+        plan = prepare(with_pieces(articulation, recording.kept), config)
         if recording.has_contacts and plan.touching is None:
-            raise UsageError(f"{path}: {_without(absent)}")
+            raise UsageError(f"{path}: what touched is not in the file: it cannot be simulated again")
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
             again = Path(folder) / "again.h5"
             _again(plan, recording, again)
@@ -473,20 +473,7 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
                 difference = first_difference(recording, other)
     if difference and difference.dataset.startswith("final/") and not ended:
         return None
-    if difference and absent and recording.has_contacts:
-        raise UsageError(f"{path}: {_without(absent)}")
     return difference
-
-
-def _absent_meshes(plan: Plan) -> list[str]:
-    """The meshes of collision geoms that a model read from its text alone does not have."""
-    geoms = [geom for link in plan.robot.articulation.links for geom in link.geoms if geom.role == "collision"]
-    return [geom.mesh_uri for geom in geoms if geom.kind == "mesh" and geom.mesh is None and not geom.vertices]
-
-
-def _without(absent: list[str]) -> str:
-    what = f"mesh {absent[0]!r}, which something may touch, is" if absent else "what touched is"
-    return f"{what} not in the file: it cannot be simulated again"
 
 
 def _again(plan: Plan, recording: Recording, path: Path) -> None:

@@ -88,6 +88,7 @@ FIXED_LABELS = {
     "wrench": ("fx", "fy", "fz", "tx", "ty", "tz"),
     "energy_kind": ("kinetic", "potential"),
 }
+FIXED_LABELS["plane_entry"] = ("x", "y", "z", "distance")
 FIXED_LABELS["direction"] = ("normal", "tangent_1", "tangent_2")
 FIXED_LABELS["contact_entry"] = (
     *("shape_a", "shape_b", "feature"),
@@ -118,11 +119,15 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "wrench_entry": Dimension("wrench entry", FIXED_LABELS["wrench_entry"]),
     "energy_kind": Dimension("kind", FIXED_LABELS["energy_kind"]),
     "geom": Dimension("collision geometry"),
+    "plane_entry": Dimension("entry of a plane", FIXED_LABELS["plane_entry"]),
     "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
     "contact_entry": Dimension("what the next step knows of a contact", FIXED_LABELS["contact_entry"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `row`, `contact_row`, `mesh` have numbers, `sample`
-and `shard` nothing."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; `row`, `contact_row`, `mesh` have numbers, `sample`,
+`shard` and PIECE_DIMENSIONS nothing."""
+
+PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
+"""Dimensions of what meshes and height fields collide as."""
 
 EQUIPMENT = ("actuator", "actuator_state", "tendon", "sensor")
 """Dimensions that a robot may not have."""
@@ -552,6 +557,36 @@ TABLE: Mapping[str, Variable] = {
     "model/mesh_uri": Variable(("mesh",), "1", "mesh as written in the robot's file", "str"),
     "model/mesh_path": Variable(("mesh",), "1", "file it was resolved to; empty when it was not found", "str"),
     "model/mesh_link": Variable(("mesh",), "1", "link it belongs to", "str"),
+    # what meshes and height fields collide as: convex polyhedra, triangles, heights, each piece once
+    "model/use_geom": Variable(
+        ("piece_use",), "1", "geometry", "i4", comment="that a piece is of: of all links in their order, from 0"
+    ),
+    "model/use_piece": Variable(
+        ("piece_use",), "1", "piece", "i4", comment="that the geometry is made of, or a part of it"
+    ),
+    "model/piece_kind": Variable(("piece",), "1", "0 convex polyhedron, 1 triangles, 2 height field", "i1"),
+    "model/piece_vertices": Variable(("piece",), "1", "vertices", "i4", comment="of a height field: rows, along y"),
+    "model/piece_faces": Variable(("piece",), "1", "faces", "i4", comment="of a height field: columns, along x"),
+    "model/vertex_position": Variable(
+        ("vertex", "xyz"), "m", "vertex", comment="of one piece after the other, in the geometry's frame"
+    ),
+    "model/face_corners": Variable(("face",), "1", "corners of a face", "i4"),
+    "model/corner_vertex": Variable(
+        ("corner",),
+        "1",
+        "vertex",
+        "i4",
+        comment="of a face's corner, counter-clockwise from outside: of its piece, from 0",
+    ),
+    "model/plane": Variable(
+        ("convex_face", "plane_entry"),
+        "1 (normal), m (distance)",
+        "plane of a face",
+        comment="of the convex pieces' faces: outward normal, distance from the frame's origin",
+    ),
+    "model/height": Variable(
+        ("height_point",), "m", "height", comment="of height fields, row by row, above their frame"
+    ),
 }
 """Path -> variable. A label dataset `<group>/<dimension>` exists for every dimension a group uses (DIMENSIONS)."""
 

@@ -12,7 +12,7 @@ from artsim.sim.contacts import Contacts, Touching
 from artsim.sim.description import Articulation, Geom, Pose, Surface
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
-from artsim.sim.solids import read_solids
+from artsim.sim.solids import Kept, read_solids
 from artsim.sim.spatial import Real
 
 GROUND = "ground"
@@ -42,7 +42,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
         return None
     built = built._replace(geom=used[built.geom])
     contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
-    return Touching(contacts, built.shapes, _names(pairs))
+    return Touching(contacts, built.shapes, _names(pairs), _kept(articulation, pairs, built))
 
 
 def _ground(config: RunConfig) -> Geom:
@@ -55,6 +55,14 @@ def _ground(config: RunConfig) -> Geom:
 def _names(pairs: CollisionPairs) -> tuple[str, ...]:
     """A name for each geom: its own, or its link's with a number."""
     return tuple(geom.name or f"geom_{n}" for n, (_, geom) in enumerate(pairs.geoms))
+
+
+def _kept(articulation: Articulation, pairs: CollisionPairs, built: Built) -> Kept:
+    """The pieces with the numbers of their geoms."""
+    number = {id(geom): n for n, geom in enumerate(geom for link in articulation.links for geom in link.geoms)}
+    used = np.flatnonzero(built.piece >= 0)
+    geoms = tuple(number[id(pairs.geoms[n].geom)] for n in built.geom[used])
+    return Kept(geoms, tuple(built.piece[used].tolist()), built.pieces)
 
 
 # ------------------------------------------------------------------ arrays

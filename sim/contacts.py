@@ -26,6 +26,7 @@ from artsim.sim.records import (
     Reals3,
     allocate,
 )
+from artsim.sim.solids import Kept
 
 TOUCHING = 1e-6  # [m] a gap that counts as none
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
@@ -116,6 +117,7 @@ class Touching(NamedTuple):
     contacts: Contacts
     shapes: Shapes
     geoms: tuple[str, ...]  # names
+    kept: Kept  # what outputs hold of meshes and height fields
 
 
 DETECT = Entry("detect", "artsim.sim.detection", (Contacts, Shapes, GjkWork, Manifold, ContactWork))

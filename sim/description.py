@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from artsim.collision.build import Solid
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]  # (w, x, y, z), unit, child to parent
@@ -151,6 +154,7 @@ class Geom:
     vertices: tuple[float, ...] = ()  # of a mesh that stands in the model itself, in threes
     most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
     heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
+    pieces: tuple[Solid, ...] = ()  # what it collided as in a run, as an output keeps it; no file is needed with it
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None

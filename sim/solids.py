@@ -3,19 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artsim.collision.build import Solid
-from artsim.collision.hull import hull_volume, polyhedron, triangles_of, volume
+from artsim.collision.hull import from_faces, hull_volume, polyhedron, triangles_of, volume
 from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
-from artsim.sim.description import Geom
+from artsim.sim.description import Articulation, Geom
 from artsim.sim.errors import ModelError
 from artsim.sim.spatial import Real, rotation_matrix
 
 SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a note
+
+
+Piece = Solid  # of which only kind and made, points and faces, or heights are meant
+
+
+class Kept(NamedTuple):
+    """What meshes and height fields collide as in a run: with it a model's text is enough to simulate again."""
+
+    geom: tuple[int, ...] = ()  # of each use of a piece: the number of its geom, of all links in their order
+    piece: tuple[int, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+
+
+def convex_piece(vertices: Real, planes: Real, sizes: NDArray[Any], corners: NDArray[np.int32]) -> Piece:
+    """A convex piece; see hull.from_faces."""
+    return Solid("convex", (), np.zeros(3), np.eye(3), made=from_faces(vertices, planes, sizes, corners))
+
+
+def triangles_piece(points: Real, faces: NDArray[Any]) -> Piece:
+    """Triangles (m, 3) of points (n, 3)."""
+    return Solid("triangles", (), np.zeros(3), np.eye(3), points=points, faces=faces)
+
+
+def field_piece(heights: Real) -> Piece:
+    """Heights (rows, columns) [m]."""
+    return Solid("heightfield", (), np.zeros(3), np.eye(3), heights=heights)
+
+
+def with_pieces(articulation: Articulation, kept: Kept) -> Articulation:
+    """The articulation whose geoms collide as kept, read from a text alone."""
+    if not kept.pieces:
+        return articulation
+    of_geom: dict[int, list[Solid]] = {}
+    for geom, piece in zip(kept.geom, kept.piece, strict=True):
+        of_geom.setdefault(geom, []).append(kept.pieces[piece])
+    links, number = [], 0
+    for link in articulation.links:
+        pieces = [tuple(of_geom.get(n, ())) for n in range(number, number + len(link.geoms))]
+        geoms = tuple(replace(geom, pieces=found) for geom, found in zip(link.geoms, pieces, strict=True))
+        links.append(replace(link, geoms=geoms) if any(pieces) else link)
+        number += len(geoms)
+    return replace(articulation, links=tuple(links))
 
 
 def read_solids(
@@ -34,7 +77,14 @@ def read_solids(
     for number, (geom, moving) in enumerate(geoms):
         position, rotation = np.array(geom.pose.position), rotation_matrix(geom.pose.rotation)
         plain = Solid(geom.kind, geom.size, position, rotation, number, _title(geom))
-        if geom.kind == "mesh":
+        if geom.pieces:
+            solids += [
+                plain._replace(
+                    kind=piece.kind, made=piece.made, points=piece.points, faces=piece.faces, heights=piece.heights
+                )
+                for piece in geom.pieces
+            ]
+        elif geom.kind == "mesh":
             mesh = _mesh(geom, files, MAX_FACES if max_faces is None else max_faces)
             if mesh is None:
                 unseen.append(geom.name or geom.mesh_uri)

@@ -14,7 +14,6 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import trimesh
 import xarray
 
 import artsim
@@ -25,7 +24,7 @@ from artsim.io.reader import Recording, open_recording
 from artsim.loaders.load import load_text
 from artsim.sim import simulate as simulate_module
 from artsim.sim.configuration import RunConfig
-from artsim.sim.errors import ModelError, UsageError
+from artsim.sim.errors import ModelError
 from artsim.sim.simulate import Simulation, simulation_of
 from tests.simulation import ROBOTS, Array
 
@@ -434,17 +433,6 @@ def test_replay_finds_a_changed_contact(
         assert difference.name == ", ".join(recording.labels.geom[c[f"geom_{side}"][40]] for side in "ab")
     if dataset == "contact/contact_count":
         assert difference.step == 12
-
-
-def test_a_run_in_which_meshes_touched_is_not_replayed(tmp_path: Path) -> None:
-    trimesh.creation.box((0.2, 0.2, 0.2)).export(tmp_path / "cube.stl")
-    meshed = FLAIL.replace('<box size=".2 .2 .2"/>', '<mesh filename="cube.stl"/>')
-    (tmp_path / "flail.urdf").write_text(meshed)
-    robot = artsim.load(tmp_path / "flail.urdf", base="floating")
-    output = tmp_path / "run.h5"
-    artsim.simulate(robot, steps=60, dt=1 / 240, ground=True, q0={"root.z": 0.12}, output=output).close()
-    with pytest.raises(UsageError, match=r"mesh 'cube.stl', which something may touch, is not in the file"):
-        runs.verify(output, load_stored)
 
 
 # --- what commands tell ----------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from artsim.collision.build import Solid
+from artsim.collision.hull import polyhedron
 from artsim.io import recorder as recorder_module
 from artsim.io import schema, superblock
 from artsim.io.reader import Recording, first_difference, open_checked, open_recording
@@ -28,6 +30,7 @@ from artsim.io.schema import Labels
 from artsim.sim.controls import ControlLog, Controls
 from artsim.sim.description import Articulation, Geom, Inertial, Joint, Link
 from artsim.sim.errors import BusyError, MissingInputError, ModelError, OutputError, StorageError, UsageError
+from artsim.sim.solids import Kept
 
 Array = npt.NDArray[Any]
 
@@ -49,6 +52,11 @@ LABELS = Labels(
     jacobian_link=(1, 2, 2),
     jacobian_dof=(0, 0, 3),
 )
+FRAME = (np.zeros(3), np.eye(3))
+PIECES = (
+    Solid("convex", (), *FRAME, made=polyhedron(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]))),
+    Solid("heightfield", (), *FRAME, heights=np.arange(6.0).reshape(2, 3)),
+)
 MODEL = ModelRecord(
     text="<robot name='r'>\n  <!-- ü -->\n</robot>\n",
     format="urdf",
@@ -67,6 +75,7 @@ MODEL = ModelRecord(
     joint_effort=(10.0, 5.0),
     joint_velocity=(np.inf, 3.0),
     meshes=(MeshRecord("tip", "package://r/tip.stl"), MeshRecord("tip", "package://r/tip.stl", "/m/tip.stl")),
+    kept=Kept((0, 1, 2), (0, 0, 1), PIECES),
 )
 PROVENANCE: dict[str, str | int | float] = {"command": "artsim run r.urdf", "config": '{"dt": 0.002}', "threads": 2}
 
@@ -148,7 +157,7 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
     with h5py.File(path) as file:
         for group in file.values():
             for name, dataset in group.items():
-                if name in schema.DIMENSIONS or name in ("mesh", "row", "contact_row"):
+                if name in (*schema.DIMENSIONS, *schema.PIECE_DIMENSIONS, "mesh", "row", "contact_row"):
                     assert dataset.attrs["CLASS"] == b"DIMENSION_SCALE"
                 else:
                     found.add(f"{group.name[1:]}/{name}")
@@ -158,6 +167,8 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                     assert dataset.attrs["long_name"] == variable.meaning
                     text = h5py.check_string_dtype(dataset.dtype)
                     assert text is not None if variable.dtype == "str" else dataset.dtype == np.dtype(variable.dtype)
+                if name in schema.PIECE_DIMENSIONS:
+                    continue
                 assert dataset.attrs["units"] and dataset.attrs["long_name"]
                 assert "{" not in dataset.attrs["units"]
     assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
@@ -166,7 +177,8 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
 def test_no_variable_uses_a_dimension_twice() -> None:
     for path, variable in schema.TABLE.items():
         assert len(set(variable.dims)) == len(variable.dims), path
-        assert set(variable.dims) <= {"time", "mesh", "row", "contact_row", "sample", "shard", *schema.DIMENSIONS}, path
+        numbered = ("time", "mesh", "row", "contact_row", "sample", "shard", *schema.PIECE_DIMENSIONS)
+        assert set(variable.dims) <= {*numbered, *schema.DIMENSIONS}, path
 
 
 @pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "model", "provenance"])

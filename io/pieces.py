@@ -1,0 +1,179 @@
+"""What meshes and height fields collided as, in /model: written, and read from files that strangers made.
+
+With it a run can be simulated again where the mesh files are gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io import schema
+from artsim.sim.errors import ModelError
+
+if TYPE_CHECKING:
+    from artsim.io.layout import Section
+    from artsim.sim.solids import Kept, Piece
+
+Array = npt.NDArray[Any]
+
+KINDS = ("convex", "triangles", "heightfield")  # by their numbers in the file
+MOST = 1e9  # [m] a vertex from its frame
+
+
+def kept_bytes(kept: Kept | None) -> int:
+    """Bytes that they take in a file at most."""
+    return 0 if kept is None else sum(array.nbytes for array in _arrays(kept).values())
+
+
+def lay_out_pieces(section: Section, kept: Kept) -> None:
+    """The datasets of the pieces in /model, packed; none where there are none."""
+    if not kept.pieces:
+        return
+    arrays = _arrays(kept)
+    section.scales(["xyz", "plane_entry"])
+    known = set()
+    for name, values in arrays.items():
+        dim = schema.TABLE[f"model/{name}"].dims[0]
+        if dim not in known:
+            section.group.bare_dimension(dim, len(values))
+            known.add(dim)
+        section.fixed(name, values, gzip=True)
+
+
+def _arrays(kept: Kept) -> dict[str, Array]:
+    """The datasets by name; nothing of kinds of pieces that are not there."""
+    rows = [_of_piece(piece) for piece in kept.pieces]
+    joined = {
+        name: np.concatenate([row[name] for row in rows if name in row])
+        for name in _PIECE_ARRAYS
+        if any(name in row for row in rows)
+    }
+    return {
+        "use_geom": np.array(kept.geom, np.int32),
+        "use_piece": np.array(kept.piece, np.int32),
+        **joined,
+    }
+
+
+_PIECE_ARRAYS = (
+    "piece_kind",
+    "piece_vertices",
+    "piece_faces",
+    "vertex_position",
+    "face_corners",
+    "corner_vertex",
+    "plane",
+    "height",
+)
+
+
+def _of_piece(piece: Piece) -> dict[str, Array]:
+    """What each dataset holds of one piece."""
+    if piece.kind == "heightfield":
+        assert piece.heights is not None
+        return _head(piece, *piece.heights.shape) | {"height": piece.heights.ravel()}
+    if piece.kind == "convex":
+        assert piece.made is not None
+        made = piece.made
+        return _head(piece, len(made.vertices), len(made.planes)) | {
+            "vertex_position": made.vertices,
+            "face_corners": np.diff(made.corner_start).astype(np.int32),
+            "corner_vertex": made.corners.astype(np.int32),
+            "plane": made.planes,
+        }
+    assert piece.points is not None and piece.faces is not None
+    return _head(piece, len(piece.points), len(piece.faces)) | {
+        "vertex_position": piece.points,
+        "face_corners": np.full(len(piece.faces), 3, np.int32),
+        "corner_vertex": piece.faces.ravel().astype(np.int32),
+    }
+
+
+def _head(piece: Piece, vertices: int, faces: int) -> dict[str, Array]:
+    return {
+        "piece_kind": np.array([KINDS.index(piece.kind)], np.int8),
+        "piece_vertices": np.array([vertices], np.int32),
+        "piece_faces": np.array([faces], np.int32),
+    }
+
+
+# ------------------------------------------------------------------ reading
+
+
+def read_pieces(group: Any, path: object) -> Kept:
+    """The pieces in /model, `group`, of a file that passed the gate. Raises ModelError: they cannot be."""
+    from artsim.sim.solids import Kept
+
+    if "piece_kind" not in group:
+        return Kept()
+    reading = _Reading(group, f"{path}: /model")
+    pieces = tuple(reading.piece(n) for n in range(len(reading.arrays["piece_kind"])))
+    uses = reading.numbers("use_piece", len(pieces))
+    geoms = reading.numbers("use_geom", 1 << 31)
+    reading.want(len(uses) == len(geoms), "use_geom")
+    for name, end in reading.ends.items():
+        reading.want(end == len(reading.arrays[name]), name)
+    return Kept(tuple(geoms.tolist()), tuple(uses.tolist()), pieces)
+
+
+class _Reading:
+    """The datasets, given out piece by piece; kernels do not look whether an index is one, so all are looked at."""
+
+    def __init__(self, group: Any, where: str) -> None:
+        self._where = where
+        self.arrays = {name: self._array(group, name) for name in ("use_geom", "use_piece", *_PIECE_ARRAYS)}
+        self.ends = dict.fromkeys(_PIECE_ARRAYS[3:], 0)
+        count = len(self.arrays["piece_kind"])
+        for name in _PIECE_ARRAYS[:3]:
+            self.want(len(self.arrays[name]) == count and bool((self.arrays[name] >= 0).all()), name)
+        self.want(bool((self.arrays["piece_kind"] < len(KINDS)).all()), "piece_kind")
+
+    def _array(self, group: Any, name: str) -> Array:
+        variable = schema.TABLE[f"model/{name}"]
+        row = tuple(len(schema.FIXED_LABELS[dim]) for dim in variable.dims[1:])
+        if name not in group:
+            return np.zeros((0, *row), variable.dtype)
+        dataset = group[name]
+        self.want(dataset.dtype == np.dtype(variable.dtype) and dataset.shape[1:] == row and dataset.ndim > 0, name)
+        values: Array = dataset[()]
+        if variable.dtype == "f8":
+            self.want(bool((np.abs(values) < MOST).all()), name)
+        return values
+
+    def want(self, right: bool, name: str) -> None:
+        if not right:
+            raise ModelError(f"{self._where}/{name} is damaged: no shapes can be made of it")
+
+    def numbers(self, name: str, beyond: int) -> Array:
+        """A whole dataset of indices."""
+        values = self.arrays[name]
+        self.want(bool(((values >= 0) & (values < beyond)).all()), name)
+        return values
+
+    def _next(self, name: str, count: int) -> Array:
+        """So many further rows."""
+        start = self.ends[name]
+        self.ends[name] = start + count
+        self.want(self.ends[name] <= len(self.arrays[name]), name)
+        return self.arrays[name][start : start + count]
+
+    def piece(self, n: int) -> Piece:
+        """Piece n; call it in order."""
+        from artsim.sim.solids import convex_piece, field_piece, triangles_piece
+
+        kind = KINDS[int(self.arrays["piece_kind"][n])]
+        vertices, faces = int(self.arrays["piece_vertices"][n]), int(self.arrays["piece_faces"][n])
+        if kind == "heightfield":
+            return field_piece(self._next("height", vertices * faces).reshape(vertices, faces))
+        points, sizes = self._next("vertex_position", vertices), self._next("face_corners", faces)
+        self.want(faces > 0 and bool((sizes >= 3).all()), "face_corners")
+        corners = self._next("corner_vertex", int(sizes.sum(dtype=np.int64)))
+        self.want(bool(((corners >= 0) & (corners < vertices)).all()), "corner_vertex")
+        if kind == "triangles":
+            self.want(bool((sizes == 3).all()), "face_corners")
+            return triangles_piece(points, corners.reshape(-1, 3))
+        self.want(len(np.unique(corners)) == vertices, "corner_vertex")
+        return convex_piece(points, self._next("plane", faces), sizes, corners)
