@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,15 +14,16 @@ import click
 
 from artsim.cli.options import Base, LoadOptions, is_file, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.replay import load_stored
 from artsim.cli.run_options import control_files, run_config, run_options, was_typed
 from artsim.cli.scene_options import load_models, scene_options
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
+from artsim.io.resume import resume as resume_run
+from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
@@ -66,6 +67,18 @@ class Stored(NamedTuple):
     type=click.Path(path_type=Path),
     help="Configuration to start from: a TOML file, or an output of `artsim run`, which is run again.",
 )
+@click.option(
+    "--checkpoint",
+    type=click.IntRange(min=0),
+    help="Steps after which the whole state is stored, for --resume; 0: never. Default: 10000 or, where a state is "
+    "large beside the rows, so many that it takes a hundredth of the file.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Go on with a run that was killed, interrupted or is to have more --steps, in FILE or as --output.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
 @click.option("-v", "--verbose", is_flag=True, help="More about the run.")
@@ -78,6 +91,8 @@ def run(
     force: bool,
     compress: str,
     config: Path | None,
+    checkpoint: int | None,
+    resume: Path | None,
     as_json: bool,
     quiet: bool,
     verbose: bool,
@@ -95,6 +110,11 @@ def run(
     """
     if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
         raise UsageError("give --steps or --duration, not both")
+    if resume is not None:
+        _refuse_beside_resume(ctx)
+        with caught_signals() as caught:
+            _resume(resume, output, options, force, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+        return
     stored = _stored(config)
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
@@ -125,7 +145,7 @@ def run(
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
-        controller = _python_controller(plan.config)
+        controller = _python_controller(plan.config.controller) if plan.config.is_python else None
     if not quiet:
         notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
@@ -134,7 +154,7 @@ def run(
         for entry in plan.entries:
             warm(entry, 1)
     with caught_signals() as caught:
-        outcome = _simulate(plan, controls, controller, output, compress, force, caught, show=not quiet)
+        outcome = _simulate(plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
@@ -173,13 +193,11 @@ def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Artic
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
 
 
-def _python_controller(config: RunConfig) -> Controller | None:
+def _python_controller(words: str) -> Controller:
     """FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
-    if not config.is_python:
-        return None
     import runpy
 
-    path, _, name = config.controller.rpartition(":")
+    path, _, name = words.rpartition(":")
     if not is_file(path):
         raise MissingInputError(f"--controller: {path}: no such file")
     sys.path.insert(0, str(Path(path).resolve().parent))  # modules beside it, as when Python runs it
@@ -208,32 +226,91 @@ def _simulate(
     controller: Controller | None,
     output: Path | None,
     compress: str,
+    checkpoint: int | None,
     force: bool,
     caught: list[int],
     *,
     show: bool,
 ) -> Outcome:
-    with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance:
+    with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance, storage_errors():
+        return simulate(
+            plan,
+            controls=controls,
+            controller=controller,
+            output=output,
+            compress=compress,
+            checkpoint=checkpoint,
+            force=force,
+            provenance=provenance(" ".join(sys.argv[1:])),
+            progress=_watch(advance, caught),
+        )
 
-        def after_block(simulation: Simulation) -> bool:
-            advance(simulation.step)
-            return bool(caught)
 
-        try:
-            return simulate(
-                plan,
-                controls=controls,
-                controller=controller,
-                output=output,
-                compress=compress,
-                force=force,
-                provenance=provenance(" ".join(sys.argv[1:])),
-                progress=after_block,
-            )
-        except StorageError as error:
-            click.echo(printable(str(error)), err=True)
-            sys.stderr.flush()
-            os._exit(error.exit_code)  # HDF5 crashes at interpreter exit after a failed write
+def _watch(advance: Callable[[int], None], caught: list[int]) -> Progress:
+    """What is done after every block: the bar moves, a signal ends the run."""
+
+    def after_block(simulation: Simulation) -> bool:
+        advance(simulation.step)
+        return bool(caught)
+
+    return after_block
+
+
+@contextlib.contextmanager
+def storage_errors() -> Iterator[None]:
+    """HDF5 crashes at interpreter exit after a failed write: leave before."""
+    try:
+        yield
+    except StorageError as error:
+        click.echo(printable(str(error)), err=True)
+        sys.stderr.flush()
+        os._exit(error.exit_code)
+
+
+_WITH_RESUME = {"resume", "steps", "output", "force", "controller", "as_json", "quiet", "verbose"}
+
+
+def _refuse_beside_resume(ctx: click.Context) -> None:
+    """Raises UsageError for options that would change the run: its file holds what it is."""
+    for param in ctx.command.params:
+        if param.name and param.name not in _WITH_RESUME and was_typed(ctx, param.name):
+            what = param.opts[0] if param.opts[0].startswith("-") else "a MODEL"
+            raise UsageError(f"{what} is not for --resume, which goes on with the run as its file has it")
+
+
+def _resume(
+    path: Path,
+    output: Path | None,
+    options: Mapping[str, Any],
+    force: bool,
+    caught: list[int],
+    *,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Go on with a stored run."""
+    ctx = click.get_current_context()
+    steps = options["steps"] if was_typed(ctx, "steps") else None
+    if output is not None:
+        refuse_own_input(output, str(path))
+        check_output(output, force=force)
+    controller = _python_controller(options["controller"]) if was_typed(ctx, "controller") else None
+    with progress_bar("simulating", steps or 0, unit="steps", show=not quiet) as advance, storage_errors():
+        outcome = resume_run(
+            path,
+            load_stored,
+            steps=steps,
+            output=output,
+            controller=controller,
+            provenance=provenance(" ".join(sys.argv[1:])),
+            force=force,
+            progress=_watch(advance, caught),
+        )
+    if outcome is None:
+        click.echo(printable(f"{path}: has all its steps"), err=True)
+        return
+    _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose)
 
 
 def _finish(
@@ -282,7 +359,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
         "output": None if output is None else str(output),
-        "bytes": output.stat().st_size if output is not None else None,
+        "bytes": output.stat().st_size if output is not None and output.exists() else None,
     }
 
 
@@ -324,7 +401,7 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         shown = limits if verbose else limits[:6]
         more = f", and {len(limits) - len(shown)} more" if len(limits) > len(shown) else ""
         lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
-    if summary["output"]:
+    if summary["bytes"] is not None:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
     return lines
 

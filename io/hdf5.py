@@ -173,3 +173,32 @@ def write_whole(dataset: Any, values: Array) -> None:
     """Overwrite a dataset of fixed size."""
     if values.size:
         dataset.write(h5s.ALL, h5s.ALL, values, _TYPES[values.dtype.str[1:]])
+
+
+def cut(file: h5py.File, rows: int, controls: int, checkpoints: int) -> None:
+    """Cut a run file to so many rows with their contacts, inputs and checkpoints."""
+    _shorten(file["trajectory"], rows)
+    if "contact" in file:
+        contacts = int(np.sum(file["contact/contact_count"][:rows]))
+        _shorten(file["contact"], contacts, ("time", "contact_count"), rows)
+    _shorten(file["controls"], controls)
+    if "checkpoint" in file:
+        group = file["checkpoint"]
+        table = ("contact", "contact_row")
+        known = int(np.sum(group["contact_count"][:checkpoints])) if "contact" in group else 0
+        _shorten(group, checkpoints, table, known)
+
+
+def _shorten(group: h5py.Group, rows: int, others: tuple[str, ...] = (), other_rows: int = 0) -> None:
+    """Everything in a group that grows, to so many rows; `others` have a number of their own."""
+    for name, dataset in group.items():
+        if dataset.ndim and dataset.maxshape[0] is None:
+            dataset.resize(other_rows if name in others else rows, 0)
+    group["n_valid"][()] = rows
+
+
+def open_growing(file: h5py.File, path: str) -> Any:
+    """A dataset to append to or to overwrite, without a cache where none is needed."""
+    plist = file[path].id.get_create_plist()
+    packed = plist.get_layout() == h5d.CHUNKED and plist.get_nfilters()
+    return h5d.open(file.id, path.encode(), None if packed else _NO_CACHE)

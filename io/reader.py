@@ -477,6 +477,19 @@ class Recording(Output, Rows):
 
     # the rest of the file
 
+    def group(self, name: str) -> h5py.Group | None:
+        """A group of the file; None where there is none."""
+        import h5py
+
+        found = self._file.get(name)
+        return found if isinstance(found, h5py.Group) else None
+
+    @property
+    def checkpoint_steps(self) -> int:
+        """Steps from one checkpoint to the next; 0 where there are none."""
+        with reading(self.path):
+            return max(0, int(attributes_of(self._file["trajectory"]).get("checkpoint_steps", 0)))
+
     @property
     def controls(self) -> Controls:
         """The inputs as they acted, bit for bit."""
@@ -488,10 +501,7 @@ class Recording(Output, Rows):
         """The state after the last step, all of it (schema: final/…). NaN when the run did not end properly."""
         with reading(self.path):
             group = self._file["final"]
-            names = [path.removeprefix("final/") for path in schema.TABLE if path.startswith("final/")]
-            return {
-                name: np.asarray(group[name][()]) for name in names if name in group and not name.endswith("_units")
-            }
+            return {name: np.asarray(group[name][()]) for name in schema.STATE if name in group}
 
     @property
     def state(self) -> str:
@@ -741,15 +751,44 @@ def _other_difference(a: Recording, b: Recording) -> Difference | None:
         left, right = getattr(controls_a, name), getattr(controls_b, name)
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
             return Difference(f"controls/{name}", None, "")
-    final_a, final_b = a.final, b.final
-    final: Mapping[str, tuple[str, ...]] = {
-        "qpos": a.labels.coord,
-        "qvel": a.labels.dof,
-        "activation": a.labels.actuator_state,
-    }
-    for name in final_a:
-        if final_a[name].tobytes() != final_b[name].tobytes():
-            alike = final_a[name].shape == final_b[name].shape
-            where = _first_byte(final_a[name], final_b[name]) if alike else None
-            return Difference(f"final/{name}", None, final[name][where[0]] if where and name in final else "")
+    return _in_final(a, b) or _in_checkpoints(a, b)
+
+
+def _in_final(a: Recording, b: Recording) -> Difference | None:
+    """The first difference between two final states."""
+    left, right = a.final, b.final
+    for name in schema.STATE:
+        if (name in left) != (name in right):
+            return Difference(f"final/{name}", None, "")
+        if name in left and left[name].tobytes() != right[name].tobytes():
+            return Difference(f"final/{name}", None, _entry_of_state(a, name, left[name], right[name]))
     return None
+
+
+def _in_checkpoints(a: Recording, b: Recording) -> Difference | None:
+    """The first difference between the checkpoints that both have."""
+    groups = a.group("checkpoint"), b.group("checkpoint")
+    if groups[0] is None or groups[1] is None:
+        return None
+    count = min(int(group["n_valid"][()]) for group in groups if group is not None)
+    for name in ("contact_count", *schema.STATE):
+        if any(name not in group for group in groups if group is not None):
+            continue
+        stop = count if name != "contact" else int(groups[0]["contact_count"][:count].sum())
+        left, right = (group[name][:stop] for group in groups if group is not None)
+        if left.tobytes() != right.tobytes():
+            where = _first_byte(left, right) if left.shape == right.shape else None
+            known = where is not None and name not in ("contact", "contact_count")
+            step = int(groups[0]["step"][where[0]]) if known and where else None
+            entry = _entry_of_state(a, name, left[where[0]], right[where[0]]) if known and where else ""
+            return Difference(f"checkpoint/{name}", step, entry)
+    return None
+
+
+def _entry_of_state(a: Recording, name: str, left: Array, right: Array) -> str:
+    """The name of the first entry that differs, where entries have names."""
+    dims = schema.TABLE[f"final/{name}"].dims
+    if left.shape != right.shape or len(dims) != 1 or dims[0] in schema.NUMBERED:
+        return ""
+    where = _first_byte(left, right)
+    return schema.labels_of(dims[0], a.labels)[where[0]] if where else ""

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import datetime
 import fcntl
 import os
 import re
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io import schema
+from artsim.io import schema, superblock
 from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.pieces import kept_bytes
 from artsim.io.schema import Labels, Variable
@@ -45,7 +46,10 @@ Array = npt.NDArray[Any]
 CHUNK_BYTES = 1 << 21  # a block has some 13 datasets: with 1 << 20, recording Jacobians takes twice as long
 _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what closing needs
 _CONTACT_BYTES = 160  # of a row of /contact's table
-_FINAL_CONTACTS = 64  # in a chunk of /final
+_FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
+_CHECKPOINTS = 16  # in a chunk
+_CHECKPOINT_STEPS = 10_000
+_CHECKPOINT_BYTES = 256 << 10  # of chunks that a checkpoint may be the first of
 
 
 class MeshRecord(NamedTuple):
@@ -201,14 +205,26 @@ def _holder(status: os.stat_result) -> str:
     return "another process"
 
 
+class Earlier(NamedTuple):
+    """A run file that a recorder takes up: what of it stays. Its writer is dead or done."""
+
+    path: Path
+    rows: int
+    controls: int
+    checkpoints: int
+
+
 class Recorder:
     """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
 
     `labels` name the rows' entries; `variables` are names of schema.RECORDED, and `contacts`; `steps_total` the steps
-    the run will take when known (it sizes the chunks); `constraint_rows` of a step; `dt` [s] the time step; row k
-    is the state before step k * every.
+    the run will take when known (it sizes the chunks); `dt` [s] the time step; row k is the state before step
+    k * every.
+    `state`: a state of the run by the names of schema.STATE, for its shapes; /final holds one, and so does /checkpoint
+    after every `checkpoint` steps (None: by the sizes of rows and state; 0: none).
     `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
+    `earlier`: go on after its rows, in its place or in a new file; labels, variables and inputs must be its own.
     `force` overwrites a file. `compress="gzip"` (level 4, shuffled) writes smaller files, slower.
 
     Raises OutputError (73), BusyError (75), StorageError (74), UsageError for an unknown variable.
@@ -225,28 +241,36 @@ class Recorder:
         provenance: Mapping[str, str | int | float],
         variables: Sequence[str] = schema.DEFAULT_RECORDED,
         steps_total: int | None = None,
-        constraint_rows: int = 0,
+        state: Mapping[str, Array],
+        checkpoint: int | None = 0,
         every: int = 1,
         compress: Literal["gzip"] | None = None,
         force: bool = False,
+        earlier: Earlier | None = None,
     ) -> None:
         self.path = Path(path)
         self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
-        self._steps_total, self._constraint_rows = steps_total, constraint_rows
+        self._steps_total, self._state = steps_total, state
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
         self._touching = "contacts" in variables
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
         self._datasets: dict[str, Any] = {}
-        self._rows = self._control_rows = self._contact_rows = 0
+        self._last_inputs, self._chunk = b"", 0  # of a run that is taken up
+        self._rows = self._control_rows = self._contact_rows = self._checkpoints = self._known_rows = 0
         self._broken = self._closed = False
+        self._checkpoint_steps = self._steps_between(checkpoint)
         check_output(path, force=force)
         nv, actuators = len(labels.dof), len(labels.actuator)
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
-        self._check_space(0, controls.rows, more=len(model.text) * 2 + kept_bytes(model.kept))
-        self._create(force, model, controls, provenance)
+        copied = earlier.path.stat().st_size if earlier else 0
+        self._check_space(0, controls.rows, more=len(model.text) * 2 + kept_bytes(model.kept) + copied)
+        if earlier is None:
+            self._create(force, "w", lambda: self._lay_out(model, controls, provenance))
+        else:
+            self._create(force, "r+", lambda: self._take_up(earlier, provenance), earlier.path)
 
     # what a caller asks
 
@@ -268,6 +292,8 @@ class Recorder:
     @property
     def block_rows(self) -> int:
         """Rows per chunk: blocks of this many are written fastest, each chunk once. At most 2 MiB per variable."""
+        if self._chunk:
+            return self._chunk
         widest = max([8, *(8 * _size(shape) for shape in self._shapes.values())])
         rows = max(1, CHUNK_BYTES // widest)
         return rows if self._rows_total is None else max(1, min(rows, self._rows_total))
@@ -289,7 +315,46 @@ class Recorder:
         most = CHUNK_BYTES // 24
         return most if self._rows_total is None else min(most, 4 * self._rows_total)
 
+    @property
+    def checkpoint_steps(self) -> int:
+        """A checkpoint is wanted after every so many steps; 0: none."""
+        return self._checkpoint_steps
+
+    def _steps_between(self, wanted: int | None) -> int:
+        """Often enough to lose seconds of work only, and rarely enough to take a hundredth of the file."""
+        if wanted is None:
+            size = sum(values.nbytes for values in self._state.values())
+            return max(_CHECKPOINT_STEPS, -(-100 * size // self._row_bytes) * self._every)
+        return wanted
+
+    @property
+    def _checkpoints_total(self) -> int:
+        """How many there will be; there is none at the end, which is /final."""
+        if not self._checkpoint_steps:
+            return 0
+        return sys.maxsize if self._steps_total is None else (self._steps_total - 1) // self._checkpoint_steps
+
     # writing
+
+    def checkpoint(self, state: Mapping[str, Array]) -> None:
+        """Store a state between two steps, by the names of schema.STATE. Raises StorageError."""
+        self._check_space(0, 0, more=sum(values.nbytes for values in state.values()) + _CHECKPOINT_BYTES)
+        with _Guard(self):
+            for name, values in state.items():
+                path = f"checkpoint/{name}"
+                if name == "contact":
+                    start = self._known_rows
+                    self._known_rows += len(values)
+                    self._append("checkpoint/contact_row", start, np.arange(start, self._known_rows))
+                    self._append(path, start, np.ascontiguousarray(values))
+                    values, path = np.asarray(len(values)), "checkpoint/contact_count"
+                dtype = schema.TABLE[path].dtype
+                self._append(path, self._checkpoints, np.ascontiguousarray(values[None], dtype=dtype))
+            self._append("checkpoint/checkpoint", self._checkpoints, np.array([self._checkpoints]))
+            self._file.flush()
+            self._checkpoints += 1
+            self._set("checkpoint/n_valid", self._checkpoints)
+            self._file.flush()
 
     def write(
         self, block: Mapping[str, Array], controls: Controls | None = None, contacts: Mapping[str, Array] | None = None
@@ -327,7 +392,7 @@ class Recorder:
             return
         with _Guard(self):
             for name, value in (final or {}).items():
-                if name == "contact" and self._touching:
+                if name == "contact" and "final/contact" in self._datasets:
                     self._append("final/contact_row", 0, np.arange(len(value)))
                     self._append("final/contact", 0, np.ascontiguousarray(value))
                 elif f"final/{name}" in self._datasets:
@@ -350,9 +415,7 @@ class Recorder:
 
     # inside
 
-    def _create(
-        self, force: bool, model: ModelRecord, controls: Controls, provenance: Mapping[str, str | int | float]
-    ) -> None:
+    def _create(self, force: bool, mode: str, lay_out: Callable[[], None], copied: Path | None = None) -> None:
         """Lay the file out under a name of its own and let it take its place when it can be read.
 
         HDF5's own lock will not do: it truncates a file first and then finds it locked (tried: "w" destroys a run that
@@ -367,8 +430,11 @@ class Recorder:
         try:
             check_output(self.path, force=force)  # again: another process may have been as far
             with _Guard(self):
-                self._file = h5py.File(part, "w", libver=("v110", "v110"), locking=False)
-                self._lay_out(model, controls, provenance)
+                if copied is not None:
+                    os.ftruncate(self._handle, 0)
+                    superblock.copy_unmarked(copied, self._handle)
+                self._file = h5py.File(part, mode, libver=("v110", "v110"), locking=False)
+                lay_out()
                 self._file.swmr_mode = True
             with contextlib.suppress(OSError):
                 fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -392,11 +458,45 @@ class Recorder:
             self._lay_out_contact(Section(root, "contact", labels, self._datasets))
         self._lay_out_controls(Section(root, "controls", self._labels, self._datasets), controls)
         self._lay_out_final(Section(root, "final", self._labels, self._datasets))
+        if self._checkpoints_total:
+            self._lay_out_checkpoints(Section(root, "checkpoint", self._labels, self._datasets))
         lay_out_model(Section(root, "model", self._labels, self._datasets), model)
         hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
 
+    def _take_up(self, earlier: Earlier, provenance: Mapping[str, str | int | float]) -> None:
+        """Make the copy of a run what this run would have written by then."""
+        from artsim.io import hdf5
+
+        file = self._file
+        hdf5.cut(file, earlier.rows, earlier.controls, earlier.checkpoints)
+        for name, value in {"trajectory/status": schema.RUNNING, "final/time": np.nan, "final/step": 0}.items():
+            file[name][()] = value
+        for name in ("final/contact", "final/contact_row"):
+            if name in file:
+                file[name].resize(0, 0)
+        if self._steps_total is not None:
+            file["trajectory"].attrs["steps_total"] = self._steps_total
+        file["provenance"].attrs.update(provenance)
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        file.attrs["history"] = f"{file.attrs['history']}\n{now} {provenance.get('command', '')}"
+        numbers = ("contact/row", "final/contact_row", "checkpoint/contact_row", "checkpoint/checkpoint")
+        for path in (*schema.TABLE, *numbers):
+            if path in file and schema.TABLE.get(path, schema.TABLE["final/step"]).dtype != "str":
+                self._datasets[path] = hdf5.open_growing(file, path)
+        self._rows, self._control_rows, self._checkpoints = earlier.rows, earlier.controls, earlier.checkpoints
+        self._contact_rows = len(file["contact/row"]) if "contact" in file else 0
+        self._chunk = file["trajectory/time"].chunks[0]
+        if "checkpoint/contact" in file:
+            self._known_rows = len(file["checkpoint/contact"])
+        if earlier.controls:
+            last = [file[f"controls/{name}"][-1] for name in self._control_names]
+            self._last_inputs = b"".join(values.tobytes() for values in last)
+        if self._checkpoints_total and "checkpoint" not in file:
+            self._lay_out_checkpoints(Section(file.id, "checkpoint", self._labels, self._datasets))
+
     def _lay_out_trajectory(self, section: Section) -> None:
         facts: dict[str, str | int | float] = {"dt": float(self._dt), "every": int(self._every)}
+        facts["checkpoint_steps"] = int(self._checkpoint_steps)
         if self._steps_total is not None:
             facts["steps_total"] = int(self._steps_total)
         section.set_attributes(facts)
@@ -431,23 +531,39 @@ class Recorder:
         self._append_controls(controls)
 
     def _lay_out_final(self, section: Section) -> None:
-        states = {"qpos": "coord", "qvel": "dof", "load": "dof"} | (
-            {"activation": "actuator_state"} if self._labels.actuator_state else {}
-        )
-        section.scales(states.values())
-        for name, dim in states.items():
-            section.fixed(name, np.full(len(schema.labels_of(dim, self._labels)), np.nan))
-        if self._constraint_rows:
-            numbers = np.arange(self._constraint_rows)
-            section.group.fixed("row", numbers, ["row"], {"units": "1", "long_name": "constraint row"})
-            section.fixed("impulse", np.full(self._constraint_rows, np.nan))
-        if self._touching:
-            section.scales(["contact_entry"])
-            section.numbers("contact_row", _FINAL_CONTACTS, self._gzip)
-            section.growing("contact", _row_shape(schema.TABLE["final/contact"], self._labels), _FINAL_CONTACTS, False)
-        section.fixed("still", np.int64(0))
-        section.fixed("step", np.int64(0))
-        section.fixed("time", np.float64(np.nan))
+        self._lay_out_dimensions(section, "final")
+        for name, values in self._state.items():
+            if name == "contact":
+                section.growing(name, values.shape[1:], _FINAL_CONTACTS, False)
+            else:
+                unknown = 0 if schema.TABLE[f"final/{name}"].dtype == "i8" else np.nan
+                section.fixed(name, np.full(values.shape, unknown, schema.TABLE[f"final/{name}"].dtype))
+
+    def _lay_out_checkpoints(self, section: Section) -> None:
+        rows = min(_CHECKPOINTS, self._checkpoints_total)
+        section.numbers("checkpoint", rows, False)
+        self._lay_out_dimensions(section, "checkpoint")
+        for name, values in self._state.items():
+            if name == "contact":
+                section.growing(name, values.shape[1:], _FINAL_CONTACTS, self._gzip)
+                section.growing("contact_count", (), rows, False)
+            else:
+                section.growing(name, values.shape, rows, self._gzip)
+        section.fixed("n_valid", np.int64(0))
+
+    def _lay_out_dimensions(self, section: Section, group: str) -> None:
+        """The dimensions of a state."""
+        sizes: dict[str, int] = {}
+        for name, values in self._state.items():
+            dims = [dim for dim in schema.TABLE[f"{group}/{name}"].dims if dim != "checkpoint"]
+            sizes |= dict(zip(dims, values.shape, strict=True))
+        section.scales(dim for dim in sizes if dim not in schema.NUMBERED)
+        for dim, size in sizes.items():
+            if dim == "contact_row":
+                section.numbers(dim, _FINAL_CONTACTS, False)
+            elif dim in schema.NUMBERED:
+                attributes = {"units": "1", "long_name": f"{schema.NUMBERED[dim]} number"}
+                section.group.fixed(dim, np.arange(size), [dim], attributes)
 
     def _checked(self, block: Mapping[str, Array], contacts: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
         """The block's arrays in the file's type and order, and its number of rows."""
@@ -496,6 +612,7 @@ class Recorder:
         append_rows(self._datasets[path], start, values)
 
     def _append_controls(self, controls: Controls) -> None:
+        controls = self._new_inputs(controls)
         if controls.rows == 0:
             return
         start = self._control_rows
@@ -505,6 +622,14 @@ class Recorder:
             self._append(f"controls/{name}", start, getattr(controls, name))
         self._control_rows += controls.rows
         self._set("controls/n_valid", self._control_rows)
+
+    def _new_inputs(self, controls: Controls) -> Controls:
+        """Without the first row of a run that was taken up, when it only repeats the last of those before."""
+        values = [getattr(controls, name) for name in self._control_names]
+        repeated = controls.rows > 0 and b"".join(array[0].tobytes() for array in values) == self._last_inputs
+        if controls.rows:
+            self._last_inputs = b""
+        return Controls(controls.start_step[1:], *(array[1:] for array in values)) if repeated else controls
 
     def _set(self, path: str, value: Any) -> None:
         from artsim.io.hdf5 import write_whole

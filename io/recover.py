@@ -7,21 +7,16 @@ it opens in every reader of HDF5. The file itself is replaced, if at all, by ren
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from artsim.io import schema, superblock
 from artsim.io.reader import Recording, open_recording, reading
 from artsim.io.recorder import claim, reason, room
+from artsim.io.snapshots import checkpoints
 from artsim.sim.errors import BusyError, OutputError, StorageError
-
-if TYPE_CHECKING:
-    import h5py
 
 
 class Recovered(NamedTuple):
@@ -49,7 +44,7 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
             return Recovered(source, rows, state)
         with clean_copy(recording, target) as part:
             if unclean:
-                cut(part, rows, recording.status or schema.INTERRUPTED)
+                _cut(part, recording)
     return Recovered(target, rows, state)
 
 
@@ -74,7 +69,7 @@ def clean_copy(recording: Recording, target: Path) -> Iterator[Path]:
     handle = claim(part)
     try:
         os.ftruncate(handle, 0)
-        _copy(recording.path, handle)
+        superblock.copy_unmarked(recording.path, handle)
         yield part
         os.fsync(handle)
         part.replace(place)
@@ -85,34 +80,11 @@ def clean_copy(recording: Recording, target: Path) -> Iterator[Path]:
         os.close(handle)
 
 
-def _copy(path: Path, handle: int) -> None:
-    """The file's bytes, the head's marks cleared."""
-    with path.open("rb") as source, os.fdopen(os.dup(handle), "wb") as target:
-        head = source.read(superblock.SIZE)
-        if superblock.being_written(head):
-            head = superblock.without_marks(head, os.fstat(source.fileno()).st_size)
-        target.write(head)
-        shutil.copyfileobj(source, target, 1 << 20)
-
-
-def cut(path: Path, rows: int, status: int) -> None:
-    """Cut a run file without a writer to so many of its valid rows, and set its status."""
+def _cut(part: Path, recording: Recording) -> None:
     import h5py
 
-    with reading(path), h5py.File(path, "r+", libver=("v110", "v110"), locking=False) as file:
-        _shorten(file["trajectory"], rows)
-        if "contact" in file:
-            counts = file["contact/contact_count"][:rows]
-            for name in ("time", "contact_count"):
-                file["contact"][name].resize(rows, 0)
-            _shorten(file["contact"], int(np.sum(counts)), but=("time", "contact_count"))
-        _shorten(file["controls"], int(file["controls/n_valid"][()]))
-        file["trajectory/status"][()] = status
+    from artsim.io.hdf5 import cut
 
-
-def _shorten(group: h5py.Group, rows: int, but: tuple[str, ...] = ()) -> None:
-    """Everything in a group that grows, to so many rows."""
-    for name, dataset in group.items():
-        if name not in but and dataset.ndim and dataset.maxshape[0] is None:
-            dataset.resize(rows, 0)
-    group["n_valid"][()] = rows
+    with reading(part), h5py.File(part, "r+", libver=("v110", "v110"), locking=False) as file:
+        cut(file, recording.n_valid, recording.controls.rows, len(checkpoints(recording)))
+        file["trajectory/status"][()] = recording.status or schema.INTERRUPTED

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from artsim.io.controls import read_controls, read_run_controls
 from artsim.io.reader import Difference, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.rows import Rows
+from artsim.io.snapshots import stored
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
@@ -34,7 +35,7 @@ from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
 from artsim.sim.run import NON_FINITE, jacobian_columns
-from artsim.sim.simulate import Controller, Simulation, simulation_of
+from artsim.sim.simulate import BlockOfRows, Controller, Simulation, simulation_of
 from artsim.sim.solids import with_pieces
 
 Progress = Callable[[Simulation], bool]
@@ -104,6 +105,7 @@ def run(
     output: str | os.PathLike[str] | None = None,
     provenance: Mapping[str, str | int | float] | None = None,
     compress: str | None = None,
+    checkpoint: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
@@ -111,6 +113,7 @@ def run(
     """Simulate, into a file when `output` is given; what a Python controller returned is stored as it acted.
 
     on_block: called with the recorded rows of every block, and with its contacts; neither outlives the call.
+    checkpoint: as Recorder has it.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
@@ -125,21 +128,32 @@ def run(
         labels=run_labels(plan),
         dt=plan.dt,
         model=model_record(plan.robot.articulation, plan.touching),
-        controls=controls if controller is None else _none(plan),
-        provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **_facts(plan)},
+        controls=controls if controller is None else no_controls(plan),
+        provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **facts_of(plan)},
         variables=plan.config.record,
         steps_total=plan.config.steps,
-        constraint_rows=simulation.constraint_rows,
+        state=stored_state(simulation),
+        checkpoint=checkpoint,
         every=plan.config.every,
         compress="gzip" if compress == "gzip" else None,
         force=force,
     )
+    return record(simulation, recorder, progress, on_block)
+
+
+def record(
+    simulation: Simulation,
+    recorder: Recorder,
+    progress: Progress | None = None,
+    on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
+) -> Outcome:
+    """Simulate to the end, or until it stops, into a file, which is closed then."""
     with recorder:
         simulation.block_rows = recorder.block_rows
         simulation.reblock()
         began = time.perf_counter()
         status = _drive(simulation, recorder, progress, on_block)
-        recorder.close(status, simulation.final)
+        recorder.close(status, stored_state(simulation))
     return Outcome(simulation, status, time.perf_counter() - began)
 
 
@@ -149,7 +163,7 @@ def _drive(
     progress: Progress | None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
 ) -> int:
-    for block in simulation.blocks():
+    for block in _blocks(simulation, recorder):
         contacts = named_contacts(simulation.plan, block.contacts)
         empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
         if recorder is not None and not empty:
@@ -161,6 +175,22 @@ def _drive(
     if simulation.stop_reason:
         return schema.NON_FINITE if simulation.stop_reason == NON_FINITE else schema.INTERRUPTED
     return schema.COMPLETE
+
+
+def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[BlockOfRows]:
+    """The blocks of the run, with a checkpoint in the file after every so many steps."""
+    total, every = simulation.plan.config.steps, 0 if recorder is None else recorder.checkpoint_steps
+    while simulation.step < total and not simulation.stop_reason:
+        end = min(total, (simulation.step // every + 1) * every) if every else total
+        yield from simulation.blocks(end - simulation.step)
+        if recorder is not None and simulation.step == end < total:
+            recorder.checkpoint(stored_state(simulation))
+
+
+def stored_state(simulation: Simulation) -> dict[str, Array]:
+    """The whole state of a run as its file holds it."""
+    plan = simulation.plan
+    return stored(simulation.save(), plan.dt, touching=plan.touching is not None)
 
 
 def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
@@ -182,12 +212,13 @@ def _typed(contacts: Mapping[str, Array]) -> dict[str, Array]:
     return {name: contacts[name].astype(schema.TABLE[f"contact/{name}"].dtype) for name in names}
 
 
-def _none(plan: Plan) -> Controls:
+def no_controls(plan: Plan) -> Controls:
+    """None yet: a controller's, which come block by block."""
     empty = np.zeros((0, plan.robot.nv))
     return Controls(np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, len(plan.control))))
 
 
-def _facts(plan: Plan) -> dict[str, str | int | float]:
+def facts_of(plan: Plan) -> dict[str, str | int | float]:
     config = plan.config
     return {
         "dt": plan.dt,
@@ -272,7 +303,7 @@ class MemoryRecording(Rows):
         self.dt, self.every = plan.dt, plan.config.every
         self.contacts = contacts  # as Recording.contacts
         self._rows = rows
-        self.final = {name: values for name, values in outcome.simulation.final.items() if values.size}
+        self.final = stored_state(outcome.simulation)
 
     @property
     def n_valid(self) -> int:
@@ -302,6 +333,7 @@ def simulate(
     output: str | os.PathLike[str] | None = None,
     force: bool = False,
     compress: str | None = None,
+    checkpoint: int | None = None,
     check: bool = True,
     **settings: Any,
 ) -> MemoryRecording | Recording:
@@ -312,6 +344,7 @@ def simulate(
         controller: a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,).
         controls: targets and torques over time: a file as `artsim run --control` takes, or Controls.
         output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress="gzip"` packs.
+        checkpoint: steps between states in the output to go on from; None: a sensible number; 0: no states.
         check: raise StoppedError when the run stops early; False returns what was recorded until then.
         settings: RunConfig's fields: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, … Values by
             name may also be a sequence in the model's order, gains one number for all.
@@ -337,6 +370,7 @@ def simulate(
         output=output,
         provenance=provenance("artsim.simulate"),
         compress=compress,
+        checkpoint=checkpoint,
         force=force,
         on_block=None if output is not None else keep,
     )
@@ -450,7 +484,24 @@ def _names_of(robot: Robot, kind: str) -> tuple[str, ...]:
 # ------------------------------------------------------------------ replay
 
 
-def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], Articulation]) -> Difference | None:
+Load = Callable[[str, str, RunConfig], Articulation]
+"""load(text, name, config) reads a stored model."""
+
+
+def stored_plan(recording: Recording, load: Load, **changes: Any) -> Plan:
+    """The plan of a run from its file, with changes to its configuration.
+
+    Raises ModelError, and UsageError where something touched that the file does not hold.
+    """
+    config = RunConfig.from_mapping(recording.config | changes)
+    articulation = load(recording.model_text, str(recording.model.get("name", "model")), config)
+    plan = prepare(with_pieces(articulation, recording.kept), config)
+    if recording.has_contacts and plan.touching is None:
+        raise UsageError(f"{recording.path}: what touched is not in the file: it cannot be simulated again")
+    return plan
+
+
+def verify(path: str | os.PathLike[str], load: Load) -> Difference | None:
     """Simulate again what the file holds (model text, configuration, inputs) and compare byte for byte.
 
     `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none. Of a run
@@ -461,11 +512,7 @@ def verify(path: str | os.PathLike[str], load: Callable[[str, str, RunConfig], A
         if not (recording.variables or recording.has_contacts) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")
         ended = recording.status != schema.RUNNING and bool(np.isfinite(recording.final["time"]))
-        config = RunConfig.from_mapping(recording.config)
-        articulation = load(recording.model_text, str(recording.model.get("name", "model")), config)
-        plan = prepare(with_pieces(articulation, recording.kept), config)
-        if recording.has_contacts and plan.touching is None:
-            raise UsageError(f"{path}: what touched is not in the file: it cannot be simulated again")
+        plan = stored_plan(recording, load)
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
             again = Path(folder) / "again.h5"
             _again(plan, recording, again)
@@ -483,7 +530,7 @@ def _again(plan: Plan, recording: Recording, path: Path) -> None:
         record=(*recording.variables, *(("contacts",) if recording.has_contacts else ())),
         controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
     )
-    run(replace(plan, config=config), controls=recording.controls, output=path)
+    run(replace(plan, config=config), controls=recording.controls, output=path, checkpoint=recording.checkpoint_steps)
 
 
 def _steps_taken(config: RunConfig, recording: Recording) -> int:

@@ -95,6 +95,10 @@ FIXED_LABELS["contact_entry"] = (
     *FIXED_LABELS["direction"],
     *("torsion", "rolling_1", "rolling_2"),
 )
+FIXED_LABELS["extreme"] = (
+    *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
+    *("most_contacts", "deepest_contact", "joint_gap", "joint_gap_angle"),
+)
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
 DIMENSIONS: Mapping[str, Dimension] = {
@@ -122,9 +126,20 @@ DIMENSIONS: Mapping[str, Dimension] = {
     "plane_entry": Dimension("entry of a plane", FIXED_LABELS["plane_entry"]),
     "direction": Dimension("direction of a contact", FIXED_LABELS["direction"]),
     "contact_entry": Dimension("what the next step knows of a contact", FIXED_LABELS["contact_entry"]),
+    "extreme": Dimension("figure of the run's summary", FIXED_LABELS["extreme"]),
 }
-"""Dimensions with string labels. `time` [s] has numbers and grows; `row`, `contact_row`, `mesh` have numbers, `sample`,
-`shard` and PIECE_DIMENSIONS nothing."""
+"""Dimensions with string labels. `time` [s] has numbers and grows; NUMBERED ones have numbers, `sample`, `shard` and
+PIECE_DIMENSIONS nothing."""
+
+NUMBERED = {
+    "row": "constraint row",
+    "input": "input",
+    "body": "body",
+    "mesh": "mesh",
+    "checkpoint": "checkpoint",
+    "contact_row": "contact row",
+}
+"""Dimensions with numbers for labels, and what is numbered. In /contact `row` is a contact's, and grows."""
 
 PIECE_DIMENSIONS = ("piece_use", "piece", "vertex", "face", "corner", "convex_face", "height_point")
 """Dimensions of what meshes and height fields collide as."""
@@ -151,7 +166,7 @@ WRENCH_UNITS = ("N",) * 3 + ("N m",) * 3
 
 _TIME = Variable(("time",), "s", "time", comment="since the start of the run; row k is step k * every")
 
-TABLE: Mapping[str, Variable] = {
+TABLE: dict[str, Variable] = {
     # the run, row by row
     "trajectory/time": _TIME,
     "trajectory/qpos": Variable(
@@ -359,18 +374,12 @@ TABLE: Mapping[str, Variable] = {
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),
-    # the state after the last step: to resume or to chain
-    "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates after the last step"),
-    "final/qvel": Variable(("dof",), "{dof_units}", "velocities after the last step"),
-    "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics after the last step"),
+    # the whole state after the last step, and (checkpoint/…) after every so many: to resume or to chain
+    "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates"),
+    "final/qvel": Variable(("dof",), "{dof_units}", "velocities"),
+    "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics"),
     "final/impulse": Variable(
         ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="where the solver starts"
-    ),
-    "final/contact": Variable(
-        ("contact_row", "contact_entry"),
-        "1 (shapes, feature), N s (normal, tangents), N m s",
-        "contacts of the last step",
-        comment="where the solver starts",
     ),
     "final/load": Variable(
         ("dof",),
@@ -379,11 +388,31 @@ TABLE: Mapping[str, Variable] = {
         comment="size of the force through slides, of the torque through hinges, for the friction that goes by it",
     ),
     "final/still": Variable((), "1", "steps that the robot was still, as sleeping counts them", "i8"),
+    "final/last_input": Variable(
+        ("input",),
+        "N or N m, m or rad, m/s or rad/s, 1",
+        "inputs of the last step",
+        comment="torque, target, target velocity of every dof, controls of the actuators: what differs wakes a robot",
+    ),
+    "final/body_centre": Variable(("body", "xyz"), "m", "centres of mass, of runs in maximal coordinates"),
+    "final/body_turn": Variable(("body", "quat"), "1", "rotations about them"),
+    "final/body_velocity": Variable(("body", "twist"), "{twist_units}", "velocities of them"),
+    "final/limit_steps": Variable(("dof",), "1", "steps at a limit since the start"),
+    "final/extremes": Variable(
+        ("extreme",), "J (energy), 1 (contacts), m or rad, m/s or rad/s", "what the run's summary tells of its steps"
+    ),
     "final/step": Variable((), "1", "steps taken", "i8"),
-    "final/time": Variable((), "s", "time after the last step"),
+    "final/time": Variable((), "s", "time after them"),
+    "final/contact": Variable(
+        ("contact_row", "contact_entry"),
+        "1 (shapes, feature), N s (normal, tangents), N m s",
+        "contacts of the last step",
+        comment="where the solver starts",
+    ),
     "final/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "final/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "final/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
+    "final/twist_units": Variable(("twist",), "1", "unit of each entry of a twist", "str"),
     # many configurations: what was given, what was computed of it, and whether it could be; `batch_variable` says how
     # a line reads when results are reduced or packed
     "batch/qpos": Variable(("sample", "coord"), "{coord_units}", "position", comment="given"),
@@ -588,7 +617,27 @@ TABLE: Mapping[str, Variable] = {
         ("height_point",), "m", "height", comment="of height fields, row by row, above their frame"
     ),
 }
+TABLE |= {
+    **{
+        path.replace("final/", "checkpoint/"): variable
+        if variable.dtype == "str" or path == "final/contact"
+        else variable._replace(dims=("checkpoint", *variable.dims))
+        for path, variable in TABLE.items()
+        if path.startswith("final/")
+    },
+    "checkpoint/contact_count": Variable(
+        ("checkpoint",), "1", "contacts", "i8", comment="their rows follow those of the checkpoints before"
+    ),
+    "checkpoint/n_valid": Variable((), "1", "checkpoints written in full", "i8"),
+}
 """Path -> variable. A label dataset `<group>/<dimension>` exists for every dimension a group uses (DIMENSIONS)."""
+
+STATE = tuple(
+    path.removeprefix("final/")
+    for path, variable in TABLE.items()
+    if path.startswith("final/") and variable.dtype != "str"
+)
+"""What a state is made of, in the order of the file."""
 
 RECORDED = tuple(
     path.removeprefix("trajectory/")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,16 @@ def _finish(a: int, b: int, c: int) -> int:
         c = ((c ^ b) - _turn(b, bits)) & 0xFFFFFFFF
         a, b, c = b, c, a
     return b
+
+
+def copy_unmarked(path: Path, handle: int) -> None:
+    """Write a file's bytes to an open one, its marks cleared. Raises OSError, ValueError."""
+    with path.open("rb") as source, os.fdopen(os.dup(handle), "wb") as target:
+        head = source.read(SIZE)
+        if being_written(head):
+            head = without_marks(head, os.fstat(source.fileno()).st_size)
+        target.write(head)
+        shutil.copyfileobj(source, target, 1 << 20)
 
 
 class Unmarked(io.RawIOBase):

@@ -245,7 +245,7 @@ def test_a_runs_own_inputs(tmp_path: Path) -> None:
     values = [random.normal(size=(3, 3)) for _ in range(3)]
     given_controls = Controls(np.array([0, 5, 1234567]), *values)
     path = tmp_path / "run.h5"
-    Recorder(path, labels=labels, dt=0.002, model=model, controls=given_controls, provenance={}).close()
+    Recorder(path, labels=labels, dt=0.002, model=model, controls=given_controls, provenance={}, state={}).close()
     same = read_controls(path, DOFS, 0.002)
     for name in Controls.__slots__:
         assert getattr(same, name).tobytes() == getattr(given_controls, name).tobytes()

@@ -166,7 +166,7 @@ def test_nothing_is_left_for_later() -> None:
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with everything recorded, of a robot with a mesh, tendons, loops, sensors and an actuator with a state."""
     output = tmp_path_factory.mktemp("house") / "run.h5"
-    artsim.simulate(ROOT / "robots" / "clamp.xml", steps=5, record=RECORDED, output=output).close()
+    artsim.simulate(ROOT / "robots" / "clamp.xml", steps=5, record=RECORDED, checkpoint=2, output=output).close()
     return output
 
 
@@ -180,8 +180,11 @@ def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
     found: set[str] = set()
     touching = tmp_path / "touching.h5"
     (tmp_path / "scene.xml").write_text(MESHES_TOUCH)
-    artsim.simulate(artsim.load(tmp_path / "scene.xml"), steps=5, output=touching).close()
-    for path in (run_file, touching):
+    artsim.simulate(artsim.load(tmp_path / "scene.xml"), steps=5, checkpoint=2, output=touching).close()
+    maximal = tmp_path / "maximal.h5"
+    gripper = ROOT / "robots" / "parallel_gripper.urdf"
+    artsim.simulate(gripper, steps=5, coordinates="maximal", record=("qpos",), checkpoint=2, output=maximal).close()
+    for path in (run_file, touching, maximal):
         found |= checked_datasets(path)
     assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
 
@@ -199,21 +202,19 @@ def checked_datasets(output: Path) -> set[str]:
                 return
             assert item.attrs["units"]
             assert item.attrs["long_name"]
-            if name in (*schema.DIMENSIONS, "mesh", "row", "contact_row"):
+            if name in (*schema.DIMENSIONS, *schema.NUMBERED):
                 assert path not in schema.TABLE
                 return
             variable = schema.TABLE[path]
             found.add(path)
             assert item.attrs["long_name"] == variable.meaning
-            scale = (
-                [name] if name == "time" and item.ndim else [Path(item.dims[i][0].name).name for i in range(item.ndim)]
-            )
-            dims = tuple(scale)
+            own = name == "time" and group != "checkpoint" and item.ndim
+            dims = (name,) if own else tuple(Path(item.dims[i][0].name).name for i in range(item.ndim))
             assert dims == variable.dims, path
             wanted = "O" if variable.dtype == "str" else variable.dtype
             assert item.dtype == h5py.string_dtype() if wanted == "O" else item.dtype == wanted, path
             assert "/" not in name
-            assert group in {"trajectory", "contact", "controls", "final", "model"}
+            assert group in {"trajectory", "contact", "controls", "final", "checkpoint", "model"}
 
         file.visititems(visit)
     return found

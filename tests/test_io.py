@@ -81,6 +81,24 @@ PROVENANCE: dict[str, str | int | float] = {"command": "artsim run r.urdf", "con
 
 
 ONE = np.ones(1)
+# of a robot that has everything
+STATE = {
+    "qpos": np.arange(5.0),
+    "qvel": np.arange(4.0),
+    "activation": ONE,
+    "impulse": np.arange(3.0),
+    "load": np.zeros(4),
+    "still": np.int64(0),
+    "last_input": np.zeros(14),
+    "body_centre": np.zeros((2, 3)),
+    "body_turn": np.zeros((2, 4)),
+    "body_velocity": np.zeros((2, 6)),
+    "limit_steps": np.zeros(4),
+    "extremes": np.zeros(9),
+    "step": np.int64(10),
+    "time": np.float64(0.02),
+    "contact": np.zeros((2, 9)),
+}
 
 
 def held(nv: int = 4) -> Controls:
@@ -95,6 +113,7 @@ def new(path: Path, **options: Any) -> Recorder:
         "model": MODEL,
         "controls": held(),
         "provenance": PROVENANCE,
+        "state": STATE,
         **options,
     }
     return Recorder(path, **merged)
@@ -128,15 +147,9 @@ def write_run(path: Path, rows: int = 10, seed: int = 0, **options: Any) -> dict
         recorder.write(
             values, contacts=two_contacts_a_row(rows) if "contacts" in options.get("variables", ()) else None
         )
-        final = {
-            "qpos": np.arange(5.0),
-            "qvel": np.arange(4.0),
-            "activation": np.ones(1),
-            "contact": np.zeros((2, 9)),
-            "step": rows,
-            "time": rows * 0.002,
-        }
-        recorder.close(schema.COMPLETE, final)
+        if recorder.checkpoint_steps:
+            recorder.checkpoint(STATE)
+        recorder.close(schema.COMPLETE, STATE | {"step": np.int64(rows)})
     return values
 
 
@@ -152,12 +165,12 @@ def run_python(code: str, *args: object, **options: Any) -> subprocess.Completed
 def test_table_and_file_agree(tmp_path: Path) -> None:
     """Every dataset of a file with everything recorded is in the table, and as the table says; and the reverse."""
     path = tmp_path / "run.h5"
-    write_run(path, variables=(*schema.RECORDED, "contacts"), constraint_rows=3)
+    write_run(path, variables=(*schema.RECORDED, "contacts"), checkpoint=5)
     found = set()
     with h5py.File(path) as file:
         for group in file.values():
             for name, dataset in group.items():
-                if name in (*schema.DIMENSIONS, *schema.PIECE_DIMENSIONS, "mesh", "row", "contact_row"):
+                if name in (*schema.DIMENSIONS, *schema.PIECE_DIMENSIONS, *schema.NUMBERED):
                     assert dataset.attrs["CLASS"] == b"DIMENSION_SCALE"
                 else:
                     found.add(f"{group.name[1:]}/{name}")
@@ -177,17 +190,17 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
 def test_no_variable_uses_a_dimension_twice() -> None:
     for path, variable in schema.TABLE.items():
         assert len(set(variable.dims)) == len(variable.dims), path
-        numbered = ("time", "mesh", "row", "contact_row", "sample", "shard", *schema.PIECE_DIMENSIONS)
+        numbered = ("time", "sample", "shard", *schema.PIECE_DIMENSIONS, *schema.NUMBERED)
         assert set(variable.dims) <= {*numbered, *schema.DIMENSIONS}, path
 
 
-@pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "model", "provenance"])
+@pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "checkpoint", "model", "provenance"])
 @pytest.mark.parametrize("compress", [None, "gzip"])
 def test_xarray_opens_every_group_labelled(tmp_path: Path, group: str, compress: str | None) -> None:
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
     path = tmp_path / "run.h5"
-    values = write_run(path, variables=(*schema.RECORDED, "contacts"), compress=compress)
+    values = write_run(path, variables=(*schema.RECORDED, "contacts"), compress=compress, checkpoint=5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with xarray.open_dataset(path, group=group, engine="h5netcdf") as dataset:
@@ -232,7 +245,7 @@ def test_blocks_of_any_size_give_the_same_rows(tmp_path: Path) -> None:
         for start, stop in ((0, 1), (1, 20), (20, 20), (20, 50)):
             recorder.write({name: array[start:stop] for name, array in values.items()})
         assert recorder.rows == 50
-        recorder.close(1, {"qpos": np.arange(5.0), "qvel": np.arange(4.0), "activation": ONE, "step": 50, "time": 0.1})
+        recorder.close(1, STATE | {"step": np.int64(50)})
     with open_recording(tmp_path / "whole.h5") as a, open_recording(tmp_path / "parts.h5") as b:
         assert first_difference(a, b) is None
 
@@ -320,7 +333,7 @@ def test_resident_memory_is_flat(tmp_path: Path) -> None:
         labels = Labels(names, names, ("a",), names, ("rad",) * n, ("rad/s",) * n, ("N m",) * n)
         model = ModelRecord("<robot/>", "urdf", "r", "r", "", ("a",), ("",), (1.0,))
         held = Controls.held(torque=np.zeros(n), target=np.zeros(n), target_velocity=np.zeros(n))
-        r = Recorder(sys.argv[1], labels=labels, dt=1e-3, model=model, controls=held, provenance={},
+        r = Recorder(sys.argv[1], labels=labels, dt=1e-3, model=model, controls=held, provenance={}, state={},
                      variables=("qpos", "qvel"))
         rows = np.ones((5000, n))
         for k in range(5):

@@ -1,0 +1,90 @@
+"""The whole state of a run as files hold it, in /final and in /checkpoint, and as a Simulation saves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io.reader import Recording, reading
+from artsim.io.schema import COMPLETE, INTERRUPTED, STATE
+from artsim.sim.errors import ModelError
+
+Array = npt.NDArray[Any]
+
+# what schema's `extremes` are made of, and how many numbers each
+_EXTREMES = {
+    "coupling_error": 1,
+    "tendon_error": 1,
+    "worst_residual": 1,
+    "energy": 2,
+    "contact_extremes": 2,
+    "joint_gap": 2,
+}
+
+
+def stored(snapshot: Mapping[str, Array], dt: float, *, touching: bool) -> dict[str, Array]:
+    """A snapshot by the names of schema.STATE: what the robot has of them. `touching`: something may touch."""
+    extremes = [snapshot.get(name, np.full(size, np.nan)) for name, size in _EXTREMES.items()]
+    values = {name: np.asarray(snapshot[name]) for name in STATE if name in snapshot}
+    values |= {
+        "still": np.asarray(snapshot["still"][0], np.int64),
+        "last_input": snapshot["command"],
+        "extremes": np.concatenate(extremes),
+        "time": np.asarray(int(snapshot["step"]) * dt),
+    }
+    if not touching:
+        del values["contact"]
+    return {name: np.asarray(values[name]) for name in STATE if name in values and _is_there(name, values[name])}
+
+
+def _is_there(name: str, values: Array) -> bool:
+    """Whether a robot has any of it. Contacts come and go."""
+    return name == "contact" or values.size > 0
+
+
+def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str, Array]:
+    """A stored state as Simulation.restore takes it; `fresh`: a snapshot of the same run before its first step."""
+    values = {name: state[name] if name in state else np.asarray(fresh[name]) for name in fresh}
+    values["still"] = np.array([state["still"]], float)
+    values["command"] = state.get("last_input", fresh["command"])
+    start = 0
+    for name, size in _EXTREMES.items():
+        if name in fresh:
+            values[name] = np.asarray(state["extremes"])[start : start + size]
+        start += size
+    return values
+
+
+def final_state(recording: Recording) -> dict[str, Array] | None:
+    """The state after the last step; None of a run that did not end properly."""
+    state = recording.final
+    ended = recording.status in (COMPLETE, INTERRUPTED) and bool(np.isfinite(state["time"]))
+    return state if ended and "extremes" in state else None
+
+
+def checkpoints(recording: Recording) -> Array:
+    """The steps after which there is a checkpoint in the file, whose rows are there too."""
+    with reading(recording.path):
+        group = recording.group("checkpoint")
+        if group is None:
+            return np.zeros(0, np.int64)
+        steps: Array = group["step"][: int(group["n_valid"][()])]
+    return steps[-(-steps // recording.every) <= recording.n_valid]
+
+
+def checkpoint_state(recording: Recording, index: int) -> dict[str, Array]:
+    """One of them. Raises ModelError for contacts that are not there."""
+    with reading(recording.path):
+        group = recording.group("checkpoint")
+        assert group is not None
+        state = {name: np.asarray(group[name][index]) for name in STATE if name in group and name != "contact"}
+        if "contact" in group:
+            ends = np.cumsum(group["contact_count"][: index + 1])
+            count = int(group["contact_count"][index])
+            state["contact"] = group["contact"][int(ends[-1]) - count : int(ends[-1])]
+            if len(state["contact"]) != count or count < 0:
+                raise ModelError(f"{recording.path}: /checkpoint/contact_count does not fit the contacts in the file")
+    return state
