@@ -148,13 +148,14 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     return work
 
 
-def connect_detection(touching: Touching, work: ContactWork) -> object:
-    """Let kernels that get `work` call `detect`, as long as the object returned is kept."""
+def connect_detection(touching: Touching, work: ContactWork, pointers: Any = None) -> object:
+    """Let kernels that get `work`, or `pointers`, call `detect`, as long as the object returned is kept."""
     most = (MOST_CONTACTS,)
     manifold: Manifold = allocate(
         Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
     )
-    return point_at(DETECT, 1, work.detector, touching.contacts, touching.shapes, make_gjk_work(), manifold, work)
+    pointers = work.detector if pointers is None else pointers
+    return point_at(DETECT, 1, pointers, touching.contacts, touching.shapes, make_gjk_work(), manifold, work)
 
 
 def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[int, int]:
@@ -162,14 +163,14 @@ def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[in
     if touching is None:
         return 0, 0
     g = touching.contacts
-    depth = [_chain(model, int(body)) for body in set(g.body.tolist())]
+    depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])
     widest = max([int(d) for d in (*g.dimension, *g.pair_dimension)], default=1)
     rows = widest * room
     return rows, rows * longest
 
 
-def _chain(model: Model, body: int) -> int:
+def chain_length(model: Model, body: int) -> int:
     """How many dofs move a body."""
     k = int(model.body_dof[body + 1]) - 1 if body else -1
     count = 0

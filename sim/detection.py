@@ -18,7 +18,8 @@ from typing import Any
 from artsim.collision.narrow_phase import collide
 from artsim.sim.contacts import TOUCHING
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, origin_of, point_of, turn, velocities
+from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, velocities
+from artsim.sim.lanes import sqrt, where_greater
 from artsim.sim.recordtype import run_entry
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
@@ -34,7 +35,7 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 def place_static(m: Any, w: Any, g: Any, t: Any) -> None:
     """Places of shapes that never move. Needs nothing."""
     for n in range(g.body.shape[0]):
-        t.allowance[n] = 0.0
+        t.allowance[n] = like(0.0, w)
         if g.body[n] == 0:
             _place(m, w, g, t, n)
 
@@ -42,6 +43,13 @@ def place_static(m: Any, w: Any, g: Any, t: Any) -> None:
 @njit
 def find_contacts(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> bool:
     """Contacts of this configuration, or False when there is no room for all. Needs kinematics."""
+    place_shapes(m, s, w, i, g, t)
+    return detected(m, s, w, g, t)
+
+
+@njit
+def place_shapes(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> None:
+    """Where shapes are and how far they may move, in both widths. Needs kinematics."""
     h = i.time_step[0]
     velocities(m, s.qvel, w)
     for n in range(g.body.shape[0]):
@@ -49,41 +57,41 @@ def find_contacts(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> bool:
             _place(m, w, g, t, n)
     _choose_frame(m, w, g, t)
     v = t.common
-    still = h * math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    still = h * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     for n in range(g.body.shape[0]):
         moves = g.body[n] > 0
-        t.allowance[n] = h * _speed(m, w, g, t, n) + h * h * _ACCELERATION if moves else still
-    return detected(m, s, w, g, t)
+        t.allowance[n] = h * speed_bound(m, w, g, t, n) + h * h * _ACCELERATION if moves else still
 
 
 @njit
 def _choose_frame(m: Any, w: Any, g: Any, t: Any) -> None:
     """t.common: the mean velocity of the shapes that can move where most move with it, else 0."""
     count = 0
-    all_of_it = 0.0
-    v0 = 0.0
-    v1 = 0.0
-    v2 = 0.0
+    zero = like(0.0, w)
+    all_of_it = zero
+    v0 = zero
+    v1 = zero
+    v2 = zero
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
             s0, s1, s2 = _velocity(m, w, g, t, n)
             v0 += s0
             v1 += s1
             v2 += s2
-            all_of_it += math.sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+            all_of_it += sqrt(s0 * s0 + s1 * s1 + s2 * s2)
             count += 1
     v0 /= max(count, 1)
     v1 /= max(count, 1)
     v2 /= max(count, 1)
-    left = 0.0
+    left = zero
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
             s0, s1, s2 = _velocity(m, w, g, t, n)
-            left += math.sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
-    together = count > 1 and left < _TOGETHER * all_of_it
-    t.common[0] = v0 if together else 0.0
-    t.common[1] = v1 if together else 0.0
-    t.common[2] = v2 if together else 0.0
+            left += sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
+    most = _TOGETHER * all_of_it if count > 1 else zero
+    t.common[0] = where_greater(most, left, v0, zero)
+    t.common[1] = where_greater(most, left, v1, zero)
+    t.common[2] = where_greater(most, left, v2, zero)
 
 
 @njit
@@ -111,7 +119,7 @@ def outrun(m: Any, w: Any, i: Any, f: Any, g: Any, t: Any) -> bool:
     far = False
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
-            way = h * _speed(m, w, g, t, n)
+            way = h * speed_bound(m, w, g, t, n)
             if way > t.allowance[n]:
                 t.allowance[n] = _GROWTH * way
                 far = True
@@ -135,7 +143,7 @@ def _place(m: Any, w: Any, g: Any, t: Any, n: Any) -> None:
 
 
 @inlined
-def _speed(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
+def speed_bound(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
     """A bound of the speed of shape n's points, seen from the frame that moves with t.common [m/s]."""
     a = w.angular_velocity[g.body[n]]
     v = t.common
@@ -143,8 +151,8 @@ def _speed(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
     s0 -= v[0]
     s1 -= v[1]
     s2 -= v[2]
-    turning = math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-    return math.sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * g.swing[n]
+    turning = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    return sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * g.swing[n]
 
 
 @inlined
@@ -176,12 +184,12 @@ def find_drifts(m: Any, w: Any, g: Any, t: Any) -> None:
                 sign = 1.0 if end == 1 else -1.0
                 x = t.arm[n, end]
                 out = sign * (0.5 * t.gap[n] + g.rounding[shape])
-                value += sign * _acceleration(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
+                value += sign * acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
         t.drift[n] = value
 
 
 @inlined
-def _acceleration(w: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) -> Any:
+def acceleration_along(w: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) -> Any:
     """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
     o = w.angular_velocity[body]
     al = w.angular_acceleration[body]

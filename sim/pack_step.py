@@ -1,7 +1,8 @@
 """Steps of a pack: 8 robots of one model at once, with masses, gains, inputs and states of their own.
 
-All lanes take the step without rows. Those that it would lead beyond a bound take the step of a single robot instead,
-the very entry that `artsim run` calls: so a lane never depends on what the others do.
+All lanes take the step without rows, or that with rows of joint friction and of contacts with what never moves. Those
+that it would lead beyond another bound, that touch something else or that the solver of packs does not settle take the
+step of a single robot instead, the very entry that `artsim run` calls: so a lane never depends on what the others do.
 """
 
 from __future__ import annotations
@@ -9,33 +10,58 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, coordinate, drive_force
+from artsim.sim.actuation import actuator_force, coordinate, drive_force, implicit_system
 from artsim.sim.constraints.limit import beyond_limits
+from artsim.sim.coupling import reduce_matrix
+from artsim.sim.dynamics import composites, coupled_bias, mass_matrix
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
+from artsim.sim.pack_rows import bouncing, build_in_lanes, find_in_lanes, note_contacts, outrun_lanes, place_world
 from artsim.sim.recordtype import run_entry
-from artsim.sim.rollout import ALONE, HELD, INPUT_ROW, STEP
-from artsim.sim.run import NON_FINITE
+from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
+from artsim.sim.run import CROWDED, NON_FINITE
 from artsim.sim.solvers.cone import largest, least
 from artsim.sim.step import free_step
 from artsim.sim.tables import scatter
 
 
 @njit
-def roll(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, a: Any, x: Any, c: Any, t: Any, o: Any, b: Any) -> None:
-    """Take b.plan[0] steps from s, recording every b.plan[1]-th.
+def roll(
+    m: Any,
+    s: Any,
+    w: Any,
+    i: Any,
+    r: Any,
+    f: Any,
+    a: Any,
+    x: Any,
+    c: Any,
+    t: Any,
+    o: Any,
+    b: Any,
+    y: Any,
+    g: Any,
+    p: Any,
+    d: Any,
+) -> None:
+    """Take b.plan[0] steps from s, recording every b.plan[1]-th; fewer where there is no room for all contacts.
 
     a, x: actuators and what they do; c: inputs over time; t: what is known of the lanes; o: the arrays of the step of
-    a single robot; b: what is recorded. A lane whose velocities are not finite is dead: its numbers go on and mean
-    nothing.
+    a single robot; b: what is recorded; y: of rows, where there may be some; g, p, d: where there may be contacts,
+    shapes, contacts of the lanes, detection's scratch. A lane whose velocities are not finite is dead: its numbers go
+    on and mean nothing.
     """
+    if g is not None:
+        place_world(m, w, g, p, d)
     for _ in range(b.plan[0]):
         _choose_inputs(w, i, a, x, c, t)
         if t.counters[STEP] % b.plan[1] == 0:
             _record(s, b, t.counters[STEP] // b.plan[1])
-        _step(m, s, w, i, r, f, a, x, t, o, b)
+        _step(m, s, w, i, r, f, a, x, t, o, b, y, g, p, d)
+        if t.counters[CROWD] == 1:
+            return
         t.counters[STEP] += 1
     for lane in range(lane_count(s.qpos)):
         if t.alive[lane]:
@@ -124,28 +150,117 @@ def _record_final(s: Any, b: Any, lane: Any) -> None:
 
 
 @njit
-def _step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, a: Any, x: Any, t: Any, o: Any, b: Any) -> None:
-    """One semi-implicit step of all lanes."""
+def _step(
+    m: Any,
+    s: Any,
+    w: Any,
+    i: Any,
+    r: Any,
+    f: Any,
+    a: Any,
+    x: Any,
+    t: Any,
+    o: Any,
+    b: Any,
+    y: Any,
+    g: Any,
+    p: Any,
+    d: Any,
+) -> None:
+    """One semi-implicit step of all lanes, or none and t.counters[CROWD] = 1 where there is no room for contacts."""
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
+    if g is not None and not find_in_lanes(m, s, w, i, g, p, d, t.alive):
+        t.counters[CROWD] = 1
+        return
     for k in range(f.applied.shape[0]):
         f.applied[k] = i.torque[0, k]
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
-    free_step(m, s, w, i, r, f, x)
-    t.beyond[0] = largest(_beyond_bounds(m, s, w, i, r, f), _beyond_actuators(m, s, w, i, f, a, x))
+    t.beyond[0] = like(-1.0, w)
+    if y is None:
+        free_step(m, s, w, i, r, f, x)
+    else:
+        _step_with_rows(m, s, w, i, r, f, x, t, y, g, p)
+    beyond = largest(_beyond_bounds(m, s, w, i, r, f), _beyond_actuators(m, s, w, i, f, a, x))
+    t.beyond[0] = largest(t.beyond[0], beyond)
     alone = highest(t.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(s.qpos)):
             if t.alive[lane] and lane_get(t.beyond, 0, lane) > 0.0:
-                _step_alone(m, s, i, t, o, b, lane)
+                _step_alone(m, s, i, t, o, b, g, p, lane)
+                if t.counters[CROWD] == 1:
+                    return
     _find_dead(m, s, w, f, t, b)
+    if y is not None:
+        for n in range(y.rubbing.shape[0]):
+            y.held[n] = where_greater(t.beyond[0], like(0.0, w), like(0.0, w), y.impulse[n])
+    if g is not None:
+        note_contacts(w, y, p, t.alive, t.beyond)
+        p.half[0] = 1 - p.half[0]
     for k in range(f.next.shape[0]):
         s.qvel[m.independent_dof[k]] = f.next[k]
     move(m, s.qpos, s.qvel, i.time_step[0])
     if alone or t.counters[HELD] == 1:
         _take_over(s, w, t)
         t.counters[HELD] = 1 if alone else 0
+
+
+@njit
+def _step_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, t: Any, y: Any, g: Any, p: Any) -> None:
+    """f.next, f.velocity of the lanes without rows by the step without, of the others by the pack's solver.
+
+    t.beyond: more than 0 where that is not all that there is.
+    """
+    _choose_bound(s, w, t, y, g, p)
+    if highest(1.0 - y.bound[0]) > 0.0:
+        free_step(m, s, w, i, r, f, x)
+        for k in range(y.free.shape[0]):
+            y.free[k] = f.next[k]
+    if highest(y.bound[0]) > 0.0:
+        _solve_rows(m, s, w, i, r, f, x, y, g, p)
+        zero = like(0.0, w)
+        for k in range(f.next.shape[0]):
+            f.next[k] = where_greater(y.bound[0], zero, f.next[k], y.free[k])
+            f.velocity[k] = f.next[k]
+        t.beyond[0] = where_greater(y.bound[0], y.solved[0], like(1.0, w), t.beyond[0])
+        if g is not None:
+            t.beyond[0] = largest(t.beyond[0], bouncing(w, i, r, s, p))
+    if g is not None:
+        t.beyond[0] = largest(t.beyond[0], p.away[0])
+        t.beyond[0] = largest(t.beyond[0], outrun_lanes(m, w, i, f, g, p))
+
+
+@njit
+def _choose_bound(s: Any, w: Any, t: Any, y: Any, g: Any, p: Any) -> None:
+    """y.bound: who has rows; y.skip: who is not asked for. The dead are counted among both."""
+    one = like(1.0, w)
+    y.bound[0] = one if y.rubbing.shape[0] > 0 else one - one
+    y.skip[0] = one - one
+    if g is not None:
+        y.bound[0] = largest(y.bound[0], p.touching[0])
+        y.skip[0] = p.away[0]
+    for lane in range(lane_count(s.qpos)):
+        if not t.alive[lane]:
+            lane_set(y.bound, 0, lane, 1.0)
+            lane_set(y.skip, 0, lane, 1.0)
+        elif lane_get(y.bound, 0, lane) == 0.0:
+            lane_set(y.skip, 0, lane, 1.0)
+
+
+@njit
+def _solve_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, y: Any, g: Any, p: Any) -> None:
+    """f.next by the pack's solver."""
+    coupled_bias(m, s.qvel, w)
+    composites(m, w)
+    mass_matrix(m, w)
+    implicit_system(m, s, w, i, r, f, x)
+    reduce_matrix(m, w, f.diagonal)
+    for k in range(f.force.shape[0]):
+        f.free[k] = i.time_step[0] * (f.force[k] - w.bias[k])
+        f.next[k] = s.qvel[k]
+    build_in_lanes(m, w, i, r, f, y, g, p)
+    run_entry(y.entry)
 
 
 @inlined
@@ -190,8 +305,10 @@ def _outside(force: Any, lower: Any, upper: Any) -> Any:
 
 
 @njit
-def _step_alone(m: Any, s: Any, i: Any, t: Any, o: Any, b: Any, lane: Any) -> None:
+def _step_alone(m: Any, s: Any, i: Any, t: Any, o: Any, b: Any, g: Any, p: Any, lane: Any) -> None:
     """The step of one lane by the entry of single robots, with rows where they are needed; the result into t."""
+    if g is not None:
+        _take_contacts(g, p, o, lane)
     _take_robot(m, i, o, lane)
     _take_lane(s.qpos, lane, o.qpos)
     _take_lane(s.qvel, lane, o.qvel)
@@ -200,13 +317,37 @@ def _step_alone(m: Any, s: Any, i: Any, t: Any, o: Any, b: Any, lane: Any) -> No
         o.counters[n] = 0
     o.counters[0] = t.counters[STEP]
     run_entry(t.single)
+    if o.counters[2] == CROWDED:
+        t.counters[CROWD] = 1
+        return
     t.counters[ALONE] += 1
     if o.counters[2] == NON_FINITE:
         _end(s, t, b, lane, o.counters[3])
         return
     _put_lane(o.qpos, t.qpos, lane)
     _put_lane(o.qvel, t.qvel, lane)
-    _put_lane(o.impulse, t.impulse, lane)
+    _put_lane(o.impulse, t.found, lane)
+    if g is not None:
+        memory = p.memory[1 - p.half[0], lane]
+        for n in range(memory.shape[0]):
+            for j in range(memory.shape[1]):
+                memory[n, j] = o.contact[n, j]
+
+
+@njit
+def _take_contacts(g: Any, p: Any, o: Any, lane: Any) -> None:
+    """A lane's contacts of the last step, and its friction."""
+    memory = p.memory[p.half[0], lane]
+    for n in range(memory.shape[0]):
+        for j in range(memory.shape[1]):
+            o.contact[n, j] = memory[n, j]
+    factor = lane_get(p.factor, 0, lane)
+    for n in range(g.friction.shape[0]):
+        for j in range(g.friction.shape[1]):
+            o.contact_friction[n, j] = factor * g.friction[n, j]
+    for n in range(g.pair_friction.shape[0]):
+        for j in range(g.pair_friction.shape[1]):
+            o.pair_friction[n, j] = factor * g.pair_friction[n, j]
 
 
 @njit
@@ -219,6 +360,7 @@ def _take_robot(m: Any, i: Any, o: Any, lane: Any) -> None:
     _take_lane(m.armature, lane, o.armature)
     _take_lane(m.damping, lane, o.damping)
     _take_lane(m.stiffness, lane, o.stiffness)
+    _take_lane(m.friction, lane, o.friction)
     _take_lane(i.drive_stiffness, lane, o.drive_stiffness)
     _take_lane(i.drive_damping, lane, o.drive_damping)
     _take_lane(i.torque, lane, o.torque)
@@ -275,4 +417,4 @@ def _take_over(s: Any, w: Any, t: Any) -> None:
     for k in range(s.qvel.shape[0]):
         s.qvel[k] = where_greater(beyond, zero, t.qvel[k], s.qvel[k])
     for n in range(t.impulse.shape[0]):
-        t.impulse[n] = where_greater(beyond, zero, t.impulse[n], zero)
+        t.impulse[n] = where_greater(beyond, zero, t.found[n], zero)

@@ -16,12 +16,21 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from artsim.sim.configuration import INTEGRATORS, SOLVERS
-from artsim.sim.contacts import Touching
+from artsim.sim.contacts import Contacts, ContactWork, Touching, connect_detection, make_contact_work
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.model import Model
+from artsim.sim.pack_contacts import (
+    MOST_SLOTS,
+    PackContacts,
+    PackSolver,
+    enlarged,
+    make_pack_contacts,
+    make_pack_rows,
+    make_slots,
+)
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import (
     WIDTH,
@@ -48,6 +57,7 @@ from artsim.sim.run import (
     RUNNING,
     SEMI_IMPLICIT_EULER,
     Inputs,
+    NewtonWork,
     Rows,
     Step,
     make_step,
@@ -68,19 +78,21 @@ VARIED = {
 }
 """What a sample may have of its own, as factors of the robot's; by what they are counted, "": one for all contacts."""
 
-STEP, INPUT_ROW, HELD, ALONE = range(4)  # of PackWork.counters
+STEP, INPUT_ROW, HELD, ALONE, CROWD = range(5)  # of PackWork.counters
 _ALWAYS = 1 << 62  # steps: never again
 _STEPS_PER_CALL = 2048  # a signal is looked at between calls only
+_EXACT = (PROPAGATION, DIRECT)  # solvers with newton's result, where there are rows or not
+_MOST_DOFS = 100  # whose matrix packs hold 8 times
 
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
-_DOF_ARRAYS = ("armature", "damping", "stiffness")
+_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
 _INPUT_ARRAYS = ("torque", "target", "target_velocity", "control")
 
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
 PackStep = with_lanes(
-    Step, "PackStep", ("applied", "qacc", "diagonal", "stiffness", "damping", "force", "velocity", "next")
+    Step, "PackStep", ("applied", "qacc", "diagonal", "stiffness", "damping", "force", "velocity", "free", "next")
 )
 
 
@@ -132,7 +144,9 @@ class PackActuation(NamedTuple):
 class PackWork(NamedTuple):
     """What is known of the lanes."""
 
-    counters: Ints1  # (4,) STEP, INPUT_ROW, HELD: whether `impulse` holds any, ALONE: steps that lanes took alone
+    # (5,) STEP, INPUT_ROW, HELD: whether `impulse` holds any, ALONE: steps that lanes took alone, CROWD: there was no
+    # room for a lane's contacts
+    counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) at which step; -1: not
@@ -141,7 +155,8 @@ class PackWork(NamedTuple):
     dead: Lanes1  # (1,) more than 0: it is not finite
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
-    impulse: Lanes1  # (rows,)
+    impulse: Lanes1  # (rows,) where their solver starts
+    found: Lanes1  # (rows,) where it ended
 
 
 class Single(NamedTuple):
@@ -158,12 +173,16 @@ class Single(NamedTuple):
     armature: Reals1
     damping: Reals1
     stiffness: Reals1
+    friction: Reals1
     drive_stiffness: Reals1
     drive_damping: Reals1
     torque: Reals2
     target: Reals2
     target_velocity: Reals2
     control: Reals2
+    contact: Reals2  # State's
+    contact_friction: Reals2
+    pair_friction: Reals2
 
 
 class RolloutBlock(NamedTuple):
@@ -176,24 +195,20 @@ class RolloutBlock(NamedTuple):
     final_qvel: Reals2  # (samples, nv)
 
 
-ROLL = Entry(
-    "roll",
-    "artsim.sim.pack_step",
-    (
-        PackModel,
-        State,
-        Workspace,
-        PackInputs,
-        Rows,
-        PackStep,
-        PackActuators,
-        PackActuation,
-        PackControls,
-        PackWork,
-        Single,
-        RolloutBlock,
-    ),
+_ALL = (PackModel, State, Workspace, PackInputs, Rows, PackStep, PackActuators, PackActuation, PackControls)
+_ROLLED = (*_ALL, PackWork, Single, RolloutBlock)
+SOLVE_PACK = Entry(
+    "solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, NewtonWork, PackSolver)
 )
+
+
+def roll_entry(rows: bool, touching: bool) -> Entry:
+    """The kernel of packs, without what serves constraint rows or contacts that are not there."""
+    contacts = (Contacts, PackContacts, ContactWork) if touching else (None, None, None)
+    records = (*_ROLLED, PackSolver if rows else None, *contacts)
+    return Entry("roll", "artsim.sim.pack_step", records, "_rows" * rows + "_touching" * touching)
+
+
 RECORDED = ("qpos", "qvel")
 
 
@@ -250,20 +265,29 @@ def reason_against_packs(plan: Plan) -> str:
     model, inputs, config = plan.robot.model, plan.inputs, plan.config
     reasons = {
         f"integrator {config.integrator}": INTEGRATORS[config.integrator] != SEMI_IMPLICIT_EULER,
-        f"solver {config.solver}": SOLVERS[config.solver] not in (NEWTON, PROPAGATION, DIRECT),
+        f"solver {config.solver}": SOLVERS[config.solver] not in (NEWTON, *(() if _has_rows(plan) else _EXACT)),
         "maximal coordinates": config.coordinates != "reduced",
         "tendons, loops, a medium, gravity compensation or polynomial springs": _is_laden(plan),
         "actuators other than affine ones of joints of one dof": not all(map(_is_affine, *_actuators(plan))),
-        "contact": plan.touching is not None,
+        f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
         "sleeping": inputs["sleep"][0] > 0,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
         "couplings": len(model.coupling_follower) + len(model.row_follower) > 0,
-        "joint friction": bool(np.any(model.friction > 0) or np.any(model.friction_coefficient > 0)),
+        "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
         "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
         "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
     }
-    return next((reason for reason, holds in reasons.items() if holds), "")
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+        return reason
+    if plan.touching is not None and make_slots(model, plan.touching).number > MOST_SLOTS:
+        return f"more than {MOST_SLOTS} places where it may touch the world"
+    return ""
+
+
+def _has_rows(plan: Plan) -> bool:
+    """Whether steps of packs have constraint rows."""
+    return plan.touching is not None or bool(np.any(plan.robot.model.friction > 0))
 
 
 def _is_laden(plan: Plan) -> bool:
@@ -332,7 +356,12 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The entries that its samples need, with their widths."""
     if plan.config.coordinates == "maximal":
         return []
-    return [*((entry, 1) for entry in plan.entries), *([] if reason_against_packs(plan) else [(ROLL, WIDTH)])]
+    alone = [(entry, 1) for entry in plan.entries]
+    if reason_against_packs(plan):
+        return alone
+    rows = _has_rows(plan)
+    packed = [roll_entry(rows, plan.touching is not None), *([SOLVE_PACK] if rows else [])]
+    return alone + [(entry, pack_width()) for entry in packed]
 
 
 # ------------------------------------------------------------------ what is varied, as arrays
@@ -467,8 +496,19 @@ class _LaneSimulation(Simulation):
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
-        from_state = {"qpos": state.qpos, "qvel": state.qvel, "impulse": state.impulse}
-        return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state)
+        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "impulse", "contact")}
+        touching = self.plan.touching
+        frictions = [np.zeros((0, 5))] * 2
+        if touching is not None:
+            frictions = [touching.contacts.friction, touching.contacts.pair_friction]
+        of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
+        return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_contacts)
+
+    def make_room(self) -> None:
+        """For more contacts. Raises StoppedError when there are as many as there may be."""
+        self._enlarge()
+        if self._failure is not None:
+            raise self._failure
 
     def point_at(self, pointers: Array) -> object:
         """Let kernels that get `pointers` take its steps, as long as the object returned is kept."""
@@ -496,12 +536,24 @@ class PackRoller:
         self._state = make_state(model, self._width)
         self._work = make_workspace(model, self._width)
         self._inputs = self._make_inputs()
-        rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (0,)), "implicit": (plan.robot.nv,)}, self._width)
+        touching = plan.touching
+        slots = None if touching is None else make_slots(model, touching)
+        rows, newton, self._solver = make_pack_rows(model, slots, np.flatnonzero(model.friction > 0), self._width)
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
         step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
         self._pack = self._make_pack()
-        self._kept = self._single.point_at(self._pack.single)
+        self._kept = [self._single.point_at(self._pack.single)]
+        self._entry = roll_entry(_has_rows(plan), touching is not None)
+        self._contacts: PackContacts | None = None
+        self._detected: ContactWork | None = None
+        if _has_rows(plan):
+            solved = (self._model, self._work, rows, step, newton, self._solver)
+            self._kept.append(point_at(SOLVE_PACK, self._width, self._solver.entry, *solved))
+        if touching is not None:
+            assert slots is not None
+            self._contacts = make_pack_contacts(touching, slots, self._single.room, self._width)
+            self._make_detection(touching, self._contacts)
         self._block = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
         )
@@ -512,6 +564,22 @@ class PackRoller:
         actuation = allocate(PackActuation, shapes, self._width)
         self._records = (self._model, self._state, self._work, self._inputs, rows, step, actuators, actuation)
         self._bind(self._controls_of([controls]))
+
+    def _make_detection(self, touching: Touching, contacts: PackContacts) -> None:
+        """What it fills for one lane after the other."""
+        self._detected = make_contact_work(touching, self._single.room)
+        self._detection = connect_detection(touching, self._detected, contacts.detector)
+
+    def _make_room(self) -> None:
+        """For more contacts: the step that found too many is taken again."""
+        assert self._plan.touching is not None and self._contacts is not None
+        self._single.make_room()
+        self._places = self._single.arrays()
+        self._kept[0] = self._single.point_at(self._pack.single)
+        self._contacts = enlarged(self._contacts, self._single.room)
+        self._make_detection(self._plan.touching, self._contacts)
+        self._pack.counters[CROWD] = 0
+        self._bind(self._bound)
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
@@ -533,9 +601,14 @@ class PackRoller:
         pack.alive[:] = np.arange(self._width) < len(part)
         pack.stopped[:], pack.stopped_dof[:] = -1, -1
         pack.impulse[:] = 0.0
+        self._solver.held[:] = 0.0
+        if self._contacts is not None:
+            self._contacts.memory[:] = 0.0
         while (done := int(pack.counters[STEP])) < steps:
             block.plan[0] = min(steps - done, _STEPS_PER_CALL)
             self._call()
+            if pack.counters[CROWD]:
+                self._make_room()
             if stop():
                 return False
         return True
@@ -548,6 +621,8 @@ class PackRoller:
             if name in (*_BODY_ARRAYS, *_DOF_ARRAYS, *_DRIVE_ARRAYS):
                 record = self._inputs if name in _DRIVE_ARRAYS else self._model
                 getattr(record, name)[...] = _as_lanes(values[own])
+        if "friction" in part.factors and self._contacts is not None:
+            self._contacts.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
 
@@ -562,7 +637,11 @@ class PackRoller:
                 place[...] = values
 
     def _bind(self, controls: PackControls) -> None:
-        self._call = bind(ROLL, self._width, *self._records, controls, self._pack, self._places, self._block)
+        self._bound = controls
+        shapes = None if self._plan.touching is None else self._plan.touching.contacts
+        own = (controls, self._pack, self._places, self._block)
+        further = (self._solver if _has_rows(self._plan) else None, shapes, self._contacts, self._detected)
+        self._call = bind(self._entry, self._width, *self._records, *own, *further)
 
     def _make_inputs(self) -> Any:
         plan, nv = self._plan, self._plan.robot.nv
@@ -582,11 +661,11 @@ class PackRoller:
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
             **dict.fromkeys(("beyond", "dead"), (1,)),
-            "counters": (4,),
+            "counters": (5,),
             "single": (2,),
             "qpos": (robot.nq,),
             "qvel": (robot.nv,),
-            "impulse": (len(self._places.impulse),),
+            **dict.fromkeys(("impulse", "found"), (len(self._places.impulse),)),
         }
         pack: PackWork = allocate(PackWork, shapes, self._width)
         return pack
@@ -617,6 +696,8 @@ def _with_own_arrays(plan: Plan) -> Plan:
     compiled = replace(plan.robot.compiled, model=model._replace(**own))
     inputs = {name: np.array(values) for name, values in plan.inputs.items()}
     config = replace(plan.config, record=(), steps=1, every=1)
+    if plan.touching is not None:
+        plan = replace(plan, touching=rubbing(plan.touching, 1.0))
     return replace(plan, robot=replace(plan.robot, compiled=compiled), inputs=inputs, config=config)
 
 

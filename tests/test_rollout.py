@@ -23,6 +23,7 @@ from artsim.sim.errors import StoppedError, UsageError
 from artsim.sim.jit import disabled
 from artsim.sim.model import compile_model
 from artsim.sim.rollout import VariedArrays, reason_against_packs
+from tests.robot_contacts import quadruped, quadruped_options
 
 ROBOTS = Path(__file__).resolve().parents[1] / "robots"
 ARM = ROBOTS / "arm7.urdf"
@@ -137,6 +138,84 @@ def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:
     assert np.ptp(made["mass_factor"], axis=0).min() > 0
 
 
+# ------------------------------------------------------------------ contact
+
+STANDING = {
+    "mass": (0.9, 1.1),
+    "friction": (0.6, 1.4),
+    "joint_friction": (0.5, 2.0),
+    "damping": (0.5, 2.0),
+    "drive_stiffness": (0.9, 1.1),
+}
+TRIPOD = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
+<body pos="0 0 0.325"><freejoint/><geom type="box" size="0.2 0.1 0.05" mass="5"/>
+<body pos="0.15 0.1 0"><joint name="a" axis="0 1 0" frictionloss="8" stiffness="200" damping="5" armature="0.01"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.3"/></body>
+<body pos="0.15 -0.1 0"><joint name="b" axis="0 1 0" frictionloss="8" stiffness="200" damping="5" armature="0.01"/>
+<geom type="sphere" pos="0 0 -0.3" size="0.02" mass="0.3" condim="6" friction="0.8 0.02 0.01" priority="1"
+solref="0.01 1" solimp="0.8 0.95 0.01"/></body>
+<body pos="-0.15 0 0"><joint name="c" axis="0 1 0" stiffness="200" damping="5" armature="0.01"/>
+<geom type="box" pos="0 0 -0.3" size="0.03 0.03 0.02" mass="0.3"/></body>
+</body></worldbody></mujoco>"""
+
+
+def standing(samples: int, steps: int, **options: Any) -> MemoryRollout:
+    """Quadrupeds on the ground whose drives hold their pose, each of its own masses and frictions."""
+    given = {**quadruped_options(), "steps": steps, "seed": 5, "spread": 0.02, "randomise": STANDING, **options}
+    given["q0"] = {**given["q0"], "root.z": 0.29}
+    return rolled(quadruped(), samples=samples, **given)
+
+
+def test_quadrupeds_that_stand_in_packs_are_those_that_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They land, feet slip for a moment, and stand; most steps are taken 8 at a time."""
+    packed = standing(10, 400)
+    assert packed.outcome.packed
+    if not disabled():
+        assert packed.outcome.alone < 0.3 * packed.outcome.steps
+    monkeypatch.setattr("artsim.sim.rollout.reason_against_packs", lambda plan: "no reason")
+    single_ones = standing(10, 400)
+    np.testing.assert_array_equal(packed["friction_factor"], single_ones["friction_factor"])
+    np.testing.assert_allclose(packed["qpos"][:, :20], single_ones["qpos"][:, :20], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(packed["qpos"], single_ones["qpos"], rtol=0, atol=1e-6)
+    assert np.abs(packed["final_qvel"]).max() < 0.1
+    assert packed["final_qpos"][:, 2].min() > 0.2
+
+
+def test_joint_friction_soft_and_rolling_contacts_and_faces_are_packed() -> None:
+    """Contacts of one, two and four points with the floor, hard and soft, of three and six dimensions."""
+    robot = artsim.load(_written("tripod.xml", TRIPOD))
+    made = rolled(robot, samples=9, steps=120, spread=0.005, seed=1)
+    assert made.outcome.packed
+    if not disabled():
+        assert made.outcome.alone < 0.5 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, steps=120, q0=made["qpos"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
+
+
+def test_what_touches_something_that_moves_takes_its_steps_alone() -> None:
+    """One ball on top of another, beside one that lies alone."""
+    ball = '<body pos="{}"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>'
+    floor = '<mujoco><worldbody><geom type="plane" size="5 5 .1"/>'
+    ends = "</worldbody></mujoco>"
+    stacked = artsim.load(_written("two.xml", floor + ball.format("0 0 .1") + ball.format("0 0 .299") + ends))
+    apart = artsim.load(_written("apart.xml", floor + ball.format("0 0 .1") + ball.format("1 0 .1") + ends))
+    made = rolled(stacked, samples=2, steps=30)
+    assert made.outcome.packed
+    assert made.outcome.alone == made.outcome.steps
+    np.testing.assert_allclose(made["qpos"][1], single(stacked, steps=30)["qpos"], rtol=0, atol=1e-12)
+    assert rolled(apart, samples=2, steps=30).outcome.alone == 0
+
+
+def test_room_for_contacts_grows_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = standing(9, 60)
+    monkeypatch.setattr("artsim.sim.simulate.first_room", lambda touching: 1)
+    narrow = standing(9, 60)
+    assert narrow["qpos"].tobytes() == wide["qpos"].tobytes()
+    with pytest.raises(StoppedError, match="more than 2 contacts"):
+        standing(9, 60, max_contacts=2)
+
+
 # ------------------------------------------------------------------ what is varied
 
 
@@ -215,6 +294,17 @@ def test_bytes_depend_on_neither_threads_nor_the_number_of_samples(tmp_path: Pat
             assert whole[name][:n].tobytes() == other[name].tobytes(), name
     reordered = rolled(robot, samples=21, seed=1, **options)
     assert not np.array_equal(reordered["qpos"], whole["qpos"])
+
+
+def test_bytes_with_contacts_depend_on_nobody_else() -> None:
+    """Some fall farther, so that in a pack some touch, slip and stand while others do not."""
+    options: dict[str, Any] = {"steps": 150, "velocity_spread": 0.3}
+    whole = standing(21, threads=1, **options)
+    assert 0 < whole.outcome.alone < whole.outcome.steps
+    for other in (standing(21, threads=3, **options), standing(6, threads=1, **options)):
+        n = len(other["qpos"])
+        for name in ("qpos", "qvel", "final_qpos", "final_qvel"):
+            assert whole[name][:n].tobytes() == other[name].tobytes(), name
 
 
 @pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
@@ -347,7 +437,7 @@ def test_refused_from_python() -> None:
 
 
 def test_who_is_packed() -> None:
-    """The plain arm is; joint friction, couplings and contact are not."""
+    """The plain arm is, contact is; couplings are not, nor is joint friction that goes by the load."""
 
     def reason(name: str, **settings: Any) -> str:
         articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
@@ -356,7 +446,8 @@ def test_who_is_packed() -> None:
     assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
     assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
     assert reason("parallel_gripper.urdf") == "couplings"
-    assert reason("finger.urdf", ground=True) == "contact"
+    assert reason("finger.urdf", ground=True) == ""
+    assert reason("finger.urdf", ground=True, solver="propagation") == "solver propagation"
 
 
 _FOLDER: list[Path] = []

@@ -24,7 +24,7 @@ from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
 _WORK = 1e-6  # share of what an impulse moves that counts as no work
-_SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
+SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
 
 
 @njit
@@ -76,7 +76,7 @@ def _add_rows(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     """As many rows as contact n has dimensions, without columns."""
     first = r.number[0]
     still = g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0
-    largest = _largest_friction(t, n)
+    largest = largest_friction(t, n)
     for k in range(t.dimension[n]):
         row = add_row(r, CONTACT_ROW, n)
         r.cone[row] = -1
@@ -88,7 +88,7 @@ def _add_rows(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
 
 
 @inlined
-def _largest_friction(t: Any, n: Any) -> Any:
+def largest_friction(t: Any, n: Any) -> Any:
     """By which the rows are scaled: of sliding, or what else there is."""
     value = t.friction[n, 0]
     for k in range(1, t.dimension[n] - 1):
@@ -109,8 +109,8 @@ def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     y = t.arm[n, 1]
     p = (w.arm[one, 0] + x[0], w.arm[one, 1] + x[1], w.arm[one, 2] + x[2])
     q = (w.arm[two, 0] + y[0], w.arm[two, 1] + y[1], w.arm[two, 2] + y[2])
-    a = _last_dof(m, one)
-    b = _last_dof(m, two)
+    a = last_dof(m, one)
+    b = last_dof(m, two)
     e = start  # of the first row
     c = start
     while a != b:
@@ -129,15 +129,15 @@ def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
 
 
 @inlined
-def _last_dof(m: Any, body: Any) -> Any:
+def last_dof(m: Any, body: Any) -> Any:
     """The last dof that moves a body, -1: none."""
     return m.body_dof[body + 1] - 1 if body > 0 else -1
 
 
 @njit
 def _count_columns(m: Any, first: Any, second: Any) -> Any:
-    a = _last_dof(m, first)
-    b = _last_dof(m, second)
+    a = last_dof(m, first)
+    b = last_dof(m, second)
     count = 0
     while a != b:
         if a > b:
@@ -214,7 +214,7 @@ def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any
     """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
     row = t.row[n] + k
     d = impedance(t.impedance, n, -t.gap[n])
-    K, B = _stiffness_and_damping(t, n, h)
+    K, B = stiffness_and_damping(t, n, h)
     mobility = g.mobility[g.body[t.shape[n, 0]]] + g.mobility[g.body[t.shape[n, 1]]]
     error = t.gap[n] if k == 0 else 0.0
     bias, cfm = softened(h, K if k == 0 else 0.0, B, d, mobility, error, rate, 0.0)
@@ -227,7 +227,7 @@ def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any
 
 
 @inlined
-def _stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
+def stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
     """K [1/s²] and B [1/s] of solref; times are two steps at least (MuJoCo: modeling chapter, Solver parameters)."""
     time = t.reference[n, 0]
     ratio = t.reference[n, 1]
@@ -258,7 +258,7 @@ def _bounce(m: Any, t: Any, n: Any, bias: Any, rate: Any, h: Any) -> Any:
 @inlined
 def _bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
     """Whether contact n, closing at -rate, is met in this step, and fast enough."""
-    bounces: bool = rate <= -_SLOWEST_BOUNCE and max(t.gap[n], 0.0) + h * rate <= 0.0
+    bounces: bool = rate <= -SLOWEST_BOUNCE and max(t.gap[n], 0.0) + h * rate <= 0.0
     return bounces
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import BLOCK_GS, PGS, TGS
 
-_RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
+RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
 
 
 @njit
@@ -86,6 +86,6 @@ def one_sided(r: Any, i: Any, n: Any, gap: Any) -> None:
     solver = i.solver[0]
     at_once = gap >= 0.0 or solver == PGS or solver == TGS or solver == BLOCK_GS
     r.error[n] = gap
-    r.rate[n] = 1.0 / (h if at_once else max(h, _RECOVERY))
-    r.bias[n] = gap / (h if at_once else max(h, _RECOVERY))
+    r.rate[n] = 1.0 / (h if at_once else max(h, RECOVERY))
+    r.bias[n] = gap / (h if at_once else max(h, RECOVERY))
     r.lower[n] = 0.0

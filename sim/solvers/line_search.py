@@ -44,6 +44,14 @@ def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any) -> Any:
 
 
 @njit
+def leap(r: Any, y: Any, k: Any, zero: Any) -> Any:
+    """Take the whole step along d, whatever the function does; how far from y.linear the rows then are."""
+    _move(r, y, k, zero + 1.0)
+    project(r, y, k)
+    return _off(r, y, k, zero)
+
+
+@njit
 def _move(r: Any, y: Any, k: Any, t: Any) -> None:
     """Take t of the step."""
     for p in range(y.island_start[k], y.island_start[k + 1]):
@@ -116,6 +124,7 @@ def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any) -> Any:
     low = zero
     high = zero + 1e300
     t = zero + 1.0
+    found = zero  # 1: this robot's t is, and stays whatever others in its pack still do
     for _ in range(_STEPS):
         value, fall = _slope_at(r, y, k, t)
         value = base + t * bend - value
@@ -126,8 +135,9 @@ def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any) -> Any:
         middle = where_greater(zero + 1e299, high, 0.5 * (low + high), 2.0 * t)
         following = where_greater(following, low, where_greater(high, following, following, middle), middle)
         following = where_greater(full, zero, zero + 1.0, following)
-        moved = highest(absolute(following - t) - 1e-12 * t)
+        following = where_greater(found, zero, t, following)
+        found = where_greater(absolute(following - t), 1e-12 * t, found, zero + 1.0)
         t = following
-        if moved <= 0.0:
+        if highest(1.0 - found) <= 0.0:
             break
     return t

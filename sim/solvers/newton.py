@@ -42,7 +42,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
-_TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
+TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONTACT_STEPS = 8  # at first, where there are contacts
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
@@ -68,7 +68,7 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d
         one_island(m, r, y)
     for k in range(y.sizes[1]):
         y.factorised[k] = 0
-        _prepare(m, w, r, u, y, p, d, k)
+        prepare(m, w, r, u, y, p, d, k)
     _settle_all(m, w, r, force, u, y, p, d)
 
 
@@ -80,7 +80,7 @@ def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: 
     for k in range(y.sizes[1]):
         if _has_cones(r, y, k):
             y.factorised[k] = 0
-            _prepare(m, w, r, u, y, p, d, k)
+            prepare(m, w, r, u, y, p, d, k)
         else:
             for q in range(y.unit_start[k], y.unit_start[k + 1]):
                 n = y.listed[q]
@@ -119,7 +119,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     if p is None and d is None:
         most = _CONTACT_STEPS if cones else _FIRST_STEPS
     left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True)
-    tolerance = _TOLERANCE * _largest_speed(u, y, k)
+    tolerance = TOLERANCE * largest_speed(u, y, k)
     if p is None and d is None:
         if (cones or not ended) and highest(left - tolerance) > 0.0:
             left = _coulomb(m, w, r, force, u, y, p, d, k, tolerance)
@@ -165,8 +165,8 @@ def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any,
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
             r.impulse[row] = y.first[row]
-    _prepare(m, w, r, u, y, p, d, k)
-    _gradient(r, force, y, k)
+    prepare(m, w, r, u, y, p, d, k)
+    set_gradient(r, force, y, k)
 
 
 @njit
@@ -179,15 +179,15 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any,
     stalled = 0
     steps = 0
     while steps < most:
-        if y.factorised[k] == 0 or _differs(r, y, k):
-            _factorise(m, w, r, y, p, d, k)
+        if y.factorised[k] == 0 or differs(r, y, k):
+            factorise_island(m, w, r, y, p, d, k)
             y.factorised[k] = 1
         steps += 1
-        _gradient(r, force, y, k)
-        _solve(m, w, y, p, d, k)
-        _along(m, w, r, y, p, d, k)
-        _linearise(r, y, k)
-        tolerance = _TOLERANCE * _largest_speed(u, y, k)
+        set_gradient(r, force, y, k)
+        solve_island(m, w, y, p, d, k)
+        set_along(m, w, r, y, p, d, k)
+        linearise(r, y, k)
+        tolerance = TOLERANCE * largest_speed(u, y, k)
         bent = take(r, force, y, k, tolerance)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
@@ -241,7 +241,7 @@ def _tighten(r: Any, y: Any, k: Any) -> None:
 
 
 @njit
-def _largest_speed(u: Any, y: Any, k: Any) -> Any:
+def largest_speed(u: Any, y: Any, k: Any) -> Any:
     """What rounding is measured by: 1, or the largest velocity at the step's start or end."""
     size = u[0] - u[0] + 1.0
     for e in range(y.island_start[k], y.island_start[k + 1]):
@@ -252,7 +252,7 @@ def _largest_speed(u: Any, y: Any, k: Any) -> Any:
 
 
 @njit
-def _prepare(m: Any, w: Any, r: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> None:
+def prepare(m: Any, w: Any, r: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> None:
     """What does not change in the iterations: ε and 1 / (cfm + ε) of the rows, their velocities at x = 0; λ_k."""
     for e in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[e]
@@ -302,7 +302,7 @@ def _inertia(w: Any, a: Any, p: Any, d: Any) -> Any:
 
 
 @njit
-def _differs(r: Any, y: Any, k: Any) -> bool:
+def differs(r: Any, y: Any, k: Any) -> bool:
     """Whether any row gives way otherwise than in the matrix that stands factorised."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
@@ -314,7 +314,7 @@ def _differs(r: Any, y: Any, k: Any) -> bool:
 
 
 @njit
-def _factorise(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
+def factorise_island(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
     """H = M̂ + Jᵀ D J with the weights that hold now, ready for `_solve`."""
     if p is not None:
         note_couplings(m, w, p)
@@ -337,7 +337,7 @@ def _factorise(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
 
 
 @njit
-def _solve(m: Any, w: Any, y: Any, p: Any, d: Any, k: Any) -> None:
+def solve_island(m: Any, w: Any, y: Any, p: Any, d: Any, k: Any) -> None:
     """y.direction = -H⁻¹ y.gradient."""
     for e in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[e]
@@ -352,7 +352,7 @@ def _solve(m: Any, w: Any, y: Any, p: Any, d: Any, k: Any) -> None:
 
 
 @njit
-def _gradient(r: Any, force: Any, y: Any, k: Any) -> None:
+def set_gradient(r: Any, force: Any, y: Any, k: Any) -> None:
     """y.gradient = M̂ x - f - Jᵀλ."""
     for e in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[e]
@@ -363,7 +363,7 @@ def _gradient(r: Any, force: Any, y: Any, k: Any) -> None:
 
 
 @njit
-def _along(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
+def set_along(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
     """What the direction does: y.along = J times it, y.through = M̂ times it."""
     if p is not None:
         mass_times(m, w, p, y.direction, y.through)
@@ -376,7 +376,7 @@ def _along(m: Any, w: Any, r: Any, y: Any, p: Any, d: Any, k: Any) -> None:
 
 
 @njit
-def _linearise(r: Any, y: Any, k: Any) -> None:
+def linearise(r: Any, y: Any, k: Any) -> None:
     """y.linear: λ at the full step, to first order: with it the step's equation of motion holds to rounding."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]

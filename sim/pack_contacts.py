@@ -1,0 +1,194 @@
+"""Records of packs with constraint rows: joint friction, and contacts with what never moves.
+
+A contact between a shape that moves and one that does not ties nothing together that the tree does not tie already, so
+that the order of elimination is the same whatever touches. Each such pair of shapes has a few slots: rows of a pack are
+those of all slots that some robot is in contact at, and do nothing to the others. Contacts of bodies that both move are
+not known here: a robot that has one takes its step alone.
+
+No numba here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.collision.shapes import CAPSULE, SPHERE
+from artsim.sim.contacts import DIRECTIONS, Contacts, Touching, chain_length
+from artsim.sim.model import Model
+from artsim.sim.records import (
+    Array,
+    ConstInts1,
+    ConstInts2,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Lanes2,
+    Lanes3,
+    Reals1,
+    Reals2,
+    Reals4,
+    allocate,
+)
+from artsim.sim.run import NewtonWork, Rows, newton_shapes
+from artsim.sim.state import CONTACT_MEMORY
+
+MOST_SLOTS = 1024
+_USUAL = 8  # contacts of a pair; those of spheres and capsules are fewer
+
+
+class PackSolver(NamedTuple):
+    """What the rows of a pack and their solver share."""
+
+    entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
+    rubbing: ConstInts1  # (nr,) dofs with friction
+    held: Lanes1  # (nr,) impulses of their rows in the last step
+    bound: Lanes1  # (1,) 1: has rows
+    skip: Lanes1  # (1,) 1: nothing is asked of the solver
+    solved: Lanes1  # (1,) 1: the rows are met
+    free: Lanes1  # (nu,) velocities without rows
+    change: Lanes1  # (nu,) what the solver found
+    impulse: Lanes1  # (rows,)
+
+
+class PackContacts(NamedTuple):
+    """The contacts of a pack in a step; k slots, n shapes. Fields named as in ContactWork mean the same."""
+
+    first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
+    room: ConstInts2  # (n, n) how many it has
+    detector: Ints1  # (2,) addresses of the compiled detection and of its table
+    half: Ints1  # (1,) which half of `memory` is of the last step
+    memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
+    slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
+    found: Ints1  # (lanes,) contacts
+    touching: Lanes1  # (1,) 1: there are contacts, near or far
+    away: Lanes1  # (1,) 1: of which one has no slot
+    factor: Lanes1  # (1,) of friction
+    common: Lanes1  # (3,)
+    position: Lanes2  # (n, 3)
+    rotation: Lanes3  # (n, 3, 3)
+    allowance: Lanes1  # (n,)
+    # of a slot
+    active: Ints1  # (k,) 1: some lane is in contact
+    body: Ints1  # (k,) the one that moves
+    shape: Ints1  # (k,)
+    end: Ints1  # (k,) which of the two shapes that is
+    row: Ints1  # (k,)
+    dimension: Ints1  # (k,)
+    soft: Ints1  # (k,)
+    reference: Reals2  # (k, 2)
+    impedance: Reals2  # (k, 5)
+    restitution: Reals1  # (k,)
+    slope: Reals1  # (k,) friction that the rows are scaled by
+    scale: Reals2  # (k, DIRECTIONS)
+    # of lanes; zeros where there is no contact, so that the rows move nothing
+    gap: Lanes1  # (k,)
+    arm: Lanes2  # (k, 3) of the body that moves
+    frame: Lanes3  # (k, 3, 3)
+    stiffening: Lanes1  # (k,) MuJoCo's d at this depth
+    start: Lanes2  # (k, DIRECTIONS)
+
+
+class Slots(NamedTuple):
+    """PackContacts' first and room, how many slots there are, and their rows at most."""
+
+    first: Array
+    room: Array
+    number: int
+    rows: int
+    entries: int
+
+
+def make_slots(model: Model, touching: Touching) -> Slots:
+    """Slots of all pairs of shapes of which one moves."""
+    g, kind = touching.contacts, touching.shapes.kind
+    n = len(g.body)
+    first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
+    count = rows = entries = 0
+    for a in range(n):
+        for b in range(a + 1, n):
+            moving = [int(body) for body in (g.body[a], g.body[b]) if body > 0]
+            if g.allowed[a, b] < 0 or len(moving) != 1:
+                continue
+            size = min(_most(int(kind[a])), _most(int(kind[b])))
+            first[a, b] = first[b, a] = count
+            room[a, b] = room[b, a] = size
+            width = _widest(g, a, b)
+            count += size
+            rows += size * width
+            entries += size * width * chain_length(model, moving[0])
+    return Slots(first, room, count, rows, entries)
+
+
+def _most(kind: int) -> int:
+    return {SPHERE: 1, CAPSULE: 2}.get(kind, _USUAL)
+
+
+def _widest(g: Contacts, a: int, b: int) -> int:
+    """Most rows of a contact of two shapes."""
+    pair = int(g.allowed[a, b]) - 1
+    return int(g.pair_dimension[pair]) if pair >= 0 else int(max(g.dimension[a], g.dimension[b]))
+
+
+def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: int) -> PackContacts:
+    """Room for so many contacts of each lane."""
+    n, k = len(touching.contacts.body), slots.number
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackContacts._fields, (k,)),
+        **dict.fromkeys(("first", "room"), (n, n)),
+        "detector": (2,),
+        **dict.fromkeys(("half", "touching", "away", "factor"), (1,)),
+        "memory": (2, width, contacts, CONTACT_MEMORY),
+        "slot": (width, contacts),
+        "found": (width,),
+        "common": (3,),
+        "position": (n, 3),
+        "rotation": (n, 3, 3),
+        "allowance": (n,),
+        "reference": (k, 2),
+        "impedance": (k, 5),
+        **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
+        "arm": (k, 3),
+        "frame": (k, 3, 3),
+    }
+    made: PackContacts = allocate(PackContacts, shapes, width)
+    made.factor[...] = 1.0
+    return made._replace(first=slots.first, room=slots.room)
+
+
+def make_pack_rows(
+    model: Model, slots: Slots | None, rubbing: Array, width: int
+) -> tuple[Rows, NewtonWork, PackSolver]:
+    """Rows of friction in the dofs `rubbing` and of contacts in all slots, and what solves them."""
+    nv, nu = len(model.dof_body), len(model.independent_dof)
+    n, entries = len(rubbing), len(rubbing)
+    if slots is not None:
+        n, entries = n + slots.rows, entries + slots.entries
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(Rows._fields, (n,)),
+        **dict.fromkeys(("column", "value"), (entries,)),
+        **dict.fromkeys(("entry_dof", "entry_value"), (0,)),
+        "number": (2,),
+        "start": (n + 1,),
+        "implicit": (nv,),
+        "report": (2,),
+    }
+    work = allocate(NewtonWork, newton_shapes(model.independent_parent, n, nv), width)
+    of_solver: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackSolver._fields, (1,)),
+        "entry": (2,),
+        **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
+        **dict.fromkeys(("free", "change"), (nu,)),
+        "impulse": (n,),
+    }
+    solver: PackSolver = allocate(PackSolver, of_solver, width)
+    return allocate(Rows, shapes, width), work, solver._replace(rubbing=np.array(rubbing, np.int64))
+
+
+def enlarged(k: PackContacts, contacts: int) -> PackContacts:
+    """Room for more contacts of each lane; what is known of them kept."""
+    _, width, known, size = k.memory.shape
+    memory, slot = np.zeros((2, width, contacts, size)), np.zeros((width, contacts), np.int64)
+    memory[:, :, :known] = k.memory
+    return k._replace(memory=memory, slot=slot)

@@ -1,0 +1,341 @@
+"""Constraint rows of a pack: joint friction, and contacts in slots (pack_contacts.py). Detection goes lane by lane.
+
+What the rows say is what constraints/contact.py and constraints/friction.py have for one robot, whose doctrine is told
+there. p: PackContacts, d: the ContactWork that detection fills for one lane after the other, y: PackSolver.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.contact import SLOWEST_BOUNCE, largest_friction, last_dof, stiffness_and_damping
+from artsim.sim.constraints.row import RECOVERY
+from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.detection import acceleration_along, place_shapes, place_static, speed_bound
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, like, velocities
+from artsim.sim.lanes import lane_count, lane_get, lane_set, where_greater
+from artsim.sim.recordtype import run_entry
+from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
+from artsim.sim.solvers.cone import largest, least
+
+# ------------------------------------------------------------------ detection
+
+
+@njit
+def place_world(m: Any, w: Any, g: Any, p: Any, d: Any) -> None:
+    """Places of shapes that never move, once for all lanes."""
+    place_static(m, w, g, p)
+    for n in range(g.body.shape[0]):
+        if g.body[n] == 0:
+            _copy_place(p, d, n, 0)
+
+
+@inlined
+def _copy_place(p: Any, d: Any, n: Any, lane: Any) -> None:
+    for j in range(3):
+        d.position[n, j] = lane_get(p.position, 3 * n + j, lane)
+    for j in range(9):
+        lane_set(d.rotation, 9 * n + j, 0, lane_get(p.rotation, 9 * n + j, lane))
+
+
+@njit
+def find_in_lanes(m: Any, s: Any, w: Any, i: Any, g: Any, p: Any, d: Any, alive: Any) -> bool:
+    """Contacts of every lane, in slots; False when there is no room for all of a lane's. Needs kinematics."""
+    place_shapes(m, s, w, i, g, p)
+    zero = like(0.0, w)
+    p.touching[0] = zero
+    p.away[0] = zero
+    for slot in range(p.active.shape[0]):
+        if p.active[slot] == 1:
+            _clear(p, slot, zero)
+    for lane in range(lane_count(s.qpos)):
+        p.found[lane] = 0
+        if alive[lane]:
+            for n in range(g.body.shape[0]):
+                if g.body[n] > 0:
+                    _copy_place(p, d, n, lane)
+                d.allowance[n] = lane_get(p.allowance, n, lane)
+            run_entry(p.detector)
+            if d.number[1] > d.number[0]:
+                return False
+            _take_contacts(w, g, m, p, d, lane)
+    return True
+
+
+@inlined
+def _clear(p: Any, slot: Any, zero: Any) -> None:
+    p.active[slot] = 0
+    p.gap[slot] = zero
+    p.stiffening[slot] = zero
+    for j in range(3):
+        p.arm[slot, j] = zero
+        for c in range(3):
+            p.frame[slot, j, c] = zero
+    for j in range(p.start.shape[1]):
+        p.start[slot, j] = zero
+
+
+@njit
+def _take_contacts(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any) -> None:
+    """The contacts that detection found into a lane: its memory, and slots."""
+    count = d.number[0]
+    p.found[lane] = count
+    if count > 0:
+        lane_set(p.touching, 0, lane, 1.0)
+    memory = p.memory[1 - p.half[0], lane]
+    for n in range(count):
+        memory[n, 0] = d.shape[n, 0]
+        memory[n, 1] = d.shape[n, 1]
+        memory[n, 2] = d.feature[n]
+        for j in range(p.start.shape[1]):
+            memory[n, 3 + j] = 0.0
+        p.slot[lane, n] = -1
+        if d.dimension[n] > 0 or d.adhesion[n] > 0.0:
+            slot = _slot_of(p, d, n)
+            if slot < 0 or not _fits(p, d, n, slot):
+                lane_set(p.away, 0, lane, 1.0)
+                slot = -1
+            else:
+                _take_contact(w, g, m, p, d, lane, n, slot)
+            p.slot[lane, n] = slot
+    end = count
+    while end < memory.shape[0] and memory[end, 0] != memory[end, 1]:
+        for j in range(memory.shape[1]):
+            memory[end, j] = 0.0
+        end += 1
+
+
+@inlined
+def _slot_of(p: Any, d: Any, n: Any) -> Any:
+    """The slot of contact n: those of a pair follow each other. -1: it has none."""
+    a = d.shape[n, 0]
+    b = d.shape[n, 1]
+    place = 0
+    while place < n and d.shape[n - 1 - place, 0] == a and d.shape[n - 1 - place, 1] == b:
+        place += 1
+    return p.first[a, b] + place if place < p.room[a, b] else -1
+
+
+@inlined
+def _fits(p: Any, d: Any, n: Any, slot: Any) -> bool:
+    """Whether contact n is of a kind that slots know, and of as many dimensions as that of other lanes."""
+    b = d.belt[n]
+    still = b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0
+    fits: bool = still and d.adhesion[n] == 0.0 and (p.active[slot] == 0 or p.dimension[slot] == d.dimension[n])
+    return fits
+
+
+@njit
+def _take_contact(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any, n: Any, slot: Any) -> None:
+    if p.active[slot] == 0:
+        _describe(g, p, d, n, slot)
+    body = p.body[slot]
+    root = m.body_root[body]
+    lane_set(p.gap, slot, lane, d.gap[n])
+    if d.soft[n] == 1:
+        lane_set(p.stiffening, slot, lane, impedance(d.impedance, n, -d.gap[n]))
+    for j in range(3):
+        origin = lane_get(w.offset, 3 * root + j, lane) + lane_get(w.arm, 3 * body + j, lane)
+        lane_set(p.arm, 3 * slot + j, lane, d.point[n, j] - origin)
+        for c in range(3):
+            lane_set(p.frame, 9 * slot + 3 * j + c, lane, d.frame[n, j, c])
+    old = p.memory[p.half[0], lane]
+    for e in range(old.shape[0]):
+        if old[e, 0] == old[e, 1]:
+            break
+        if old[e, 0] == d.shape[n, 0] and old[e, 1] == d.shape[n, 1] and old[e, 2] == d.feature[n]:
+            for j in range(d.dimension[n]):
+                lane_set(p.start, p.start.shape[1] * slot + j, lane, old[e, 3 + j])
+            break
+
+
+@njit
+def _describe(g: Any, p: Any, d: Any, n: Any, slot: Any) -> None:
+    """What a slot's contacts have in common, from the first one."""
+    p.active[slot] = 1
+    end = 1 if g.body[d.shape[n, 1]] > 0 else 0
+    p.end[slot] = end
+    p.shape[slot] = d.shape[n, end]
+    p.body[slot] = g.body[d.shape[n, end]]
+    p.dimension[slot] = d.dimension[n]
+    p.soft[slot] = d.soft[n]
+    p.restitution[slot] = d.restitution[n]
+    for j in range(2):
+        p.reference[slot, j] = d.reference[n, j]
+    for j in range(5):
+        p.impedance[slot, j] = d.impedance[n, j]
+    p.slope[slot] = largest_friction(d, n)
+    for j in range(d.dimension[n]):
+        p.scale[slot, j] = d.friction[n, j - 1] / p.slope[slot] if j > 1 else 1.0
+
+
+@inlined
+def outrun_lanes(m: Any, w: Any, i: Any, f: Any, g: Any, p: Any) -> Any:
+    """More than 0 where f.velocity moves a shape farther than its allowance."""
+    velocities(m, f.velocity, w)
+    beyond = like(-1.0, w)
+    for n in range(g.body.shape[0]):
+        if g.body[n] > 0:
+            beyond = largest(beyond, i.time_step[0] * speed_bound(m, w, g, p, n) - p.allowance[n])
+    return beyond
+
+
+# ------------------------------------------------------------------ rows
+
+
+@njit
+def build_in_lanes(m: Any, w: Any, i: Any, r: Any, f: Any, y: Any, g: Any, p: Any) -> None:
+    """All rows. Needs motion columns, and the accelerations that the bias leaves."""
+    r.number[0] = 0
+    r.start[0] = 0
+    zero = like(0.0, w)
+    for n in range(y.rubbing.shape[0]):
+        dof = y.rubbing[n]
+        row = _add_row(r, FRICTION_ROW, 1, zero)
+        r.column[r.start[row]] = dof
+        r.value[r.start[row]] = like(1.0, w)
+        r.upper[row] = i.time_step[0] * m.friction[dof]
+        r.lower[row] = -r.upper[row]
+        r.impulse[row] = y.held[n]
+    if g is not None:
+        for slot in range(p.active.shape[0]):
+            if p.active[slot] == 1:
+                _contact(m, w, i, r, f, g, p, slot)
+
+
+@inlined
+def _add_row(r: Any, kind: Any, entries: Any, zero: Any) -> Any:
+    """A hard row with so many entries, to be filled in. Returns its number."""
+    n = r.number[0]
+    r.number[0] = n + 1
+    r.kind[n] = kind
+    r.stop[n] = r.start[n] + entries
+    r.start[n + 1] = r.stop[n]
+    r.bias[n] = zero
+    r.cfm[n] = zero
+    r.lower[n] = zero
+    r.upper[n] = zero + 1e308
+    r.cone[n] = 0
+    r.slope[n] = zero
+    return n
+
+
+@njit
+def _contact(m: Any, w: Any, i: Any, r: Any, f: Any, g: Any, p: Any, slot: Any) -> None:
+    """The rows of a slot."""
+    zero = like(0.0, w)
+    dof = last_dof(m, p.body[slot])
+    count = 0
+    while dof >= 0:
+        count += 1
+        dof = m.dof_parent[dof]
+    p.row[slot] = r.number[0]
+    for j in range(p.dimension[slot]):
+        row = _add_row(r, CONTACT_ROW, count, zero)
+        r.cone[row] = -1
+        r.impulse[row] = p.start[slot, j]
+    first = p.row[slot]
+    r.cone[first] = p.dimension[slot] if p.dimension[slot] > 1 else 0
+    r.slope[first] = p.slope[slot] * p.factor[0]
+    _set_columns(m, w, r, p, slot)
+    if p.soft[slot] == 1:
+        _aim_soft(i, r, f, g, p, slot, zero)
+    else:
+        _aim_hard(w, i, r, g, p, slot, zero)
+
+
+@njit
+def _set_columns(m: Any, w: Any, r: Any, p: Any, slot: Any) -> None:
+    S = w.motion
+    R = p.frame[slot]
+    body = p.body[slot]
+    first = p.row[slot]
+    sign = 1.0 if p.end[slot] == 1 else -1.0
+    x0 = w.arm[body, 0] + p.arm[slot, 0]
+    x1 = w.arm[body, 1] + p.arm[slot, 1]
+    x2 = w.arm[body, 2] + p.arm[slot, 2]
+    dof = last_dof(m, body)
+    e = 0
+    while dof >= 0:
+        c0, c1, c2 = cross(S[3, dof], S[4, dof], S[5, dof], x0, x1, x2)
+        c0 = c0 + S[0, dof]
+        c1 = c1 + S[1, dof]
+        c2 = c2 + S[2, dof]
+        for j in range(p.dimension[slot]):
+            if j < 3:
+                value = R[j, 0] * c0 + R[j, 1] * c1 + R[j, 2] * c2
+            else:
+                value = R[j - 3, 0] * S[3, dof] + R[j - 3, 1] * S[4, dof] + R[j - 3, 2] * S[5, dof]
+            place = r.start[first + j] + e
+            r.column[place] = dof
+            r.value[place] = sign * p.scale[slot, j] * value
+        e += 1
+        dof = m.dof_parent[dof]
+
+
+@inlined
+def _rate(r: Any, n: Any, u: Any, zero: Any) -> Any:
+    """J u of row n."""
+    value = zero
+    for e in range(r.start[n], r.stop[n]):
+        value = value + r.value[e] * u[r.column[e]]
+    return value
+
+
+@njit
+def _aim_hard(w: Any, i: Any, r: Any, g: Any, p: Any, slot: Any, zero: Any) -> None:
+    """The normal row keeps the gap open at the end of the step; what is inside is brought back slowly."""
+    h = i.time_step[0]
+    gap = p.gap[slot]
+    N = p.frame[slot, 0]
+    sign = 1.0 if p.end[slot] == 1 else -1.0
+    out = sign * (0.5 * gap + g.rounding[p.shape[slot]])
+    x = p.arm[slot]
+    drift = acceleration_along(w, p.body[slot], N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
+    bias = where_greater(zero, gap, gap / max(h, RECOVERY), gap / h)
+    r.bias[p.row[slot]] = bias + 0.5 * h * least(sign * drift, zero)
+
+
+@njit
+def _aim_soft(i: Any, r: Any, f: Any, g: Any, p: Any, slot: Any, zero: Any) -> None:
+    """As MuJoCo has it; nothing where there is no contact. Needs the velocities before the step in f.next."""
+    first = p.row[slot]
+    K, B = stiffness_and_damping(p, slot, i.time_step[0])
+    d = p.stiffening[slot]
+    for j in range(p.dimension[slot]):
+        row = first + j
+        rate = _rate(r, row, f.next, zero)
+        error = p.gap[slot] if j == 0 else zero
+        mobility = g.mobility[0] + g.mobility[p.body[slot]]
+        bias, cfm = softened(i.time_step[0], K if j == 0 else 0.0, B, d, mobility, error, rate, 0.0)
+        r.cfm[row] = where_greater(d, zero, cfm, zero) if j == 0 else r.cfm[first]
+        if j > 0:
+            bias = bias - (1.0 - g.slack[0]) * r.cfm[first] * p.start[slot, j]
+        r.bias[row] = where_greater(d, zero, bias, zero)
+
+
+@njit
+def bouncing(w: Any, i: Any, r: Any, s: Any, p: Any) -> Any:
+    """More than 0 where a contact is met in this step that bounces."""
+    worst = like(-1.0, w)
+    for slot in range(p.active.shape[0]):
+        if p.active[slot] == 1 and p.restitution[slot] > 0.0:
+            rate = _rate(r, p.row[slot], s.qvel, like(0.0, w))
+            arrives = -(largest(p.gap[slot], like(0.0, w)) + i.time_step[0] * rate)
+            worst = largest(worst, least(-rate - SLOWEST_BOUNCE, arrives) + 1e-12)
+    return worst
+
+
+@njit
+def note_contacts(w: Any, y: Any, p: Any, alive: Any, beyond: Any) -> None:
+    """The impulses found into the memories of the lanes whose rows these are."""
+    for lane in range(lane_count(w.rotation)):
+        if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
+            continue
+        memory = p.memory[1 - p.half[0], lane]
+        for n in range(p.found[lane]):
+            slot = p.slot[lane, n]
+            if slot >= 0:
+                for j in range(p.dimension[slot]):
+                    memory[n, 3 + j] = lane_get(y.impulse, p.row[slot] + j, lane)
