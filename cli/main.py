@@ -24,6 +24,7 @@ COMMANDS = {
     "rollout": "Simulate many variations of a run.",
     "replay": "Run a stored simulation again and compare.",
     "view": "Show a robot with a slider for every joint.",
+    "plot": "Draw a stored simulation over time.",
     "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
     "info": "Say what a robot file or an output file holds.",

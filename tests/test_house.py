@@ -41,7 +41,7 @@ ALLOWED = {
     "collision": {"collision", "sim"},  # of sim the floor only
 }
 FLOOR = {"errors", "records", "spatial", "lanes", "jit", "recordtype"}
-SCIPY = {"io/rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
+SCIPY = {"io/figures.py", "io/rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 NUMBA = {"sim/jit.py", "sim/lanes.py", "sim/recordtype.py", "sim/strips.py"}  # the only files that import it
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())

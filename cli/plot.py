@@ -1,0 +1,47 @@
+"""`artsim plot`: figures of stored simulations."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from artsim.cli.info import is_recording
+from artsim.cli.options import refuse_own_input
+from artsim.cli.terminal import printable, warn
+from artsim.io.figures import GROUPS, draw
+from artsim.io.reader import open_recording
+from artsim.io.recorder import check_output
+from artsim.sim.errors import UsageError
+
+
+@click.command(short_help="Draw a stored simulation over time.")
+@click.argument("arguments", metavar="FILE.h5... [NAME...]", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Picture to write (.png, .svg, .pdf); FILE.png in this folder by default.",
+)
+@click.option("--entries", metavar="NAME,...", default="", help="Only these coordinates, dofs, links, actuators, ...")
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+def plot(arguments: tuple[str, ...], output: Path | None, entries: str, force: bool) -> None:
+    """Draw FILE.h5, an output of `artsim run`, over time; several files are overlaid.
+
+    NAME is a recorded variable (qpos, tau_drive, link_position, ...) or states, forces (by source, for each degree of
+    freedom), energy, contacts. Without any: the states, the largest forces, and energy and contacts where recorded.
+    """
+    files = [argument for argument in arguments if is_recording(argument)]
+    names = [argument for argument in arguments if argument not in files]
+    if not files:
+        raise UsageError(f"{arguments[0]}: is no output of artsim; give a FILE.h5, then names ({', '.join(GROUPS)}, …)")
+    output = output or Path(f"{Path(files[0]).stem}.png")
+    for file in files:
+        refuse_own_input(output, file)
+    check_output(output, force=force)
+    with ExitStack() as stack:
+        recordings = [stack.enter_context(open_recording(file)) for file in files]
+        wanted = [entry for entry in entries.split(",") if entry]
+        warn(draw(recordings, output, names, wanted), more="--entries picks what is drawn")
+    click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")

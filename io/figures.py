@@ -1,0 +1,313 @@
+"""Figures of runs: panels over time with one unit each, several runs overlaid; matplotlib is imported here alone."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.exports import write_whole
+from artsim.io.reader import Array, Recording
+from artsim.sim.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_LINES = 8  # of a panel; the others are told
+MOST_FORCES = 4  # panels of forces in a figure for which nothing was asked
+BINS = 2000  # a longer run is drawn by the least and the largest value of so many pieces
+_BLOCK_BINS = 64
+_ROUNDING = 1e-12  # of the largest force: what is smaller is no force
+_FLAT = 1e-9  # a panel that spans less is drawn as flat
+_COLOURS = 10
+_STYLES = ("-", "--", ":", "-.")
+GROUPS = {
+    "states": "positions and velocities",
+    "forces": "joint forces by source, a panel per degree of freedom",
+    "energy": "kinetic, potential and their sum",
+    "contacts": "how many, and the sum of their normal forces",
+}
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+class Line(NamedTuple):
+    """One entry of one run."""
+
+    run: int
+    label: str
+    time: Array  # (n,) [s]
+    values: Array  # (n,)
+
+
+class Panel(NamedTuple):
+    """Lines of one unit."""
+
+    title: str
+    unit: str
+    lines: tuple[Line, ...]
+
+
+def draw(
+    recordings: Sequence[Recording], output: Path, names: Sequence[str] = (), entries: Sequence[str] = ()
+) -> list[str]:
+    """Draw variables, or GROUPS of them, over time into a .png, .svg or .pdf file; returns notes.
+
+    names: none draws what a run is looked at for. entries: only the coordinates, dofs, links … of these names.
+
+    Raises UsageError: no matplotlib, unknown names, nothing to draw.
+    """
+    if output.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{output}: a figure is {', '.join(SUFFIXES)}")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
+    notes: list[str] = []
+    panels = [panel for name in _asked(recordings, names) for panel in _panels(recordings, name, entries, notes)]
+    if not names and not entries:
+        panels = _most_telling(panels)
+    if not panels:
+        raise UsageError(f"{recordings[0].path}: nothing to draw{_not_there(recordings, entries)}")
+    figure = Figure(figsize=(14.0 if len(panels) > 3 else 8.0, 2.6 * _lines_of(panels) + 0.4), layout="constrained")
+    _draw(figure, panels, [recording.path.name for recording in recordings])
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix[1:].lower(), dpi=110)
+    write_whole(output, picture.getvalue())
+    return notes
+
+
+# ---- what is drawn
+
+
+def _asked(recordings: Sequence[Recording], names: Sequence[str]) -> list[str]:
+    """What was asked for, or all groups that are there. Raises UsageError for what no run has."""
+    there = {name for recording in recordings for name in recording.variables}
+    if any(recording.has_contacts for recording in recordings):
+        there.add("contacts")
+    groups = {
+        "states": {"qpos", "qvel"} & there,
+        "forces": {name for name in there if name.startswith("tau_")},
+        **{name: {name} & there for name in ("energy", "contacts")},
+    }
+    for name in names:
+        if not groups.get(name, {name} & there):
+            more = f": record it with --record +{name}" if name in (*schema.RECORDED, "energy") else ""
+            raise UsageError(f"no run has {name!r}{more or nearest(name, (*groups, *there))}")
+    asked = names or [name for name, members in groups.items() if members]
+    return [part for name in asked for part in (("qpos", "qvel") if name == "states" else (name,))]
+
+
+def _panels(recordings: Sequence[Recording], name: str, entries: Sequence[str], notes: list[str]) -> list[Panel]:
+    if name == "forces":
+        return _force_panels(recordings, entries)
+    if name == "contacts":
+        return _contact_panels(recordings)
+    by_unit: dict[str, list[Line]] = {}
+    for number, recording in enumerate(recordings):
+        if name in recording:
+            for unit, line in _lines(recording, number, name, entries):
+                by_unit.setdefault(unit, []).append(line)
+    title = schema.TABLE[f"trajectory/{name}"].meaning
+    if name == "energy":
+        title = "energy"
+        by_unit = {unit: [*lines, *_sums(lines)] for unit, lines in by_unit.items()}
+    return [Panel(title, unit, _liveliest(name, lines, entries, notes)) for unit, lines in by_unit.items()]
+
+
+def _lines(recording: Recording, number: int, name: str, entries: Sequence[str]) -> Iterator[tuple[str, Line]]:
+    """Unit and line of every entry of a variable that is asked for."""
+    variable = schema.TABLE[f"trajectory/{name}"]
+    labels = [recording.names_of(dim) for dim in variable.dims[1:]]
+    units = schema.entry_units(recording.labels)
+    time, values = _thinned(recording, name)
+    for index in np.ndindex(*values.shape[1:]):
+        words = [names[k] for names, k in zip(labels, index, strict=True)]
+        if entries and not {*words, " ".join(words)} & set(entries):
+            continue
+        place = dict(zip(variable.dims[1:], index, strict=True))
+        own = {
+            key: (of[place[schema.LABELS_OF_ENTRIES[key][0]]],) if schema.LABELS_OF_ENTRIES[key][0] in place else of
+            for key, of in units.items()
+        }
+        yield schema.unit_of(variable, own), Line(number, " ".join(words) or name, time, values[:, *index])
+
+
+def _thinned(recording: Recording, name: str) -> tuple[Array, Array]:
+    """Times and rows; of a long run the least and the largest values of BINS pieces, read block by block."""
+    step = math.ceil(recording.n_valid / BINS)
+    interval = recording.dt * recording.every
+    if step <= 2:
+        return np.arange(recording.n_valid) * interval, recording.read_stored(name).astype(float)
+    blocks, times = [], []
+    for start in range(0, recording.n_valid, step * _BLOCK_BINS):
+        rows = recording.read_stored(name, start, start + step * _BLOCK_BINS).astype(float)
+        firsts = np.arange(0, len(rows), step)
+        both = np.stack([np.minimum.reduceat(rows, firsts), np.maximum.reduceat(rows, firsts)], axis=1)
+        blocks.append(both.reshape(-1, *rows.shape[1:]))
+        times.append(((start + firsts)[:, None] + [0.0, 0.5 * step]).reshape(-1) * interval)
+    return np.concatenate(times), np.concatenate(blocks)
+
+
+def _sums(lines: Sequence[Line]) -> list[Line]:
+    """The sum of the lines of each run."""
+    found = []
+    for run in dict.fromkeys(line.run for line in lines):
+        parts = [line for line in lines if line.run == run]
+        if len(parts) > 1:
+            found.append(Line(run, "total", parts[0].time, np.sum([part.values for part in parts], axis=0)))
+    return found
+
+
+def _liveliest(name: str, lines: Sequence[Line], entries: Sequence[str], notes: list[str]) -> tuple[Line, ...]:
+    """The entries that vary most, where there are many and none was asked for by name."""
+    spans: dict[str, float] = {}
+    for line in lines:
+        spans[line.label] = max(spans.get(line.label, 0.0), _span(line.values))
+    if entries or len(spans) <= MOST_LINES:
+        return tuple(lines)
+    chosen = sorted(spans, key=lambda label: -spans[label])[:MOST_LINES]
+    notes.append(f"{name}: the {MOST_LINES} entries of {len(spans)} that vary most are drawn; --entries picks others")
+    return tuple(line for line in lines if line.label in chosen)
+
+
+def _span(values: Array) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.max() - finite.min()) if len(finite) else 0.0
+
+
+def _force_panels(recordings: Sequence[Recording], entries: Sequence[str]) -> list[Panel]:
+    """A panel per dof, the sources that ever act on it as lines; those with the largest forces first."""
+    panels: dict[str, tuple[str, list[Line]]] = {}
+    for number, recording in enumerate(recordings):
+        for name in (name for name in recording.variables if name.startswith("tau_")):
+            for unit, line in _lines(recording, number, name, entries):
+                if np.any(line.values != 0):
+                    _, lines = panels.setdefault(line.label, (unit, []))
+                    lines.append(line._replace(label=name.removeprefix("tau_")))
+    peaks = {dof: max(_peak(line.values) for line in lines) for dof, (_, lines) in panels.items()}
+    least = _ROUNDING * max(peaks.values(), default=0.0)
+    found = [
+        Panel(f"forces on {dof}", unit, tuple(line for line in lines if _peak(line.values) > least))
+        for dof, (unit, lines) in sorted(panels.items(), key=lambda panel: -peaks[panel[0]])
+        if peaks[dof] > least
+    ]
+    return found if entries else found[:MOST_LINES]
+
+
+def _peak(values: Array) -> float:
+    return float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
+
+
+def _most_telling(panels: Sequence[Panel]) -> list[Panel]:
+    """All but the forces on all but the most heavily loaded dofs."""
+    loaded = [panel for panel in panels if panel.title.startswith("forces on ")][:MOST_FORCES]
+    return [panel for panel in panels if not panel.title.startswith("forces on ") or panel in loaded]
+
+
+def _contact_panels(recordings: Sequence[Recording]) -> list[Panel]:
+    counts, forces = [], []
+    for number, recording in enumerate(recordings):
+        if not recording.has_contacts:
+            continue
+        parts = [_loads(recording, start) for start in range(0, recording.n_valid, 4096)]
+        count, load = (np.concatenate(part) for part in zip(*parts, strict=True))
+        time = np.arange(len(count)) * recording.dt * recording.every
+        counts.append(Line(number, "contacts", time, count))
+        forces.append(Line(number, "sum of normal forces", time, load))
+    return [Panel("contacts", "1", tuple(counts)), Panel("contact force", "N", tuple(forces))] if counts else []
+
+
+def _loads(recording: Recording, start: int) -> tuple[Array, Array]:
+    """Number of contacts and sum of their normal forces in 4096 rows."""
+    found = recording.read_contacts(start, start + 4096)
+    count = found["contact_count"]
+    row = np.repeat(np.arange(len(count)), count)
+    return count, np.bincount(row, found["force"][:, 0], minlength=len(count))
+
+
+def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
+    """`: no entry 'jiont_1'; did you mean …`."""
+    dims = ("coord", "dof", "link", "actuator", "tendon", "sensor")
+    known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
+    missing = [entry for entry in entries if entry not in known]
+    return f": no entry {missing[0]!r}{nearest(missing[0], known)}" if missing else ""
+
+
+# ---- how it is drawn
+
+
+def _lines_of(panels: Sequence[Panel]) -> int:
+    return math.ceil(len(panels) / (2 if len(panels) > 3 else 1))
+
+
+def _draw(figure: Figure, panels: Sequence[Panel], runs: Sequence[str]) -> None:
+    places = figure.subplots(_lines_of(panels), 2 if len(panels) > 3 else 1, squeeze=False, sharex=True)
+    axes: list[Axes] = list(places.T.reshape(-1)) if len(panels) > 3 else list(places[:, 0])
+    known: dict[str, int] = {}
+    for place, panel in zip(axes, panels, strict=False):
+        _draw_panel(place, panel, known)
+    for place in axes[len(panels) :]:
+        place.remove()
+    for column in places.T:
+        last = [place for place in column if place in axes[: len(panels)]]
+        if last:
+            last[-1].set_xlabel("time [s]")
+            last[-1].tick_params(labelbottom=True)
+    title = " · ".join(f"{name} ({_dash(k)})" for k, name in enumerate(runs)) if len(runs) > 1 else runs[0]
+    figure.suptitle(title, fontsize=10, parse_math=False)
+
+
+def _dash(run: int) -> str:
+    return {"-": "solid", "--": "dashed", ":": "dotted", "-.": "dash-dotted"}[_STYLES[run % len(_STYLES)]]
+
+
+def _draw_panel(place: Axes, panel: Panel, known: dict[str, int]) -> None:
+    colours = _colours(dict.fromkeys(line.label for line in panel.lines), known)
+    handles: dict[str, Any] = {}
+    for line in panel.lines:
+        style, colour = _STYLES[line.run % len(_STYLES)], f"C{colours[line.label]}"
+        (drawn,) = place.plot(line.time, line.values, style, color=colour, linewidth=1.1)
+        handles.setdefault(line.label, drawn)
+    place.set_title(panel.title, fontsize=10, parse_math=False)
+    place.set_ylabel(f"[{panel.unit}]", parse_math=False)
+    place.grid(alpha=0.3)
+    place.margins(x=0.01)
+    _scale(place, panel)
+    if len(handles) > 1 or panel.title not in handles:
+        words = [f" {label}" for label in handles]  # a leading underscore would hide it
+        legend = place.legend(
+            list(handles.values()), words, fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def _scale(place: Axes, panel: Panel) -> None:
+    """Logarithmic beyond the usual where few values are far larger (impacts); no rounding errors as large as a page."""
+    sizes = np.abs(np.concatenate([line.values for line in panel.lines]))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    usual = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
+    if panel.unit in ("N", "N m") and len(sizes) and sizes.max() > 20.0 * usual:
+        place.set_yscale("symlog", linthresh=usual)
+    low, high = place.get_ylim()
+    if high - low < _FLAT:
+        place.set_ylim(0.5 * (low + high) - 1e-3, 0.5 * (low + high) + 1e-3)
+
+
+def _colours(labels: Iterable[str], known: dict[str, int]) -> Mapping[str, int]:
+    """The same colour for the same name in all panels, and another for each line of a panel while there are enough."""
+    taken: dict[str, int] = {}
+    for label in labels:
+        colour = known.setdefault(label, len(known) % _COLOURS)
+        for _ in range(_COLOURS):
+            if colour not in taken.values():
+                break
+            colour = (colour + 1) % _COLOURS
+        taken[label] = colour
+    return taken
