@@ -22,7 +22,7 @@ COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
     "batch": "Compute rigid-body quantities for many configurations.",
     "rollout": "Simulate many variations of a run.",
-    "replay": "Run a stored simulation again and compare.",
+    "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",
     "plot": "Draw a stored simulation over time.",
     "export": "Write a stored simulation in another format.",

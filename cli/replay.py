@@ -1,26 +1,87 @@
-"""`artsim replay`: simulate again what a file holds, and compare it byte for byte."""
+"""`artsim replay`: show what a file holds, or simulate it again and compare it byte for byte."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from artsim.cli.terminal import printable
+from artsim.cli.options import mesh_options, positive
+from artsim.cli.stored import stored_robot
+from artsim.cli.terminal import printable, warn
+from artsim.cli.viewer import served, show, viewer_options
 from artsim.io.runs import verify as verify_run
 from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation
-from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.errors import StoppedError
 
 
-@click.command(short_help="Run a stored simulation again and compare.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.command(short_help="Show a stored simulation, or run it again and compare.")
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--verify", is_flag=True, help="Simulate again from what the file holds; compare byte for byte.")
-def replay(file: Path, verify: bool) -> None:
-    """Check that FILE, an output of `artsim run`, reproduces: exit code 0 if every byte is equal, 3 if not."""
-    if not verify:
-        raise UsageError("replay needs --verify; showing a run comes with a later version")
+@click.option(
+    "--rate",
+    type=float,
+    callback=positive,
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="Seconds of the run shown in a second.",
+)
+@click.option("--loop", is_flag=True, help="Begin again at the end.")
+@click.option("--start", type=click.FloatRange(min=0), default=0.0, metavar="T", help="Time to begin at [s].")
+@click.option(
+    "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 a second, whatever the rate."
+)
+@click.option("--paused", is_flag=True, help="Do not play before somebody wants it.")
+@click.option("--spacing", type=float, metavar="M", help="Distance between several runs [m]; 0: one over the other.")
+@viewer_options
+@mesh_options
+def replay(
+    files: tuple[Path, ...],
+    verify: bool,
+    rate: float,
+    loop: bool,
+    start: float,
+    step: int | None,
+    paused: bool,
+    spacing: float | None,
+    port: int,
+    browser: bool,
+    packages: Mapping[str, Path],
+    mesh_root: Path | None,
+) -> None:
+    """Show FILE, an output of `artsim run`, in a browser; several side by side.
+
+    The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
+    again, and the exit code is 0 if every byte is equal, 3 if not.
+    """
+    if verify:
+        for file in files:
+            verify_file(file)
+        return
+    from artsim.io.reader import open_recording
+    from artsim.io.viewer.motion import Motion
+    from artsim.io.viewer.player import Playback, Player
+
+    how = Playback(rate, loop, start, step or 0, spacing, not paused)
+    with contextlib.ExitStack() as stack:
+        recordings = [stack.enter_context(open_recording(file)) for file in files]
+        runs: list[tuple[str, Motion, Articulation]] = []
+        for recording in recordings:
+            robot = stored_robot(recording, packages, mesh_root)
+            runs.append((recording.path.name, Motion(recording, robot), robot))
+        server = stack.enter_context(served(f"artsim: {', '.join(name for name, _, _ in runs)}", port))
+        player = Player(server, runs, how)
+        warn(player.notes)
+        show(server, player.run, browser=browser)
+
+
+def verify_file(file: Path) -> None:
+    """Simulate again. Raises StoppedError naming the first difference."""
     difference = verify_run(file, load_stored)
     if difference is not None:
         step = "" if difference.step is None else f" at step {difference.step}"

@@ -11,7 +11,7 @@ from artsim.io.exports import Export, write_whole
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.pieces import pieces_of
 from artsim.io.viewer.server import start_server, stop_server
-from artsim.io.viewer.stage import RobotStage, add_grid, look_at
+from artsim.io.viewer.stage import ARROW, RobotStage, add_grid, look_at
 from artsim.sim.configuration import RunConfig
 
 MOST_FRAMES = 2000  # of what is not thinned further; a frame of 20 moving links takes about 1 kB
@@ -33,7 +33,7 @@ def write_page(export: Export) -> list[str]:
         look_at(server, [extent])
         add_grid(server, ground.ground_height, extent.size, solid=ground.ground)
         recorder = server.get_scene_serializer()
-        scale = 0.4 * extent.size / motion.weight
+        scale = ARROW * extent.size / motion.weight
         for number, time in enumerate(times):
             row = motion.row_at(time)
             stage.pose(*motion.poses(row))

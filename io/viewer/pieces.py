@@ -12,7 +12,7 @@ from artsim.io.viewer.triangles import Triangles, height_field, primitive
 from artsim.sim.description import Articulation, Geom
 from artsim.sim.errors import ModelError
 from artsim.sim.solids import drawn_mesh
-from artsim.sim.spatial import rotation_matrix
+from artsim.sim.spatial import frame_with_z, rotation_matrix
 
 Layer = Literal["visual", "collision"]
 Colour = tuple[float, float, float, float]
@@ -21,6 +21,8 @@ GREY: Colour = (0.72, 0.74, 0.78, 1.0)
 FLOOR: Colour = (0.55, 0.6, 0.65, 1.0)
 COLLISION: Colour = (0.95, 0.55, 0.15, 0.45)
 SEEN_GROUPS = 3  # MJCF's groups from here on are not for looking at
+STICK: Colour = (0.5, 0.52, 0.56, 1.0)
+SLENDER = 0.04  # radius of a stick by its length
 REACH = 5.0  # [m] the half size from which on a shape is scenery, not robot
 
 
@@ -39,9 +41,11 @@ class Piece(NamedTuple):
 def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
     """The pieces of all links; what cannot be drawn is told in `notes`.
 
-    A robot without anything to look at shows what collides.
+    A robot without anything to look at shows what collides; a link without shapes is sticks to where its children are.
     """
     found: dict[tuple[str, Layer, Colour, bool, bool], list[Triangles]] = {}
+    for name, stick in _sticks(articulation):
+        found.setdefault((name, "visual", STICK, False, False), []).append(stick)
     absent: list[str] = []
     for link, geom, layer in _layers(articulation):
         try:
@@ -60,6 +64,18 @@ def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
         more = f" and {len(told) - 1} more" if len(told) > 1 else ""
         notes.append(f"not drawn, since the mesh is not at hand: {next(iter(told))}{more}")
     return [Piece(*key, *_joined(parts)) for key, parts in found.items()]
+
+
+def _sticks(articulation: Articulation) -> Iterator[tuple[str, Triangles]]:
+    """From the frame of every link without shapes to those of its children."""
+    bare = {link.name for link in articulation.links if not link.geoms} - {"world"}
+    for joint in articulation.joints:
+        towards = np.array(joint.pose.position)
+        length = float(np.linalg.norm(towards))
+        if joint.parent in bare and length > 0 and joint.kind != "free":
+            points, faces = primitive("capsule", (SLENDER * length, length / 2))
+            turn = frame_with_z((towards / length).tolist())
+            yield joint.parent, (points @ turn.T + towards / 2, faces)
 
 
 def _layers(articulation: Articulation) -> Iterator[tuple[str, Geom, Layer]]:

@@ -40,7 +40,8 @@ def start_server(title: str, port: int = 0) -> viser.ViserServer:
         taken = server.get_port()
         stop_server(server)
         raise UsageError(f"port {port} is in use; {taken} is free")
-    server.gui.configure_theme(show_share_button=False, show_logo=False, control_layout="collapsible")
+    server.gui.configure_theme(show_share_button=False, show_logo=False)
+    server.gui.main_panel.dock_right()
     return server
 
 

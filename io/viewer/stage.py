@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 LAYERS = ("visual", "collision", "frames", "contacts", "joint forces")
+ARROW = 0.8  # of the robot's size: a force as large as its weight
 CONTACT_FORCE, JOINT_FORCE = (220, 30, 40), (40, 90, 220)
 
 

@@ -1,0 +1,57 @@
+"""What commands with a viewer share: its options, its server, and the loop until somebody ends it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import click
+
+from artsim.cli.progress import caught_signals
+
+R = TypeVar("R")
+
+VIEWER_OPTIONS = (
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        envvar="ARTSIM_PORT",
+        help="Where the page is served, on 127.0.0.1; default: a free port.",
+    ),
+    click.option("--browser", is_flag=True, help="Open the page in the web browser."),
+)
+
+
+def viewer_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of the page: `port` and `browser`."""
+    for option in reversed(VIEWER_OPTIONS):
+        command = option(command)
+    return command
+
+
+@contextlib.contextmanager
+def served(title: str, port: int) -> Iterator[Any]:
+    """A server of this machine's, stopped at the end. Raises UsageError: no viser, port taken."""
+    from artsim.io.viewer.server import start_server, stop_server
+
+    server = start_server(title, port)
+    try:
+        yield server
+    finally:
+        stop_server(server)
+
+
+def show(server: Any, run: Callable[[Callable[[], bool]], None], *, browser: bool) -> None:
+    """Say where the page is and run until a signal, which decides the exit code."""
+    from artsim.io.viewer.server import url_of
+
+    with caught_signals() as caught:
+        click.echo(f"viewer at {url_of(server)}, for this machine only; Ctrl-C ends it")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(url_of(server))
+        run(lambda: bool(caught))
+    raise SystemExit(128 + caught[0])
