@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -33,6 +33,11 @@ class Format(NamedTuple):
 
 
 FORMATS = {
+    "csv": Format(".csv", "artsim.io.export_tables:write_csv", "a table as text, a line per row"),
+    "npz": Format(".npz", "artsim.io.export_tables:write_npz", "NumPy arrays by name, contacts and inputs too"),
+    "parquet": Format(".parquet", "artsim.io.export_tables:write_parquet", "a table for pandas, Polars, Spark"),
+    "mcap": Format(".mcap", "artsim.io.export_mcap:write_mcap", "a log for Foxglove: a topic per variable"),
+    "robomimic": Format(".hdf5", "artsim.io.export_robomimic:write_robomimic", "a demonstration as robomimic reads it"),
     "html": Format(".html", "artsim.io.viewer.page:write_page", "one page that plays in any browser, offline"),
 }
 """By the option's name."""
@@ -46,10 +51,17 @@ def write(format_: str, export: Export) -> list[str]:
 
 
 def write_whole(output: Path, data: bytes) -> None:
-    """All of it or nothing: written beside the output, then put in its place."""
-    partial = output.with_name(f"{output.name}.{os.getpid()}.partial")
-    try:
+    """All of it or nothing."""
+    with written_whole(output) as partial:
         partial.write_bytes(data)
+
+
+@contextlib.contextmanager
+def written_whole(output: Path) -> Iterator[Path]:
+    """A file to write, beside the output; it is put in its place when all went well, else removed."""
+    partial = output.with_name(f"{output.name}.{os.getpid()}.partial{output.suffix}")
+    try:
+        yield partial
         partial.replace(output)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -1,0 +1,116 @@
+"""Runs as MCAP logs: a topic per variable with messages by entry, frames that Foxglove draws, contacts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.exported_rows import blocks_of, names_of_entries
+from artsim.io.exports import Export, written_whole
+from artsim.io.reader import Array, Recording
+from artsim.sim.errors import UsageError
+
+_TRANSFORMS = "foxglove.FrameTransforms"
+Messages = Callable[[int, int], Iterator[dict[str, Any]]]
+
+
+def write_mcap(export: Export) -> list[str]:
+    """JSON messages, one per row: `/qpos` {"joint_1": …}, `/tf`, `/contacts`. Raises UsageError: no mcap."""
+    try:
+        from mcap.writer import Writer
+    except ImportError:
+        raise UsageError('MCAP needs the package mcap: pip install "artsim[mcap]"') from None
+    recording = export.recording
+    with written_whole(export.output) as path, path.open("wb") as stream:
+        writer: Any = Writer(stream)
+        writer.start(profile="", library="artsim")
+        writer.add_metadata("artsim", {key: str(value) for key, value in recording.attrs.items()})
+        topics = dict(_topics(recording))
+        channels = {topic: _channel(writer, topic, title) for topic, (title, _) in topics.items()}
+        for start, stop in blocks_of(recording):
+            streams = [(channels[topic], messages(start, stop)) for topic, (_, messages) in topics.items()]
+            for row in range(start, stop):
+                now = _nanoseconds(recording, row)
+                for channel, messages in streams:
+                    data = json.dumps(next(messages), separators=(",", ":")).encode()
+                    writer.add_message(channel, now, data, now, row)
+        writer.finish()
+    return []
+
+
+def _nanoseconds(recording: Recording, row: int) -> int:
+    return round(row * recording.every * recording.dt * 1e9)
+
+
+def _channel(writer: Any, topic: str, title: str) -> int:
+    layout = {"title": title, "type": "object"}
+    schema_id = writer.register_schema(name=title, encoding="jsonschema", data=json.dumps(layout).encode())
+    channel: int = writer.register_channel(topic=topic, message_encoding="json", schema_id=schema_id)
+    return channel
+
+
+def _topics(recording: Recording) -> Iterator[tuple[str, tuple[str, Messages]]]:
+    """Topic, the schema's title, what gives its messages of rows start … stop."""
+    for name in recording.variables:
+        yield f"/{name}", (f"artsim.{name}", _entries(recording, name))
+    if {"link_position", "link_quaternion"} <= set(recording.variables):
+        yield "/tf", (_TRANSFORMS, lambda start, stop: _transforms(recording, start, stop))
+    if recording.has_contacts:
+        yield "/contacts", ("artsim.contacts", lambda start, stop: _contacts(recording, start, stop))
+
+
+def _entries(recording: Recording, name: str) -> Messages:
+    entries = [entry or name for entry in names_of_entries(recording, name)]
+
+    def messages(start: int, stop: int) -> Iterator[dict[str, Any]]:
+        for values in recording.read_stored(name, start, stop).reshape(stop - start, -1):
+            yield dict(zip(entries, _json_numbers(values), strict=True))
+
+    return messages
+
+
+def _json_numbers(values: Array) -> list[float | None]:
+    """JSON has no NaN and no infinity: null."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _transforms(recording: Recording, start: int, stop: int) -> Iterator[dict[str, Any]]:
+    """Frames of all links in the world, as Foxglove's 3D panel has them."""
+    places = recording.read("link_position", start, stop)
+    turns = recording.read("link_quaternion", start, stop)[..., [1, 2, 3, 0]]
+    for row, place, turn in zip(range(start, stop), places, turns, strict=True):
+        second, rest = divmod(_nanoseconds(recording, row), 1_000_000_000)
+        yield {
+            "transforms": [
+                {
+                    "timestamp": {"sec": second, "nsec": rest},
+                    "parent_frame_id": "world",
+                    "child_frame_id": link,
+                    "translation": dict(zip("xyz", _json_numbers(p), strict=True)),
+                    "rotation": dict(zip("xyzw", _json_numbers(q), strict=True)),
+                }
+                for link, p, q in zip(recording.labels.link, place, turn, strict=True)
+                if link != "world"
+            ]
+        }
+
+
+def _contacts(recording: Recording, start: int, stop: int) -> Iterator[dict[str, Any]]:
+    found = recording.read_contacts(start, stop)
+    ends = np.cumsum(found["contact_count"])
+    labels = {"link": recording.labels.touching_link, "geom": recording.labels.geom}
+    for first, end in zip(ends - found["contact_count"], ends, strict=True):
+        yield {"contacts": [_contact(found, labels, n) for n in range(first, end)]}
+
+
+def _contact(found: dict[str, Array], labels: dict[str, tuple[str, ...]], n: int) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for name in schema.CONTACT_TABLE:
+        kind, _, side = name.partition("_")
+        value = found[name][n]
+        told[name] = labels[kind][value] if side in ("a", "b") else value.tolist()
+    return told

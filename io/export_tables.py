@@ -1,0 +1,87 @@
+"""Runs as tables: CSV, Parquet and NumPy's archives."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+
+import numpy as np
+from numpy.lib import format as npy
+
+from artsim.io import schema
+from artsim.io.exported_rows import blocks_of, columns_of, table_rows
+from artsim.io.exports import Export, written_whole
+from artsim.io.reader import Array, Recording
+from artsim.sim.errors import UsageError
+
+_WITHOUT_CONTACTS = "contacts are counted in it, their table is not: --npz and --mcap have it"
+
+
+def write_csv(export: Export) -> list[str]:
+    """A line per row, a column per entry: `time,qpos.joint_1,…`; every number reads back to the same bits."""
+    recording = export.recording
+    with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([column.name for column in columns_of(recording)])
+        for start, stop in blocks_of(recording):
+            writer.writerows(table_rows(recording, start, stop).tolist())
+    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
+
+
+def write_parquet(export: Export) -> list[str]:
+    """The same columns as float64; units and the run's attributes as metadata. Raises UsageError: no pyarrow."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise UsageError('Parquet needs pyarrow: pip install "artsim[parquet]"') from None
+    recording = export.recording
+    fields = [
+        pyarrow.field(column.name, pyarrow.float64(), metadata={"units": column.unit})
+        for column in columns_of(recording)
+    ]
+    about = {"artsim": json.dumps({**recording.attrs, "dt": recording.dt, "every": recording.every})}
+    layout = pyarrow.schema(fields, metadata=about)
+    with written_whole(export.output) as path, parquet.ParquetWriter(path, layout) as writer:
+        for start, stop in blocks_of(recording):
+            rows = table_rows(recording, start, stop)
+            arrays = [pyarrow.array(np.ascontiguousarray(column)) for column in rows.T]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=layout))
+    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
+
+
+def write_npz(export: Export) -> list[str]:
+    """An array per variable as Python reads it (Jacobians dense), `labels/…`, `units/…`, `contact/…`, `controls/…`."""
+    recording = export.recording
+    with written_whole(export.output) as path, zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        for name in ("time", *recording.variables):
+            _add_variable(archive, recording, name)
+        for name, array in _smaller_arrays(recording).items():
+            with archive.open(f"{name}.npy", "w") as stream:
+                npy.write_array(stream, np.asanyarray(array), allow_pickle=False)
+    return []
+
+
+def _add_variable(archive: zipfile.ZipFile, recording: Recording, name: str) -> None:
+    """One variable, block by block."""
+    dims = schema.dense_variable(name).dims
+    shape = (recording.n_valid, *(len(recording.names_of(dim)) for dim in dims[1:]))
+    dtype = np.dtype(schema.TABLE[f"trajectory/{name}"].dtype)
+    head = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+        npy.write_array_header_2_0(stream, head)
+        for start, stop in blocks_of(recording, () if name == "time" else (name,)):
+            stream.write(np.ascontiguousarray(recording.read(name, start, stop), dtype).tobytes())
+
+
+def _smaller_arrays(recording: Recording) -> dict[str, Array]:
+    """Labels, units, contacts and inputs."""
+    labels = {key: of for key, of in recording.labels._asdict().items() if of and not key.startswith("jacobian")}
+    arrays = {f"labels/{key}": np.array(of) for key, of in labels.items() if not key.endswith("_units")}
+    arrays["labels/touching_link"] = np.array(recording.labels.touching_link)
+    arrays |= {f"units/{name}": np.array(recording.meaning(name)["units"]) for name in recording.variables}
+    arrays |= {f"units/{key}": np.array(of) for key, of in labels.items() if key.endswith("_units")}
+    arrays |= {f"contact/{name}": values for name, values in recording.contacts.items()}
+    controls = recording.controls
+    return arrays | {f"controls/{name}": getattr(controls, name) for name in ("start_step", *schema.CONTROL_VALUES)}

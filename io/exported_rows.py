@@ -1,0 +1,54 @@
+"""Runs as rows of named numbers, block by block: what tables and messages are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.io import schema
+from artsim.io.reader import Array, Recording
+
+_BLOCK_BYTES = 1 << 23
+
+
+class Column(NamedTuple):
+    """A column of a table: `qpos.joint_1` [rad]."""
+
+    name: str
+    unit: str
+
+
+def names_of_entries(recording: Recording, name: str) -> list[str]:
+    """The labels of a variable's entries as the file has them, those of several dimensions joined by dots."""
+    labels = [recording.names_of(dim) for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
+    shape = tuple(len(of) for of in labels)
+    return [".".join(of[k] for of, k in zip(labels, index, strict=True)) for index in np.ndindex(*shape)]
+
+
+def columns_of(recording: Recording) -> list[Column]:
+    """time, then every entry of every variable; `contact_count` where contacts are recorded."""
+    columns = [Column("time", "s")]
+    for name in recording.variables:
+        unit = recording.meaning(name)["units"]
+        columns += [Column(f"{name}.{entry}" if entry else name, unit) for entry in names_of_entries(recording, name)]
+    return [*columns, Column("contact_count", "1")] if recording.has_contacts else columns
+
+
+def blocks_of(recording: Recording, variables: Sequence[str] | None = None) -> Iterator[tuple[int, int]]:
+    """First and last row of blocks that fit into memory many times over."""
+    names = recording.variables if variables is None else variables
+    width = 8 + sum(8 * len(names_of_entries(recording, name)) for name in names)
+    step = max(1, _BLOCK_BYTES // width)
+    for start in range(0, recording.n_valid, step):
+        yield start, min(start + step, recording.n_valid)
+
+
+def table_rows(recording: Recording, start: int, stop: int) -> Array:
+    """Rows start … stop of the table of `columns_of` (rows, columns), all as float64."""
+    parts = [recording.read("time", start, stop)]
+    parts += [recording.read_stored(name, start, stop) for name in recording.variables]
+    if recording.has_contacts:
+        parts.append(recording.read_contacts(start, stop)["contact_count"])
+    return np.concatenate([part.reshape(stop - start, -1) for part in parts], axis=1, dtype=np.float64)
