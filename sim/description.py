@@ -429,6 +429,7 @@ SENSOR_KINDS = {
     "subtreelinvel": SensorKind("body", _XYZ, "m/s"),
     "subtreeangmom": SensorKind("body", _XYZ, "kg m^2/s"),
     "clock": SensorKind("", unit="s"),
+    "touch": SensorKind("site", unit="N"),
 }
 """The kinds of MJCF sensors that are evaluated."""
 
@@ -449,12 +450,16 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A named frame on a link."""
+    """A named frame on a link, and a volume about it: sphere, capsule, ellipsoid, cylinder or box; `size` as of geoms
+    [m], filled up to three numbers.
+    """
 
     name: str
     link: str
     pose: Pose = Pose()
     source: Source = Source()
+    kind: str = "sphere"
+    size: Vector3 = (0.005, 0.005, 0.005)
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +538,7 @@ class Articulation:
     path: str = ""  # as the user gave it
     base: Literal["fixed", "floating"] = "fixed"
     self_collide: bool = False  # links of a URDF touch each other; in MJCF they do anyway
+    max_faces: int | None = None  # of a mesh that is read for contact; None: the default cap
     parts: tuple[Part, ...] = ()  # of a scene of several models, in the order of the links
 
     @property

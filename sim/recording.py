@@ -62,7 +62,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
             b.incoming_wrench[row, link, k] = f.link_force[link, k]
             b.incoming_wrench[row, link, 3 + k] = f.link_torque[link, k]
     if x is not None and b.sensors.shape[0] > 0:
-        sensor_values(m, s, w, i, f, e, x)
+        sensor_values(m, s, w, i, f, e, x, g, t)
         _copy(x.sensor, row, b.sensors)
     if t is not None and b.contact_count.shape[0] > 0:
         _contacts(f, row, b, t)

@@ -117,9 +117,9 @@ def test_every_kind(tmp_path: Path, seed: int) -> None:
         assert np.abs(values[part] - reference[part]).max() < 1e-10 * scale, mujoco.mjtSensor(model.sensor_type[n]).name
 
 
-def test_the_model_has_every_kind_but_those_of_limits() -> None:
-    limits = {"jointlimitpos", "jointlimitvel", "jointlimitfrc"}
-    assert all(f"<{kind} " in MODEL or f"<{kind}/" in MODEL for kind in set(SENSOR_KINDS) - limits)
+def test_the_model_has_every_kind_but_those_of_limits_and_contact() -> None:
+    elsewhere = {"jointlimitpos", "jointlimitvel", "jointlimitfrc", "touch"}
+    assert all(f"<{kind} " in MODEL or f"<{kind}/" in MODEL for kind in set(SENSOR_KINDS) - elsewhere)
 
 
 def test_limit_sensors(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(
         """<mujoco><worldbody><body><joint/><geom size="0.1"/><site name="s"/></body></worldbody>
-        <sensor><touch site="s"/><gyro site="s"/><rangefinder site="s"/></sensor></mujoco>"""
+        <sensor><contact site="s"/><gyro site="s"/><rangefinder site="s"/></sensor></mujoco>"""
     )
     robot = artsim.load(path)
     assert [sensor.kind for sensor in robot.articulation.sensors] == ["gyro"]
     told = "\n".join(map(str, robot.articulation.notes))
-    assert "touch" in told and "rangefinder" in told
+    assert "'contact'" in told and "'rangefinder'" in told
 
 
 LOOPS = """

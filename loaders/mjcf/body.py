@@ -22,6 +22,8 @@ from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
 WORLD = "world"
 SECTIONS = {"tendon": "tendon", "actuator": "actuator", "sensor": "sensor", "equality": "equality", "keyframe": "key"}
 NOT_YET = frozenset(("composite", "plugin"))
+SITE_KINDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
+SITE_SIZE = (0.005, 0.005, 0.005)
 
 
 @dataclass(slots=True)
@@ -253,11 +255,13 @@ class Bodies:
     def add_named(self, link: str, content: Content) -> None:
         """Sites, and the geoms that tendons may wrap around, by name."""
         for item, frame in content.sites:
-            pose = read_frame(item, self.compiler_at(item.element).angles)
+            pose, size = read_frame(item, self.compiler_at(item.element).angles), item.filled("size", SITE_SIZE)
+            kind = item.word("type", SITE_KINDS, "sphere")
             if item.has("fromto"):
-                pose = fromto(item, item.text("type", "sphere"))[1]
+                size, pose = fromto(item, kind)
+            a, b, c = (*size, 0.0)[:3]
             name = item.text("name") or self.free_name("site", f"site_{len(self.sites)}")
-            self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element))
+            self.sites[name] = Site(name, link, compose(frame, pose), self.reading.at(item.element), kind, (a, b, c))
         named = {shape.item.text("name"): shape for shape in content.shapes if shape.item.text("name")}
         self.shapes.update(named)
         self.carriers.update(dict.fromkeys(named, link))

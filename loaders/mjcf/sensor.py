@@ -10,7 +10,7 @@ from artsim.sim.description import SENSOR_KINDS, Sensor
 FRAMES = ("body", "xbody", "geom", "site")
 # what a sensor needs that a run does not have: said when the file is read
 MISSING = {
-    **dict.fromkeys(("touch", "contact", "tactile"), "contact is not simulated yet"),
+    **dict.fromkeys(("contact", "tactile"), "--record contacts has what touches"),
     **dict.fromkeys(("rangefinder", "distance", "normal", "fromto", "insidesite"), "shapes do not meet yet"),
     "camprojection": "cameras are not kept",
     "user": "its values come from a program",

@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.description import SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
 from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import SENSORS
+from artsim.sim.equipment.record import SENSORS, ZONE_BOX, ZONE_CAPSULE, ZONE_CYLINDER, ZONE_ELLIPSOID
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real, rotation_matrix
 
@@ -30,8 +30,30 @@ def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array
         "sensor_rotation": np.array([frame[1] for frame in (*objects, *references)]).reshape(-1, 3, 3),
         "sensor_position": np.array([frame[2] for frame in (*objects, *references)]).reshape(-1, 3),
         "sensor_cutoff": np.array([cutoff or np.inf for cutoff in bounded]),
+        **_zones(articulation),
         "magnetic": np.array(articulation.options.magnetic),
     }
+
+
+_ZONES = {
+    "sphere": ZONE_ELLIPSOID,
+    "ellipsoid": ZONE_ELLIPSOID,
+    "capsule": ZONE_CAPSULE,
+    "cylinder": ZONE_CYLINDER,
+    "box": ZONE_BOX,
+}
+
+
+def _zones(articulation: Articulation) -> dict[str, Array]:
+    """The volumes of touch sensors' sites."""
+    sites = {site.name: site for site in articulation.sites}
+    zone, size = np.zeros(len(articulation.sensors), np.int64), np.ones((len(articulation.sensors), 3))
+    for n, sensor in enumerate(articulation.sensors):
+        if sensor.kind == "touch":
+            site = sites[sensor.object]
+            zone[n] = _ZONES[site.kind]
+            size[n] = site.size[0] if site.kind == "sphere" else site.size
+    return {"sensor_zone": zone, "sensor_size": size}
 
 
 def sensor_labels(articulation: Articulation) -> tuple[tuple[str, ...], tuple[str, ...]]:

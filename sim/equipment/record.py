@@ -38,7 +38,7 @@ SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
 CONNECT, WELD = range(2)
 
-# sensors: felt at a site, of frames, of subtrees, the clock, of joints, tendons and actuators
+# sensors: felt at a site, of frames, of subtrees, the clock, touches, of joints, tendons and actuators
 (
     ACCELEROMETER,
     VELOCIMETER,
@@ -59,6 +59,7 @@ CONNECT, WELD = range(2)
     SUBTREE_VELOCITY,
     SUBTREE_ANGULAR_MOMENTUM,
     CLOCK,
+    TOUCH,
     JOINT_POSITION,
     JOINT_VELOCITY,
     JOINT_ACTUATOR_FORCE,
@@ -73,7 +74,8 @@ CONNECT, WELD = range(2)
     ACTUATOR_POSITION,
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
-) = range(33)
+) = range(34)
+ZONE_ELLIPSOID, ZONE_CAPSULE, ZONE_CYLINDER, ZONE_BOX = range(4)
 SENSORS = {
     "accelerometer": ACCELEROMETER,
     "velocimeter": VELOCIMETER,
@@ -94,6 +96,7 @@ SENSORS = {
     "subtreelinvel": SUBTREE_VELOCITY,
     "subtreeangmom": SUBTREE_ANGULAR_MOMENTUM,
     "clock": CLOCK,
+    "touch": TOUCH,
     "jointpos": JOINT_POSITION,
     "jointvel": JOINT_VELOCITY,
     "jointactuatorfrc": JOINT_ACTUATOR_FORCE,
@@ -216,6 +219,8 @@ class Equipment(NamedTuple):
     sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
     sensor_position: ConstReals2  # (2 nsensor, 3)
     sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs, inf: none
+    sensor_zone: ConstInts1  # (nsensor,) shape of a touch sensor's volume: ZONE_…
+    sensor_size: ConstReals2  # (nsensor, 3) semi-axes, half sizes, or radius and half length [m]
     magnetic: ConstReals1  # (3,)
 
 

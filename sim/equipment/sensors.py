@@ -36,8 +36,10 @@ from artsim.sim.equipment.record import (
     TENDON_POSITION,
     TENDON_VELOCITY,
     TORQUE,
+    TOUCH,
     VELOCIMETER,
 )
+from artsim.sim.equipment.touch import touch
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
@@ -53,8 +55,11 @@ from artsim.sim.quaternions import quaternion_of
 
 
 @njit
-def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """x.sensor (outputs,); f.link_force and f.link_torque hold the wrenches through the links' joints."""
+def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
+    """x.sensor (outputs,); f.link_force and f.link_torque hold the wrenches through the links' joints.
+
+    g and t, of contacts, are None where nothing may touch.
+    """
     accelerations(m, s.qvel, f.qacc, w)
     velocities(m, s.qvel, w)
     for n in range(e.sensor_kind.shape[0]):
@@ -68,6 +73,10 @@ def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> Non
             _of_subtree(m, w, e, x, n, kind, first)
         elif kind == CLOCK:
             x.sensor[first] = f.counters[0] * i.time_step[0]
+        elif kind == TOUCH:
+            x.sensor[first] = 0.0
+            if t is not None:
+                x.sensor[first] = touch(m, w, e, n, _frame(m, w, e, n, 0), g, t)
         else:
             _of_joint(m, s, f, e, x, n, kind, first)
         bound = e.sensor_cutoff[n]
