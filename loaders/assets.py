@@ -125,8 +125,8 @@ class Assets:
             if not self.strip_path:
                 yield folder / name
 
-    def permit(self, candidate: Path, root: Path | None) -> Path:
-        """The real path, if it lies below an allowed root and is a regular file of a known format."""
+    def permit(self, candidate: Path, root: Path | None, *, any_format: bool = False) -> Path:
+        """The real path, if it lies below an allowed root and is a regular file, of a mesh's format or of any."""
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
@@ -134,13 +134,15 @@ class Assets:
         try:
             mode = real.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
-            check_extension(real)
+            if not any_format:
+                check_extension(real)
             raise FileNotFoundError from None
         except OSError as error:
             raise AssetRefusedError(f"{str(real)!r}: {error.strerror}") from None
         if not stat.S_ISREG(mode):
             raise AssetRefusedError(f"{str(real)!r} is not a regular file")
-        check_extension(real)
+        if not any_format:
+            check_extension(real)
         return real
 
     def roots(self) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -10,6 +11,7 @@ from typing import Any
 from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.elevation import read_elevation
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
@@ -18,6 +20,7 @@ from artsim.sim.description import Material, Pose, Quaternion, Vector3
 from artsim.sim.errors import nearest
 
 MOST_HEIGHTS = 16_000_000
+Heights = tuple[tuple[float, ...], ...]  # [m] rows along y, in them along x
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Meshes:
     by_name: dict[str, MeshAsset] = field(default_factory=dict)
     materials: dict[str, Material] = field(default_factory=dict)
     fields: dict[str, tuple[float, ...]] = field(default_factory=dict)  # of height fields: sizes x, y, top, bottom [m]
-    heights: dict[str, tuple[tuple[float, ...], ...]] = field(default_factory=dict)  # of height fields in the model [m]
+    heights: dict[str, Heights] = field(default_factory=dict)  # of height fields
+    heights_absent: dict[str, str] = field(default_factory=dict)  # of height fields: why there are none
     shapes: dict[str, MeshShape] = field(default_factory=dict)
 
     def find(self, item: Item) -> MeshAsset:
@@ -68,10 +72,11 @@ class Meshes:
         x, y, top, bottom = self.fields[name]
         return (x, y, 0.25 * top + 0.5 * bottom)
 
-    def field_shape(self, item: Item) -> tuple[tuple[float, ...], tuple[tuple[float, ...], ...]]:
-        """Half lengths and depth of a height field [m], and its heights: none where they are in a file."""
-        x, y, _, bottom = self.fields[item.text("hfield")]
-        return (x, y, bottom), self.heights[item.text("hfield")]
+    def field_shape(self, item: Item) -> tuple[tuple[float, ...], Heights, str]:
+        """Half lengths and depth of a height field [m], its heights, and why there are none ('': nobody looked)."""
+        name = item.text("hfield")
+        x, y, _, bottom = self.fields[name]
+        return (x, y, bottom), self.heights[name], self.heights_absent.get(name, "")
 
     def read_from_files(self) -> dict[str, str]:
         """What the files of meshes gave, by the meshes' numbers."""
@@ -176,31 +181,55 @@ def read_meshes(reading: MjcfReading, root: Element, scope: Scope) -> Meshes:
                     reading.refuse(element, f"{describe(element)}: mesh {name!r} is already defined")
                 meshes.by_name[name] = mesh
             elif tag(element) == "hfield":
-                item = scope.defaults.item(element)
-                meshes.fields[asset_name(element)] = item.numbers("size", 4, 4)
-                if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
-                    item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
-                meshes.heights[asset_name(element)] = read_heights(item)
+                read_field(meshes, scope.defaults.item(element), scope.compiler_at(element))
             elif tag(element) == "material":
                 material = read_material(scope.defaults.item(element))
                 meshes.materials[material.name] = material
     return meshes
 
 
-def read_heights(item: Item) -> tuple[tuple[float, ...], ...]:
-    """The heights of an <hfield> [m], rows from low y to high: the file has them the other way round, in any unit."""
-    if item.has("file"):
-        return ()
+def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
+    """One <hfield>: sizes and heights, from the model or a file."""
+    name = asset_name(item.element)
+    meshes.fields[name] = item.numbers("size", 4, 4)
+    if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
+        item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
+    if not item.has("file"):
+        meshes.heights[name] = read_heights(item)
+        return
+    meshes.heights[name] = ()
+    if item.has("nrow") or item.has("ncol") or item.has("elevation"):
+        item.refuse("has a file, and nrow, ncol or elevation, too")
+    uri = item.text("file").replace("\\", "/")
+    try:
+        if item.reading.assets is not None:
+            path = located(item, uri, compiler, any_format=True)
+            rows, columns, values = item.tried(lambda: read_elevation(path, MOST_HEIGHTS))
+            meshes.heights[name] = scaled(item, rows, columns, values)
+    except AssetMissingError as error:
+        meshes.heights_absent[name] = f"not found: {error}"
+    except AssetRefusedError as error:
+        item.refuse(f"{uri!r}: {error}")
+
+
+def read_heights(item: Item) -> Heights:
+    """The heights of an <hfield> that stand in it [m], rows from low y to high: it has them the other way round."""
     rows, columns = item.whole("nrow"), item.whole("ncol")
     if min(rows, columns) < 2:
         item.refuse("want 2 rows and 2 columns at least")
     values = item.numbers("elevation", 0, MOST_HEIGHTS, (0.0,) * (rows * columns))
     if len(values) != rows * columns:
         item.refuse(f"elevation holds {len(values)} numbers, want nrow times ncol = {rows * columns}")
+    upward = [value for k in reversed(range(rows)) for value in values[k * columns : (k + 1) * columns]]
+    return scaled(item, rows, columns, upward)
+
+
+def scaled(item: Item, rows: int, columns: int, values: Sequence[float]) -> Heights:
+    """Heights [m] of values in any unit, rows from low y to high: from 0 to the field's elevation."""
     lowest, span = min(values), max(values) - min(values)
     factor = item.numbers("size", 4, 4)[2] / (span if span > TINY else 1.0)
     heights = [factor * (value - lowest) for value in values]
-    return tuple(tuple(heights[k * columns : (k + 1) * columns]) for k in reversed(range(rows)))
+    return tuple(tuple(heights[k * columns : (k + 1) * columns]) for k in range(rows))
 
 
 def read_material(item: Item) -> Material:
@@ -242,17 +271,17 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
     return None
 
 
-def located(item: Item, uri: str, compiler: Compiler) -> Path:
-    """The real path of a mesh. Raises AssetMissingError or AssetRefusedError."""
+def located(item: Item, uri: str, compiler: Compiler, *, any_format: bool = False) -> Path:
+    """The real path of a mesh, or of a file of any format. Raises AssetMissingError or AssetRefusedError."""
     scheme = SCHEME.match(uri)
     if scheme:
         raise AssetRefusedError(f"{scheme[0]}// is not read; meshes are files on this machine")
     if item.reading.assets is None:
         raise AssetMissingError("it was not looked for")
-    return resolve(item.reading.assets, uri, compiler)
+    return resolve(item.reading.assets, uri, compiler, any_format=any_format)
 
 
-def resolve(assets: Assets, uri: str, compiler: Compiler) -> Path:
+def resolve(assets: Assets, uri: str, compiler: Compiler, *, any_format: bool = False) -> Path:
     """meshdir and the name, below the model's folder or else --mesh-root, which may itself be the meshdir.
 
     Raises AssetMissingError or AssetRefusedError: of the first place, the one that the file means.
@@ -264,6 +293,6 @@ def resolve(assets: Assets, uri: str, compiler: Compiler) -> Path:
         raise AssetMissingError("the model is not in a file; give --mesh-root DIR")
     for candidate in dict.fromkeys(places):
         with suppress(FileNotFoundError, *([AssetRefusedError] if candidate != places[0] else [])):
-            return assets.permit(candidate, None)
+            return assets.permit(candidate, None, any_format=any_format)
     folders = dict.fromkeys(place.parent for place in places)
     raise AssetMissingError(f"tried {listed(dict.fromkeys(places))}", f"tried in {listed(folders)}")

@@ -83,8 +83,7 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     heights: tuple[tuple[float, ...], ...] = ()
     absent = "" if mesh is None else absence(mesh)
     if shape.kind == "hfield":
-        size, heights = meshes.field_shape(item)
-        absent = "" if heights else "in a file, which is not supported yet"
+        size, heights, absent = meshes.field_shape(item)
     return Geom(
         name=item.text("name"),
         kind=KINDS.get(shape.kind, shape.kind),  # type: ignore[arg-type]
