@@ -166,6 +166,12 @@ RUN_OPTIONS = (
         help="Contacts: with --ground, of a robot with itself and its scene as its file wants them.",
     ),
     click.option("--self-collide", is_flag=True, help="The links of a URDF touch each other, but for neighbours."),
+    click.option(
+        "--decompose",
+        is_flag=True,
+        help="Meshes whose convex hulls are more than 1.2 times as large as they are collide as convex parts, not as "
+        "their hulls; needs artsim[decompose].",
+    ),
     click.option("--restitution", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of all contacts."),
     click.option(
         "--max-contacts",

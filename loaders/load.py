@@ -131,7 +131,8 @@ def load_text(
     articulation = read_document(document, reading, assets, max_xml_mb, ignore_unsupported)
     if articulation.format == "mjcf" and base == "floating":
         refuse_base(name)
-    return dataclasses.replace(articulation, text=articulation.text or document.text, base=base)
+    text = articulation.text or document.text
+    return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ def load_scene(
         robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
         srdf = decode(read_file(Path(entry.srdf), max_mb), entry.srdf) if entry.srdf else ""
         models.append(scene_model(SceneModel(entry.name, robot, entry.place, srdf, entry.srdf), max_mb))
-    return merge(models)
+    return dataclasses.replace(merge(models), max_faces=options.get("max_faces"))
 
 
 def load_stored_scene(

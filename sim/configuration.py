@@ -103,6 +103,7 @@ class RunConfig:
     velocity_limits: bool = False
     contacts: bool = True  # of what may touch: the ground, other models, in MJCF what the file lets touch
     self_collide: bool = False  # robots of a URDF touch themselves
+    decompose: bool = False  # meshes whose hulls are much larger than they are collide as convex parts
     restitution: float = 0.0  # of all contacts, at least
     max_contacts: int = 20_000  # at once; more stop the run
     ground: bool = False  # level, at ground_height

@@ -37,7 +37,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     body = robot.model.link_body
     geoms = [(geom, link >= 0 and body[link] > 0) for link, geom in chosen]
     exact = from_urdf(articulation)[[link for link, _ in chosen]].tolist()
-    built = build_shapes(read_solids(geoms, exact=exact, notes=notes))
+    solids = read_solids(geoms, exact=exact, notes=notes, max_faces=articulation.max_faces, decompose=config.decompose)
+    built = build_shapes(solids)
     if not len(built.geom):
         return None
     built = built._replace(geom=used[built.geom])

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.collision.build import Solid
+from artsim.collision.decompose import NoDecomposerError, convex_parts
 from artsim.collision.hull import from_faces, hull_volume, polyhedron, triangles_of, volume
 from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
 from artsim.sim.description import Articulation, Geom
 from artsim.sim.errors import ModelError
 from artsim.sim.spatial import Real, rotation_matrix
 
-SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a note
+SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a note, and parts in its place
 
 
 Piece = Solid  # of which only kind and made, points and faces, or heights are meant
@@ -62,13 +63,18 @@ def with_pieces(articulation: Articulation, kept: Kept) -> Articulation:
 
 
 def read_solids(
-    geoms: Sequence[tuple[Geom, bool]], *, exact: Sequence[bool], notes: list[str], max_faces: int | None = None
+    geoms: Sequence[tuple[Geom, bool]],
+    *,
+    exact: Sequence[bool],
+    notes: list[str],
+    max_faces: int | None = None,
+    decompose: bool = False,
 ) -> list[Solid]:
     """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
 
     The second of a pair says whether the geom moves. `exact`, of each geom: a mesh that does not move collides as it
-    is, without a solid inside (URDF), otherwise as its convex hull (MJCF). Geoms whose meshes were not looked for are
-    left out.
+    is, without a solid inside (URDF), otherwise as its convex hull (MJCF), or with `decompose` as several convex parts
+    where its hull is more than SWOLLEN times as large as it is. Geoms whose meshes were not looked for are left out.
     Raises ModelError with the geom's line: a mesh that is missing or damaged.
     """
     files: dict[object, Mesh] = {}
@@ -87,15 +93,20 @@ def read_solids(
         elif geom.kind == "mesh":
             mesh = _mesh(geom, files, MAX_FACES if max_faces is None else max_faces)
             if mesh is None:
-                unseen.append(geom.name or geom.mesh_uri)
+                unseen.append(geom.name or geom.mesh_uri or geom.kind)
             else:
-                solids.append(_of_mesh(plain, geom, mesh, exact[number] and not moving))
-                if exact[number]:
-                    (_note_swollen if moving else _note_open)(solids[-1], geom, notes)
+                solid = _of_mesh(plain, geom, mesh, exact[number] and not moving)
+                if solid.kind == "triangles":
+                    _note_open(solid, geom, notes)
+                parts = _parts(solid, geom, mesh, decompose, notes, told=exact[number])
+                solids += parts or [solid]
         elif geom.kind == "heightfield":
-            if not geom.heights:
-                raise ModelError(f"{plain.name}: its heights are {geom.mesh_absent}")
-            solids.append(plain._replace(heights=np.array(geom.heights)))
+            if geom.heights:
+                solids.append(plain._replace(heights=np.array(geom.heights)))
+            elif geom.mesh_absent:
+                raise ModelError(f"{plain.name}: heights {geom.mesh_absent} (--no-meshes: goes on without)")
+            else:
+                unseen.append(geom.name or geom.mesh_uri or geom.kind)
         else:
             solids.append(plain)
     if unseen:
@@ -137,9 +148,14 @@ def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
 
 def _in_geom_frame(geom: Geom, mesh: Mesh) -> tuple[Real, NDArray[Any]]:
     """Points (n, 3) [m] and faces (m, 3), which look outward under a mirroring scale too."""
+    return _placed(geom, mesh.vertices), mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
+
+
+def _placed(geom: Geom, points: Real) -> Real:
+    """Points of a mesh in the geom's frame."""
     pose = geom.mesh_pose
-    points: Real = (mesh.vertices - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
-    return points, mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
+    placed: Real = (points - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
+    return placed
 
 
 def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray[Any]] | None:
@@ -177,15 +193,36 @@ def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:
         notes.append(note)
 
 
-def _note_swollen(solid: Solid, geom: Geom, notes: list[str]) -> None:
-    """Say once per mesh that its hull is much larger than it is."""
+def _parts(solid: Solid, geom: Geom, mesh: Mesh, decompose: bool, notes: list[str], *, told: bool) -> list[Solid]:
+    """The convex parts of a mesh whose hull is much larger than it is; [] where it collides as its hull.
+
+    That is said once per mesh, where `told` or parts were wanted.
+    """
+    ratio = _swelling(solid) if solid.kind == "convex" and (told or decompose) else 0.0
+    if ratio <= SWOLLEN:
+        return []
+    why = "--decompose: as parts"
+    if decompose:
+        try:
+            found = convex_parts(mesh.vertices, mesh.faces)
+            return [solid._replace(points=_placed(geom, points), faces=None) for points in found]
+        except NoDecomposerError:
+            why = "--decompose needs `pip install artsim[decompose]`"
+        except ValueError as error:
+            why = f"{error}: it has no parts"
+    note = f"mesh {geom.mesh_uri!r} collides as its convex hull, which is {ratio:.3g} times as large ({why})"
+    if note not in notes:
+        notes.append(note)
+    return []
+
+
+def _swelling(solid: Solid) -> float:
+    """How many times as large a mesh's hull is as the mesh; 0 where that cannot be said."""
     if solid.points is None or solid.faces is None or not len(solid.faces):
-        return
+        return 0.0
     try:
         hull = hull_volume(polyhedron(solid.points, solid.most_vertices))
     except ValueError:  # refused where the shape is built
-        return
+        return 0.0
     held = volume(solid.points, solid.faces)
-    note = f"mesh {geom.mesh_uri!r} collides as its convex hull, which is {hull / max(held, 1e-300):.3g} times as large"
-    if 0 < SWOLLEN * held < hull and note not in notes:
-        notes.append(note)
+    return hull / held if held > 0 else 0.0
