@@ -11,7 +11,6 @@ from typing import Any
 from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
-from artsim.loaders.mjcf.elevation import read_elevation
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
@@ -203,6 +202,8 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
     uri = item.text("file").replace("\\", "/")
     try:
         if item.reading.assets is not None:
+            from artsim.loaders.mjcf.elevation import read_elevation  # numpy
+
             path = located(item, uri, compiler, any_format=True)
             rows, columns, values = item.tried(lambda: read_elevation(path, MOST_HEIGHTS))
             meshes.heights[name] = scaled(item, rows, columns, values)
