@@ -170,7 +170,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         lines.append(f"one sample at a time: packs do not know {reason_against_packs(plan)}")
     elif outcome.alone:
         share = 100 * outcome.alone / max(1, outcome.steps)
-        lines.append(f"{share:.3g} % of the steps were at a limit and taken one sample at a time")
+        why = "at a limit or in contacts that packs leave out"
+        lines.append(f"{share:.3g} % of the steps were {why} and taken one sample at a time")
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

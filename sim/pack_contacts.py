@@ -34,7 +34,7 @@ from artsim.sim.records import (
 from artsim.sim.run import NewtonWork, Rows, newton_shapes
 from artsim.sim.state import CONTACT_MEMORY
 
-MOST_SLOTS = 1024
+MOST_PAIRS = 256  # of shapes, of which each has memory for all its slots
 _USUAL = 8  # contacts of a pair; those of spheres and capsules are fewer
 
 
@@ -100,24 +100,28 @@ class Slots(NamedTuple):
     entries: int
 
 
+def world_pairs(touching: Touching) -> Array:
+    """(pairs, 2) shapes that may touch of which one moves."""
+    g = touching.contacts
+    moves = g.body > 0
+    pairs: Array = np.argwhere(np.triu((g.allowed >= 0) & (moves[:, None] != moves)))
+    return pairs
+
+
 def make_slots(model: Model, touching: Touching) -> Slots:
-    """Slots of all pairs of shapes of which one moves."""
+    """Slots of those pairs."""
     g, kind = touching.contacts, touching.shapes.kind
     n = len(g.body)
     first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
     count = rows = entries = 0
-    for a in range(n):
-        for b in range(a + 1, n):
-            moving = [int(body) for body in (g.body[a], g.body[b]) if body > 0]
-            if g.allowed[a, b] < 0 or len(moving) != 1:
-                continue
-            size = min(_most(int(kind[a])), _most(int(kind[b])))
-            first[a, b] = first[b, a] = count
-            room[a, b] = room[b, a] = size
-            width = _widest(g, a, b)
-            count += size
-            rows += size * width
-            entries += size * width * chain_length(model, moving[0])
+    for a, b in world_pairs(touching):
+        size = min(_most(int(kind[a])), _most(int(kind[b])))
+        first[a, b] = first[b, a] = count
+        room[a, b] = room[b, a] = size
+        width = _widest(g, a, b)
+        count += size
+        rows += size * width
+        entries += size * width * chain_length(model, int(max(g.body[a], g.body[b])))
     return Slots(first, room, count, rows, entries)
 
 

@@ -23,13 +23,14 @@ from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.model import Model
 from artsim.sim.pack_contacts import (
-    MOST_SLOTS,
+    MOST_PAIRS,
     PackContacts,
     PackSolver,
     enlarged,
     make_pack_contacts,
     make_pack_rows,
     make_slots,
+    world_pairs,
 )
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import (
@@ -280,8 +281,8 @@ def reason_against_packs(plan: Plan) -> str:
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         return reason
-    if plan.touching is not None and make_slots(model, plan.touching).number > MOST_SLOTS:
-        return f"more than {MOST_SLOTS} places where it may touch the world"
+    if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
+        return f"more than {MOST_PAIRS} pairs of what moves and what does not"
     return ""
 
 
@@ -573,6 +574,7 @@ class PackRoller:
     def _make_room(self) -> None:
         """For more contacts: the step that found too many is taken again."""
         assert self._plan.touching is not None and self._contacts is not None
+        self._places.counters[0] = self._pack.counters[STEP]  # what is told if there may be no more
         self._single.make_room()
         self._places = self._single.arrays()
         self._kept[0] = self._single.point_at(self._pack.single)

@@ -207,6 +207,32 @@ def test_what_touches_something_that_moves_takes_its_steps_alone() -> None:
     assert rolled(apart, samples=2, steps=30).outcome.alone == 0
 
 
+def test_bounces_are_taken_alone() -> None:
+    robot = artsim.load(ROBOTS / "floating_box.urdf", base="fixed")
+    options: dict[str, Any] = {"ground": True, "restitution": 0.5, "steps": 200}
+    start = np.array([0, 0, 0.6, 1, 0, 0, 0.0])
+    made = rolled(robot, samples=9, velocity_spread=0.5, q0=start, **options)
+    assert 0 < made.outcome.alone < 0.2 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, q0=start, v0=made["qvel"][k, 0], **options)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_one_that_blows_up_on_the_ground_stops_alone() -> None:
+    calm = standing(9, 60)
+    torque = np.zeros((2, 18))
+    torque[1, 8] = 1e200
+    names = quadruped().dofs
+    target = np.tile([quadruped_options()["target"].get(name, 0.0) for name in names], (2, 1))
+    quiet, wild = (Controls(np.array([0, 30]), x * torque, target, 0 * torque) for x in (0.0, 1.0))
+    made = standing(9, 60, controls=[quiet, wild, *[quiet] * 7], check=False)
+    assert made["status"].tolist() == [1, 2] + 7 * [1]
+    assert 30 <= made["n_valid"][1] < 40
+    for k in (0, 8):
+        np.testing.assert_array_equal(made["qpos"][k], calm["qpos"][k])
+
+
 def test_room_for_contacts_grows_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = standing(9, 60)
     monkeypatch.setattr("artsim.sim.simulate.first_room", lambda touching: 1)

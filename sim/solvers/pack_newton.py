@@ -27,7 +27,7 @@ from artsim.sim.solvers.newton import (
     solve_island,
 )
 
-_STEPS = 6  # that all wait for the slowest
+_STEPS = 8  # that all wait for the slowest
 
 
 @njit
@@ -54,6 +54,10 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
     one = like(1.0, w)
     zero = like(0.0, w)
     ended = p.skip[0]
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            p.change[a] = zero
     project(r, y, k)
     _hold(r, y, k)
     for step in range(_STEPS):

@@ -1,9 +1,11 @@
 """Rollouts beside mujoco.rollout in one process: time per sample and step on one core, and on two.
 
     python -m tests.benchmarks.rollout MODEL.xml [MUJOCO_MODEL.xml] [--samples 256] [--steps 1000] [--rounds 5]
+    python -m tests.benchmarks.rollout go2.xml --keyframe home --settle 1000 --spread 0
 
-Both simulate the same samples with the same inputs and step, and return every state. Rounds take turns; medians of the
-CPU time of all threads.
+Both simulate the same samples with the same inputs and step, and return every state. They start in the keyframe that is
+named, after --settle steps of MuJoCo, moved by up to --spread. MuJoCo has elliptic cones. Rounds take turns; medians of
+the CPU time of all threads.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -34,14 +37,17 @@ def main() -> None:
     for name, value in (("samples", 256), ("steps", 1000), ("rounds", 5)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--spread", type=float, default=0.3)
+    parser.add_argument("--keyframe", default="")
+    parser.add_argument("--settle", type=int, default=0)
     parser.add_argument("--gains", type=float, nargs=2, help="stiffness and damping of artsim's drives")
     words = parser.parse_args()
     peer = mujoco.MjModel.from_xml_path(words.mujoco_model or words.model)
-    plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains)
-    starts = _starts(plan, words.samples, words.spread)
+    peer.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains, words.keyframe)
+    starts = _starts(_settled(plan, peer, words.settle), words.samples, words.spread)
     print(f"{words.model}: packs do not know {reason_against_packs(plan) or 'nothing of it'}")
     for threads in (1, 2):
-        ours, theirs = _ours(plan, starts, threads), _theirs(peer, starts, words.steps, threads)
+        ours, theirs = _ours(plan, starts, threads), _theirs(peer, plan, starts, threads)
         times: dict[str, list[float]] = {"artsim": [], "mujoco": []}
         for _ in range(words.rounds):
             for name, call in (("artsim", ours), ("mujoco", theirs)):
@@ -52,10 +58,22 @@ def main() -> None:
         print(f"{threads} thread(s): artsim {mine:.3f} µs, mujoco.rollout {other:.3f} µs: {other / mine:.1f} times")
 
 
-def _plan(path: str, steps: int, dt: float, gains: list[float] | None) -> Plan:
+def _settled(plan: Plan, peer: Any, steps: int) -> Plan:
+    """The plan from where MuJoCo is after so many steps of its start and inputs."""
+    if not steps:
+        return plan
+    data = mujoco.MjData(peer)
+    data.qpos, data.qvel = plan.qpos, plan.qvel
+    data.ctrl = plan.control
+    for _ in range(steps):
+        mujoco.mj_step(peer, data)
+    return replace(plan, qpos=np.array(data.qpos), qvel=np.array(data.qvel))
+
+
+def _plan(path: str, steps: int, dt: float, gains: list[float] | None, keyframe: str) -> Plan:
     driven = {} if gains is None else {"stiffness": {"*": gains[0]}, "damping": {"*": gains[1]}}
     articulation = load_articulation(path, meshes=False)
-    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=RECORDED, **driven))  # type: ignore[arg-type]
+    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=RECORDED, keyframe=keyframe, **driven))  # type: ignore[arg-type]
 
 
 def _starts(plan: Plan, samples: int, spread: float) -> Variations:
@@ -63,7 +81,7 @@ def _starts(plan: Plan, samples: int, spread: float) -> Variations:
     qpos = np.tile(plan.qpos, (samples, 1))
     moved = plan.robot.model.dof_coord[plan.robot.model.dof_coord >= 0]
     qpos[:, moved] += rng.uniform(-spread, spread, (samples, len(moved)))
-    return Variations(qpos, np.zeros((samples, plan.robot.nv)))
+    return Variations(qpos, np.tile(plan.qvel, (samples, 1)))
 
 
 def _ours(plan: Plan, starts: Variations, threads: int) -> Callable[[], None]:
@@ -80,13 +98,13 @@ def _run(roller: Any, part: Variations) -> None:
     assert roller.run(part, lambda: False)
 
 
-def _theirs(model: Any, starts: Variations, steps: int, threads: int) -> Callable[[], None]:
+def _theirs(model: Any, plan: Plan, starts: Variations, threads: int) -> Callable[[], None]:
     data = [mujoco.MjData(model) for _ in range(threads)]
-    n = len(starts)
+    n, steps = len(starts), plan.config.steps
     kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
     states = np.zeros((n, mujoco.mj_stateSize(model, kind)))
     states[:, 1 : 1 + model.nq], states[:, 1 + model.nq : 1 + model.nq + model.nv] = starts.qpos, starts.qvel
-    control = np.zeros((n, steps, model.nu))
+    control = np.tile(plan.control, (n, steps, 1))
     state = np.zeros((n, steps, states.shape[1]))
     sensors = np.zeros((n, steps, model.nsensordata))
     rolling = mujoco.rollout.Rollout(nthread=threads)
