@@ -9,10 +9,12 @@ from artsim.io.reader import Recording
 from artsim.loaders.stored import StoredReader
 from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation
+from artsim.sim.solids import with_pieces
 
 
 def stored_robot(recording: Recording, packages: Mapping[str, Path], mesh_root: Path | None) -> Articulation:
-    """The stored robot, with its meshes where they are at hand. Raises ModelError."""
+    """The stored robot, with its meshes where they are at hand, else with what they collided as. Raises ModelError."""
     reader = StoredReader(RunConfig.from_mapping(recording.config), packages, mesh_root)
     model = recording.model
-    return reader.read(recording.model_text, str(model.get("name", "model")), str(model.get("path", "")))
+    robot = reader.read(recording.model_text, str(model.get("name", "model")), str(model.get("path", "")))
+    return with_pieces(robot, recording.kept)

@@ -159,10 +159,13 @@ def _placed(geom: Geom, points: Real) -> Real:
 
 
 def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray[Any]] | None:
-    """Points (n, 3) [m] and triangles (m, 3) of a mesh geom in its frame, of its hull where it has no faces.
+    """Points (n, 3) [m] and triangles (m, 3) of a mesh geom in its frame: of its hull where it has no faces, of the
+    pieces that it collided as where its file is not at hand.
 
     None where no mesh was looked for. Raises ModelError with the geom's line: a mesh that is missing or damaged.
     """
+    if geom.pieces and geom.mesh is None:
+        return _of_pieces(geom.pieces)
     mesh = _mesh(geom, {}, max_faces)
     if mesh is None:
         return None
@@ -174,6 +177,22 @@ def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray
     except ValueError as error:
         raise ModelError(f"{_title(geom)}: {error}") from error
     return hull.vertices, triangles_of(hull)
+
+
+def _of_pieces(pieces: Sequence[Piece]) -> tuple[Real, NDArray[Any]]:
+    """Points and triangles of all of them."""
+    points, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), np.int32)], 0
+    for piece in pieces:
+        if piece.made is not None:
+            found, corners = piece.made.vertices, triangles_of(piece.made)
+        elif piece.points is not None and piece.faces is not None:
+            found, corners = piece.points, piece.faces
+        else:
+            continue
+        points.append(found)
+        faces.append(corners + count)
+        count += len(found)
+    return np.concatenate(points), np.concatenate(faces)
 
 
 def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:

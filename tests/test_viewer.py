@@ -10,6 +10,8 @@ import io
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -23,6 +25,7 @@ import pytest
 
 import artsim
 from artsim.cli.main import cli
+from artsim.cli.stored import stored_robot
 from artsim.io.reader import Recording
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.pieces import pieces_of
@@ -172,6 +175,29 @@ def test_poses_that_were_not_recorded_are_computed(tmp_path: Path) -> None:
 def test_rows_by_time(recording: Recording) -> None:
     motion = Motion(recording, load_articulation(ROBOTS / "finger.urdf"))
     assert [motion.row_at(t) for t in (-1.0, 0.0, 0.0019, 0.002, 0.7, 1e9)] == [0, 0, 0, 1, 350, 399]
+
+
+def test_a_run_whose_mesh_files_are_gone_shows_what_they_collided_as(tmp_path: Path) -> None:
+    """In both layers; the visual mesh that cannot be drawn is told of."""
+    source, output = tmp_path / "model", tmp_path / "out.h5"
+    shutil.copytree(ROBOTS / "meshes", source)
+    shapes = "".join(
+        f'<{role}><geometry><mesh filename="forearm.stl"/></geometry></{role}>' for role in ("visual", "collision")
+    )
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (source / "r.urdf").write_text(f'<robot name="r"><link name="base">{inertial}{shapes}</link></robot>')
+    robot = artsim.load(source / "r.urdf", base="floating")
+    with artsim.simulate(robot, steps=2, ground=True, output=output) as opened:
+        assert isinstance(opened, Recording)
+        assert opened.kept.pieces
+        whole = {(piece.link, piece.layer) for piece in pieces_of(stored_robot(opened, {}, None), [])}
+        shutil.rmtree(source)
+        gone = stored_robot(opened, {}, None)
+        notes: list[str] = []
+        assert {geom.mesh for link in gone.links for geom in link.geoms} == {None}
+        assert {(piece.link, piece.layer) for piece in pieces_of(gone, notes)} == whole
+        assert len(notes) == 1
+        assert "forearm.stl" in notes[0]
 
 
 # --- the server ------------------------------------------------------------------------------------------------------
@@ -353,7 +379,8 @@ def pixels(page: Any) -> np.ndarray[Any, Any]:
     """The left half of the page, away from the panel and what floats above it, as (rows, columns, 3)."""
     from PIL import Image
 
-    shot = page.screenshot(clip={"x": 0, "y": 160, "width": 320, "height": 270})
+    size = page.viewport_size
+    shot = page.screenshot(clip={"x": 0, "y": 140, "width": size["width"] / 2, "height": size["height"] - 190})
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
 
@@ -408,6 +435,7 @@ def test_the_exported_page_plays_without_a_network(touching: Path, tmp_path: Pat
     assert f"wrote {output}" in done.output
     assert output.stat().st_size < 1.5e6
     assert "<title>artsim: finger.h5</title>" in output.read_text()
+    page.set_viewport_size({"width": 400, "height": 340})
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
     page.context.set_offline(True)
@@ -428,3 +456,40 @@ def test_the_exported_page_plays_without_a_network(touching: Path, tmp_path: Pat
     page.wait_for_timeout(300)
     assert float(slider.get_attribute("aria-valuenow")) == pytest.approx(0.6, abs=0.05)  # whoever moves it holds it
     assert [url for url in requests if not re.match("file:|data:|blob:", url)] == []
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def test_a_viewer_runs_until_it_is_interrupted(touching: Path) -> None:
+    """Its address is the first line of stdout; the exit code is the signal's."""
+    for words in (["view", str(CLAMP)], ["replay", str(touching), str(touching), "--paused"]):
+        process = subprocess.Popen([sys.executable, "-m", "artsim", *words], stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.fullmatch(r"viewer at http://127\.0\.0\.1:(\d+), for this machine only; Ctrl-C ends it\n", line)
+            assert found, line
+            assert answer(int(found[1]), Host=f"127.0.0.1:{found[1]}") == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert process.stdout.read() == ""
+        finally:
+            process.kill()
+            process.stdout.close()
+
+
+def test_export_refuses_what_it_cannot_write(touching: Path, tmp_path: Path) -> None:
+    def code(*words: object) -> int:
+        done = subprocess.run([sys.executable, "-m", "artsim", "export", *map(str, words)], capture_output=True)
+        assert b"Traceback" not in done.stderr
+        return done.returncode
+
+    there = tmp_path / "there.html"
+    there.write_text("mine")
+    assert code(touching) == 2
+    assert code(touching, "--html", there) == 73
+    assert code(tmp_path / "none.h5", "--html", tmp_path / "new.html") == 66
+    assert code(touching, "--html", touching, "--force") == 2
+    assert there.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["there.html"]

@@ -26,6 +26,9 @@ SLENDER = 0.04  # radius of a stick by its length
 REACH = 5.0  # [m] the half size from which on a shape is scenery, not robot
 
 
+_Key = tuple[str, Layer, Colour, bool, bool]
+
+
 class Piece(NamedTuple):
     """Triangles of one link in its frame. `flat`: facets are meant; `scenery`: ground and the like."""
 
@@ -41,9 +44,10 @@ class Piece(NamedTuple):
 def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
     """The pieces of all links; what cannot be drawn is told in `notes`.
 
-    A robot without anything to look at shows what collides; a link without shapes is sticks to where its children are.
+    A robot without anything to look at shows what collides, as does a link whose meshes are gone; a link without shapes
+    is sticks to where its children are.
     """
-    found: dict[tuple[str, Layer, Colour, bool, bool], list[Triangles]] = {}
+    found: dict[_Key, list[Triangles]] = {}
     for name, stick in _sticks(articulation):
         found.setdefault((name, "visual", STICK, False, False), []).append(stick)
     absent: list[str] = []
@@ -57,13 +61,23 @@ def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
             absent.append(geom.mesh_uri or geom.name)
             continue
         scenery = geom.kind in ("plane", "heightfield") or max(geom.size, default=0.0) > REACH
-        key = (link, layer, _colour(geom, layer), geom.kind == "mesh", scenery)
+        key: _Key = (link, layer, _colour(geom, layer), geom.kind == "mesh", scenery)
         found.setdefault(key, []).append(triangles)
+    _stand_in(found)
     if absent:
         told = dict.fromkeys(absent)
         more = f" and {len(told) - 1} more" if len(told) > 1 else ""
         notes.append(f"not drawn, since the mesh is not at hand: {next(iter(told))}{more}")
     return [Piece(*key, *_joined(parts)) for key, parts in found.items()]
+
+
+def _stand_in(found: dict[_Key, list[Triangles]]) -> None:
+    """Show what collides of links that have nothing else to look at."""
+    seen = {link for link, layer, *_ in found if layer == "visual"}
+    for link, layer, _, flat, scenery in list(found):
+        if layer == "collision" and link not in seen:
+            key: _Key = (link, "visual", GREY, flat, scenery)
+            found.setdefault(key, []).extend(found[link, layer, COLLISION, flat, scenery])
 
 
 def _sticks(articulation: Articulation) -> Iterator[tuple[str, Triangles]]:
@@ -107,9 +121,10 @@ def _triangles(geom: Geom) -> Triangles | None:
             return None
         points, faces = mesh
     elif geom.kind == "heightfield":
-        if not geom.heights:
+        kept = next((piece.heights for piece in geom.pieces if piece.heights is not None), None)
+        if not geom.heights and kept is None:
             return None
-        points, faces = height_field(geom.heights, geom.size)
+        points, faces = height_field(np.array(geom.heights) if kept is None else kept, geom.size)
     else:
         points, faces = primitive(geom.kind, geom.size)
     return points @ rotation_matrix(geom.pose.rotation).T + geom.pose.position, faces

@@ -86,9 +86,8 @@ def between_rings(gaps: int) -> Whole:
     return np.concatenate([gap + AROUND * row for row in range(gaps)]).astype(np.int32)
 
 
-def height_field(heights: Sequence[Sequence[float]], size: Sequence[float]) -> Triangles:
-    """The upper side of a height field: rows along y, in them along x."""
-    z = np.array(heights, float)
+def height_field(z: Real, size: Sequence[float]) -> Triangles:
+    """The upper side of a height field: heights [m] in rows along y, in them along x."""
     rows, columns = z.shape
     x, y = np.meshgrid(np.linspace(-size[0], size[0], columns), np.linspace(-size[1], size[1], rows))
     first = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
