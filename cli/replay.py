@@ -12,6 +12,7 @@ from artsim.cli.options import mesh_options, positive
 from artsim.cli.stored import stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
+from artsim.io.runs import TOLERANCE, made_elsewhere
 from artsim.io.runs import verify as verify_run
 from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
@@ -22,6 +23,15 @@ from artsim.sim.errors import StoppedError
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
 @click.option("--verify", is_flag=True, help="Simulate again from what the file holds; compare byte for byte.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=TOLERANCE,
+    show_default=True,
+    help="With --verify: what rows may differ by, relative to the largest value of the variable, when another "
+    "processor or other versions made the file.",
+)
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="To verify rollouts with.")
 @click.option(
     "--rate",
     type=float,
@@ -43,6 +53,8 @@ from artsim.sim.errors import StoppedError
 def replay(
     files: tuple[Path, ...],
     verify: bool,
+    tolerance: float,
+    threads: int,
     rate: float,
     loop: bool,
     start: float,
@@ -54,14 +66,14 @@ def replay(
     packages: Mapping[str, Path],
     mesh_root: Path | None,
 ) -> None:
-    """Show FILE, an output of `artsim run`, in a browser; several side by side.
+    """Show FILE, an output of `artsim run`, in a browser; several side by side. Of `artsim rollout`: to verify.
 
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
     """
     if verify:
         for file in files:
-            verify_file(file)
+            verify_file(file, tolerance, threads)
         return
     from artsim.io.reader import open_recording
     from artsim.io.viewer.motion import Motion
@@ -80,13 +92,26 @@ def replay(
         show(server, player.run, browser=browser)
 
 
-def verify_file(file: Path) -> None:
+def verify_file(file: Path, tolerance: float, threads: int) -> None:
     """Simulate again. Raises StoppedError naming the first difference."""
-    difference = verify_run(file, load_stored)
+    from artsim.io.batch_reader import open_output
+    from artsim.io.rollout_reader import RolloutRecording
+
+    with open_output(file) as output:
+        elsewhere, rollout = made_elsewhere(output), isinstance(output, RolloutRecording)
+    if rollout:
+        from artsim.io.rollouts import verify_rollout
+
+        difference = verify_rollout(file, load_stored, threads=threads, tolerance=tolerance)
+    else:
+        difference = verify_run(file, load_stored, tolerance=tolerance)
     if difference is not None:
-        step = "" if difference.step is None else f" at step {difference.step}"
-        raise StoppedError(f"{file}: {difference.dataset} differs first{step}, in {difference.name!r}")
-    click.echo(f"{printable(str(file))}: reproduced, every byte equal")
+        what = "sample" if rollout else "step"
+        where = "" if difference.step is None else f" at {what} {difference.step}"
+        entry = f", in {difference.name!r}" if difference.name else ""
+        raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")
+    told = f"reproduced within {tolerance:g} of the largest values ({elsewhere})" if elsewhere else None
+    click.echo(printable(f"{file}: {told or 'reproduced, every byte equal'}"))
 
 
 def load_stored(text: str, name: str, config: RunConfig) -> Articulation:

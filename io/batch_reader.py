@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.reader import Output, Recording, attributes_of, check_schema, open_gated, read_labels, reading
+from artsim.io.reader import Output, Recording, attributes_of, check_schema, opened, read_labels, reading
 from artsim.io.rollout_reader import RolloutRecording
 from artsim.io.rows import Array, Rows
 from artsim.io.schema import Variable
@@ -25,16 +25,13 @@ _BLOCK_ROWS = 1 << 20
 
 def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
     """Open an output of artsim's, through the gate. Raises as open_recording does."""
-    where = Path(path)
-    file, written = open_gated(where)
-    try:
-        with reading(where):
-            if "rollout" in file:
-                return RolloutRecording(where, file)
-            return BatchRecording(where, file) if "batch" in file else Recording(where, file, written)
-    except BaseException:
-        file.close()
-        raise
+
+    def kind(where: Path, file: h5py.File, written: bool) -> Recording | BatchRecording | RolloutRecording:
+        if "rollout" in file:
+            return RolloutRecording(where, file)
+        return BatchRecording(where, file) if "batch" in file else Recording(where, file, written)
+
+    return opened(Path(path), kind)
 
 
 class BatchRecording(Output, Rows):

@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io import schema, superblock
+from artsim.io import schema, seal, superblock
+from artsim.io.probe import probe
 from artsim.io.rows import Rows
 from artsim.io.schema import Labels
 from artsim.sim.controls import VALUES, Controls
@@ -60,6 +62,7 @@ def open_checked(path: str | os.PathLike[str]) -> h5py.File:
     Raises MissingInputError (66: not there, not readable), ModelError (65: not HDF5, damaged, or refused, with the
     offending object's path), BusyError (75: another process has just created it).
     """
+    probe(Path(path), lambda: open_gated(Path(path))[0].close())
     return open_gated(Path(path))[0]
 
 
@@ -70,6 +73,8 @@ def open_gated(path: Path, *, shards: Literal["check", "leave", "refuse"] = "che
     """
     _check_is_hdf5(path)
     with reading(path):
+        if seal.is_whole(path) is False:
+            raise ModelError(f"{path}: damaged: its bytes are not those that were written (checksum)")
         file, written = _open(path)
         try:
             virtual = _Walk(path, file).run()
@@ -323,21 +328,42 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
 
     Raises as `open_checked`; ModelError also when the file is HDF5 but no artsim run, saying what it is.
     """
-    file, written = open_gated(Path(path))
-    try:
-        with reading(Path(path)):
-            return Recording(Path(path), file, written)
-    except BaseException:
-        file.close()
-        raise
+    return opened(Path(path), Recording)
 
 
-class Output:
+O = TypeVar("O", bound="Output")
+
+
+def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
+    """An output, which a child process could open and read before. `kind` takes path, file, whether it is written."""
+
+    def open_it() -> O:
+        file, written = open_gated(path)
+        try:
+            with reading(path):
+                return kind(path, file, written)
+        except BaseException:
+            file.close()
+            raise
+
+    def look() -> None:
+        with open_it() as output:
+            _ = output.summary(), output.model_text, output.config
+
+    probe(path, look)
+    return open_it()
+
+
+class Output(ABC):
     """An open output of artsim's that has passed the gate. Close it, or use it as a context manager."""
 
     path: Path
     provenance: dict[str, Any]
     _file: h5py.File
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """What `artsim info FILE` tells, as plain data for JSON too."""
 
     def __enter__(self) -> Self:
         return self
@@ -664,10 +690,12 @@ def controls_from_file(file: h5py.File) -> Controls:
     return Controls(**values)
 
 
-def first_difference(a: Recording, b: Recording) -> Difference | None:
+def first_difference(a: Recording, b: Recording, tolerance: float = 0.0) -> Difference | None:
     """The first difference between two runs, byte by byte (NaN equals the same NaN): None when there is none.
 
-    Compared: labels, recorded variables, their rows in step order, the inputs, the final state. Blocks of 4 MB.
+    Compared: labels, recorded variables, their rows in step order, the inputs, the states at the end and at
+    checkpoints. Blocks of 4 MB. `tolerance`: what may differ of rows, relative to the variable's largest value in the
+    block; then contacts and states are not compared.
     """
     if a.labels != b.labels:
         return Difference("labels", None, _differing_label(a.labels, b.labels))
@@ -675,24 +703,25 @@ def first_difference(a: Recording, b: Recording) -> Difference | None:
         return Difference("variables", None, "contacts")
     if a.variables != b.variables:
         return Difference("variables", None, ", ".join(sorted(set(a.variables) ^ set(b.variables))))
-    found = _first_row(a, b)
+    found = _first_row(a, b, tolerance)
     if found is not None:
         return found
     if a.n_valid != b.n_valid:
         return Difference("n_valid", min(a.n_valid, b.n_valid) * a.every, f"{a.n_valid} rows, {b.n_valid} rows")
-    return _other_difference(a, b)
+    return _in_controls(a, b) or (None if tolerance else _in_final(a, b) or _in_checkpoints(a, b))
 
 
 def _differing_label(a: Labels, b: Labels) -> str:
     return next(name for name in Labels._fields if getattr(a, name) != getattr(b, name))
 
 
-def _first_row(a: Recording, b: Recording) -> Difference | None:
+def _first_row(a: Recording, b: Recording, tolerance: float) -> Difference | None:
     rows = min(a.n_valid, b.n_valid)
     for start in range(0, rows, (step := _rows_per_block(a))):
         stop = min(start + step, rows)
-        found = [_in_block(a, b, name, start, stop) for name in ("time", *a.variables)]
-        found.append(_in_contacts(a, b, start, stop))
+        found = [_in_block(a, b, name, start, stop, tolerance) for name in ("time", *a.variables)]
+        if not tolerance:
+            found.append(_in_contacts(a, b, start, stop))
         differences = [difference for difference in found if difference is not None]
         if differences:
             return min(differences, key=lambda difference: difference.step or 0)
@@ -708,13 +737,22 @@ def _row_dims(name: str) -> tuple[str, ...]:
     return schema.TABLE[f"trajectory/{name}"].dims[1:]
 
 
-def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int) -> Difference | None:
+def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int, tolerance: float) -> Difference | None:
     left, right = a.read_stored(name, start, stop), b.read_stored(name, start, stop)
-    where = _first_byte(left, right)
+    where = first_beyond(name, left, right, tolerance) if tolerance else first_byte(left, right)
     if where is None:
         return None
     labels = [a.names_of(dim)[index] for dim, index in zip(_row_dims(name), where[1:], strict=True)]
     return Difference(name, (start + where[0]) * a.every, ", ".join(labels))
+
+
+def first_beyond(name: str, left: Array, right: Array, tolerance: float) -> tuple[int, ...] | None:
+    """Index of the first entry that differs by more than the tolerance; how the solver got there may."""
+    if name in ("solver_iterations", "solver_residual"):
+        return None
+    largest = float(np.max(np.abs(left), initial=0.0, where=np.isfinite(left)))
+    wrong = ~np.isclose(right, left, rtol=0.0, atol=tolerance * largest, equal_nan=True)
+    return tuple(int(index) for index in np.argwhere(wrong)[0]) if wrong.any() else None
 
 
 def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
@@ -724,7 +762,7 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
     for name in left:
         if left[name].shape != right[name].shape:
             continue  # so their counts differ
-        where = _first_byte(left[name], right[name])
+        where = first_byte(left[name], right[name])
         if where is None:
             continue
         if name == "contact_count":
@@ -736,7 +774,7 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
     return min(found, key=lambda difference: difference.step or 0, default=None)
 
 
-def _first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
+def first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
     """Index of the first entry whose bytes differ. Shapes are equal."""
     if left.tobytes() == right.tobytes():
         return None
@@ -745,13 +783,13 @@ def _first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
     return tuple(int(index) for index in np.unravel_index(flat, left.shape))
 
 
-def _other_difference(a: Recording, b: Recording) -> Difference | None:
+def _in_controls(a: Recording, b: Recording) -> Difference | None:
     controls_a, controls_b = a.controls, b.controls
     for name in ("start_step", *schema.CONTROL_VALUES):
         left, right = getattr(controls_a, name), getattr(controls_b, name)
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
             return Difference(f"controls/{name}", None, "")
-    return _in_final(a, b) or _in_checkpoints(a, b)
+    return None
 
 
 def _in_final(a: Recording, b: Recording) -> Difference | None:
@@ -777,7 +815,7 @@ def _in_checkpoints(a: Recording, b: Recording) -> Difference | None:
         stop = count if name != "contact" else int(groups[0]["contact_count"][:count].sum())
         left, right = (group[name][:stop] for group in groups if group is not None)
         if left.tobytes() != right.tobytes():
-            where = _first_byte(left, right) if left.shape == right.shape else None
+            where = first_byte(left, right) if left.shape == right.shape else None
             known = where is not None and name not in ("contact", "contact_count")
             step = int(groups[0]["step"][where[0]]) if known and where else None
             entry = _entry_of_state(a, name, left[where[0]], right[where[0]]) if known and where else ""
@@ -790,5 +828,5 @@ def _entry_of_state(a: Recording, name: str, left: Array, right: Array) -> str:
     dims = schema.TABLE[f"final/{name}"].dims
     if left.shape != right.shape or len(dims) != 1 or dims[0] in schema.NUMBERED:
         return ""
-    where = _first_byte(left, right)
+    where = first_byte(left, right)
     return schema.labels_of(dims[0], a.labels)[where[0]] if where else ""

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io import schema, superblock
+from artsim.io import schema, seal, superblock
 from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.pieces import kept_bytes
 from artsim.io.schema import Labels, Variable
@@ -399,7 +399,11 @@ class Recorder:
                     self._set(f"final/{name}", value)
             self._file.flush()
             self._set("trajectory/status", status)
+            self._file.flush()
+            rows = seal.chunks_of(self._datasets[path] for path in self._datasets if _is_row(path))
             self._file.close()
+        with contextlib.suppress(OSError):  # no room for it: the file is whole without
+            seal.seal(self._handle, rows)
         self._closed = True
         if self._rows == 0 and status != schema.COMPLETE:
             self.path.unlink(missing_ok=True)  # a run that failed at once leaves nothing
@@ -701,6 +705,13 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
         if name not in (*schema.RECORDED, "contacts"):
             raise UsageError(f"cannot record {name!r}{nearest(name, (*schema.RECORDED, 'contacts'))}")
     return tuple(name for name in schema.RECORDED if name in variables)
+
+
+def _is_row(path: str) -> bool:
+    """Whether a dataset grows with the run, and simulating again gives it."""
+    group, _, name = path.partition("/")
+    dims = schema.TABLE[path].dims if path in schema.TABLE else (name,)
+    return group in ("trajectory", "contact") and dims[:1] in (("time",), ("row",))
 
 
 def _has_entries(name: str, labels: Labels) -> bool:

@@ -22,13 +22,24 @@ from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.controls import read_sample_controls
 from artsim.io.memory import memory_left
+from artsim.io.reader import Difference, first_beyond, first_byte, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
 from artsim.io.rows import Rows
-from artsim.io.runs import check_driven, file_labels, held_controls, prepared, provenance
+from artsim.io.runs import (
+    TOLERANCE,
+    Load,
+    check_driven,
+    file_labels,
+    held_controls,
+    made_elsewhere,
+    plan_of,
+    prepared,
+    provenance,
+)
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.sim.configuration import MAX_STEPS
-from artsim.sim.controls import Controls
+from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import MemoryShortageError, StoppedError, UsageError, nearest
 from artsim.sim.evaluation import available_threads
 from artsim.sim.plan import Plan
@@ -100,6 +111,8 @@ class Draws:
     def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> None:
         """`controls`: one for all samples, or one for each. Raises UsageError for a seed below 0."""
         self._plan, self._controls = plan, controls
+        held = held_controls(plan)
+        self.given = any(one.rows != 1 or any(_differs(one, held, name) for name in VALUES) for one in controls)
         seed, model = _seed(plan.config.seed), plan.robot.model
         self._samples = None
         if config.start != GIVEN:
@@ -132,6 +145,10 @@ class Draws:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
         qvel = plan.qvel + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
         return Variations(qpos, qvel, drawn, self._controls[start:stop] if len(self._controls) > 1 else ())
+
+
+def _differs(one: Controls, other: Controls, name: str) -> bool:
+    return bool(getattr(one, name).tobytes() != getattr(other, name).tobytes())
 
 
 def _seed(seed: int) -> int:
@@ -386,7 +403,9 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
     for name, dim in draws.factors.items():
         columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
     columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
-    told = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every, "seed": plan.config.seed}
+    told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
+    told["seed"] = plan.config.seed
+    told["inputs"] = "given" if draws.given else "held"
     both = {"run": json.loads(plan.config.to_json()), "rollout": asdict(config)}
     return Content(
         rows=config.samples,
@@ -398,6 +417,37 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
         group="rollout",
         numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
     )
+
+
+def verify_rollout(
+    path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
+) -> Difference | None:
+    """As runs.verify, of a rollout: its samples, with their draws, simulated again. `step` is the sample.
+
+    Raises UsageError for one with inputs from a file: these are not in it.
+    """
+    with opened(Path(path), lambda where, file, _: RolloutRecording(where, file)) as stored:
+        if stored.provenance.get("inputs") != "held":
+            raise UsageError(f"{path}: inputs over time acted in it, which are not in the file")
+        both = stored.config
+        plan = plan_of(stored, load, both.get("run", {}))
+        config = RolloutConfig(**both.get("rollout", {}))
+        allowed = tolerance if made_elsewhere(stored) else 0.0
+        differences: list[Difference] = []
+
+        def compare(start: int, block: dict[str, Array]) -> None:
+            for name in stored.variables:
+                there = stored.read(name, start, start + len(block[name]))
+                where = first_beyond(name, there, block[name], allowed) if allowed else first_byte(there, block[name])
+                if where is not None:
+                    dims = stored.variable(name).dims
+                    labels = [
+                        stored.names_of(dim)[k] for dim, k in zip(dims, where, strict=True) if dim in schema.DIMENSIONS
+                    ]
+                    differences.append(Difference(name, start + where[0], ", ".join(labels)))
+
+        roll(plan, config, threads=threads, on_block=compare)
+        return min(differences, key=lambda found: found.step or 0, default=None)
 
 
 # ------------------------------------------------------------------ from Python

@@ -115,7 +115,6 @@ def test_a_run_killed_at_its_very_end_is_complete(tmp_path: Path) -> None:
     """Its status is there, only its marks were not taken away."""
     path = tmp_path / "run.h5"
     write_run(path)
-    clean = path.read_bytes()
     with h5py.File(path, "r+", libver=("v110", "v110")) as file:
         file.swmr_mode = True
         file.flush()
@@ -124,7 +123,6 @@ def test_a_run_killed_at_its_very_end_is_complete(tmp_path: Path) -> None:
     assert recover(path).state == "complete"
     with h5py.File(path) as file:
         assert file["trajectory/status"][()] == schema.COMPLETE
-    assert len(clean) == path.stat().st_size
 
 
 def test_a_run_that_fails_at_once_leaves_no_file(tmp_path: Path) -> None:

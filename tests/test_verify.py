@@ -1,0 +1,203 @@
+"""What became of a file since it was written: a changed byte is found, wherever it is, and reading never hangs."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import artsim
+from artsim.io import probe as probe_module
+from artsim.io import seal
+from artsim.io.probe import probe
+from artsim.io.reader import open_recording
+from artsim.sim.errors import ModelError
+from tests.conftest import ROOT
+from tests.test_cli_run import good, refused
+
+ROBOTS = ROOT / "robots"
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with contacts and checkpoints."""
+    path = tmp_path_factory.mktemp("verify") / "run.h5"
+    robot = artsim.load(ROBOTS / "quadruped.urdf", base="floating")
+    artsim.simulate(robot, steps=60, ground=True, checkpoint=20, output=path).close()
+    return path
+
+
+def place_of(path: Path, dataset: str) -> int:
+    """Where the bytes of a dataset begin in the file."""
+    with h5py.File(path) as file:
+        found = file[dataset].id
+        return int(found.get_offset() if found.get_offset() is not None else found.get_chunk_info(0).byte_offset)
+
+
+def text(words: bytes) -> Callable[[Path], int]:
+    return lambda path: path.read_bytes().index(words) + 2
+
+
+def data(name: str, more: int = 0) -> Callable[[Path], int]:
+    return lambda path: place_of(path, name) + more
+
+
+# where a bit is flipped, the exit code, and a word of what is told
+FLIPS: dict[str, tuple[Callable[[Path], int], int, str]] = {
+    "positions": (data("trajectory/qpos", 8 * 19 * 30), 3, "qpos differs first at step 30, in 'root.x'"),
+    "a contact": (data("contact/depth", 8), 3, "contact/depth differs first"),
+    "time": (data("trajectory/time", 8 * 7), 3, "time differs first at step 7"),
+    "the inputs": (data("controls/torque", 16), 65, "checksum"),
+    "the final state": (data("final/qvel", 16), 65, "checksum"),
+    "the warm start": (data("final/impulse", 9), 65, "checksum"),
+    "a checkpoint": (data("checkpoint/qpos", 16), 65, "checksum"),
+    "the count of rows": (data("trajectory/n_valid"), 65, "checksum"),
+    "the status": (data("trajectory/status"), 65, "checksum"),
+    "a label": (text(b"root.vx"), 65, "checksum"),
+    "the model's text": (text(b"<robot"), 65, "checksum"),
+    "an attribute": (text(b"CF-1.11"), 65, "checksum"),
+    "the configuration": (text(b"semi-implicit-euler"), 65, "checksum"),
+    "the seal": (lambda path: path.stat().st_size - 30, 65, "checksum"),
+    "HDF5's own": (lambda path: 60, 65, "checksum"),
+}
+
+
+@pytest.mark.parametrize("what", FLIPS)
+def test_a_flipped_bit_is_found(run_file: Path, what: str, tmp_path: Path) -> None:
+    find, code, word = FLIPS[what]
+    path = tmp_path / "flipped.h5"
+    content = bytearray(run_file.read_bytes())
+    content[find(run_file)] ^= 1
+    path.write_bytes(content)
+    refused(code, "replay", "--verify", path, words=(word,))
+    if code == 65:
+        with pytest.raises(ModelError, match="checksum"):
+            open_recording(path)
+
+
+def test_any_byte_but_those_of_rows_is_sealed(run_file: Path, tmp_path: Path) -> None:
+    """Of bytes drawn at random: the seal finds each, or it is one of a chunk of rows."""
+    content, random = run_file.read_bytes(), np.random.default_rng(0)
+    with h5py.File(run_file) as file:
+        rows = [item.id for group in ("trajectory", "contact") for item in file[group].values() if item.chunks]
+        spared = seal.merged(seal.chunks_of(rows))
+    path, found = tmp_path / "flipped.h5", 0
+    for place in random.integers(len(content), size=300).tolist():
+        path.write_bytes(content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :])
+        in_rows = any(start <= place < stop for start, stop in spared)
+        assert in_rows or seal.is_whole(path) is not True, place
+        found += not in_rows
+    assert found > 30
+
+
+def test_seals(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(200)))
+    assert seal.is_whole(path) is None
+    with path.open("r+b") as stream:
+        seal.seal(stream.fileno(), [(50, 60), (20, 30), (28, 40), (60, 61)])
+    assert seal.merged([(50, 60), (20, 30), (28, 40), (60, 61)]) == [(20, 40), (50, 61)]
+    content = path.read_bytes()
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        expected = {True} if 20 <= place < 40 or 50 <= place < 61 else {False, None}
+        assert seal.is_whole(path) in expected, place
+    for size in range(200, len(content)):
+        path.write_bytes(content[:size])
+        assert seal.is_whole(path) in (False, None)
+
+
+def test_what_others_write_takes_the_seal_away(run_file: Path, tmp_path: Path) -> None:
+    """HDF5 cuts what is behind its end when it writes: a file changed on purpose is compared like any other."""
+    path = tmp_path / "changed.h5"
+    path.write_bytes(run_file.read_bytes())
+    with h5py.File(path, "r+") as file:
+        file.attrs["note"] = "mine"
+    assert seal.is_whole(path) is None
+    good("replay", "--verify", path)
+
+
+def endless() -> None:
+    while True:
+        pass
+
+
+def hungry() -> None:
+    np.ones(1 << 28)
+
+
+@pytest.mark.parametrize("look", [endless, lambda: ctypes.string_at(0)], ids=["endless", "crash"])
+def test_what_reading_may_do(look: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(probe_module, "CPU_SECONDS", 1)
+    began = time.monotonic()
+    with pytest.raises(ModelError, match="does not come to an end" if look is endless else "crashes"):
+        probe(tmp_path / "x.h5", look)
+    assert time.monotonic() - began < 30
+
+
+def test_a_look_is_bounded_in_memory(tmp_path: Path) -> None:
+    def look() -> None:
+        try:
+            hungry()
+        except MemoryError:
+            raise ModelError("too much") from None
+
+    with pytest.raises(ModelError, match="too much"):
+        probe(tmp_path / "x.h5", look)
+    hungry()  # here it is allowed
+
+
+def test_runs_from_elsewhere_may_differ_a_little(run_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "elsewhere.h5"
+
+    def written(cpu: str, versions: dict[str, str], error: float) -> None:
+        path.write_bytes(run_file.read_bytes())
+        with h5py.File(path, "r+") as file:
+            facts = file["provenance"].attrs
+            facts["cpu"] = cpu or facts["cpu"]
+            facts["versions"] = json.dumps(json.loads(facts["versions"]) | versions)
+            file["trajectory/qvel"][20, 3] += error
+
+    written("", {}, 1e-9)
+    refused(3, "replay", "--verify", path, words=("qvel", "step 20"))
+    written("z80", {}, 1e-9)
+    told = good("replay", "--verify", path).stdout
+    assert "within 1e-06" in told
+    assert "cpu z80" in told
+    refused(3, "replay", "--verify", path, "--tolerance", 1e-12, words=("qvel", "step 20"))
+    written("", {"numba": "0.1"}, 1e-3)
+    refused(3, "replay", "--verify", path, words=("qvel", "step 20"))
+
+
+def test_rollouts(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.h5"
+    words = (
+        "--samples",
+        20,
+        "--steps",
+        30,
+        "--spread",
+        0.1,
+        "--randomise",
+        "mass=0.9:1.1",
+        "--seed",
+        3,
+        "--threads",
+        2,
+    )
+    good("rollout", ROBOTS / "two_finger_gripper.urdf", *words, "-o", path)
+    for threads in (1, 2):
+        assert "every byte equal" in good("replay", "--verify", path, "--threads", threads).stdout
+    with h5py.File(path, "r+") as file:
+        file["rollout/qvel"][13, 5, 2] += 1e-12
+    refused(3, "replay", "--verify", path, words=("qvel differs first at sample 13",))
+    inputs = tmp_path / "inputs.csv"
+    inputs.write_text("time,joint_1.torque\n0,0\n0.01,1\n")
+    good("rollout", ROBOTS / "arm7.urdf", "--samples", 8, "--steps", 9, "--control", inputs, "-o", path, "--force")
+    refused(2, "replay", "--verify", path, words=("not in the file",))
