@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import sys
@@ -151,8 +152,9 @@ def run(
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
     # Ctrl-C still ends the process here, before there is an output
     if plan.config.coordinates == "reduced":  # maximal ones need no kernels
-        for entry in plan.entries:
-            warm(entry, 1)
+        with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
+            for entry in plan.entries:
+                warm(entry, 1)
     with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet)
     _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -18,6 +18,7 @@ import pytest
 import xarray
 
 import artsim
+from artsim.cli.main import cli
 from artsim.cli.replay import load_stored
 from artsim.io import runs, schema
 from artsim.io.reader import first_difference
@@ -672,3 +673,16 @@ def test_xarray_opens_every_group_without_a_warning(model: Path, tmp_path: Path)
             assert data.jacobian.dims == ("time", "jacobian_column", "twist")
             last = int(data.jacobian_link[-1]), int(data.jacobian_dof[-1])
             assert data.jacobian_column.values[-1] == f"{data.link.values[last[0]]},{data.dof.values[last[1]]}"
+
+
+def test_quiet_is_quiet_where_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(entry: object, width: int) -> None:
+        print("artsim: compiling", file=sys.stderr)
+
+    monkeypatch.setattr("artsim.cli.run.warm", told)
+    words = ["run", str(ARM), "--steps", "2"]
+    for quiet in ((), ("-q",)):
+        cli.main([*words, *quiet], prog_name="artsim", standalone_mode=False)
+        assert ("compiling" in capsys.readouterr().err) is not bool(quiet)
