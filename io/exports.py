@@ -38,6 +38,7 @@ FORMATS = {
     "parquet": Format(".parquet", "artsim.io.export_tables:write_parquet", "a table for pandas, Polars, Spark"),
     "mcap": Format(".mcap", "artsim.io.export_mcap:write_mcap", "a log for Foxglove: a topic per variable"),
     "robomimic": Format(".hdf5", "artsim.io.export_robomimic:write_robomimic", "a demonstration as robomimic reads it"),
+    "video": Format(".mp4", "artsim.io.viewer.video:write_video", "a video"),
     "html": Format(".html", "artsim.io.viewer.page:write_page", "one page that plays in any browser, offline"),
 }
 """By the option's name."""

@@ -131,3 +131,18 @@ def test_a_missing_package_is_named(
     told = export(leg, f"--{kind}", tmp_path / "x")
     assert told.exit_code == 2 and f'pip install "artsim[{kind}]"' in told.output
     assert not list(tmp_path.iterdir())
+
+
+def test_video(leg: Path, tmp_path: Path) -> None:
+    """The leg falls: the picture changes. Skipped where nothing can draw."""
+    ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
+    pytest.importorskip("pyvista")
+    told = export(leg, "--video", tmp_path / "leg.mp4", "--fps", 5)
+    if told.exit_code == 2 and "OpenGL" in told.output:
+        pytest.skip("no OpenGL here")
+    assert told.exit_code == 0, told.output
+    frames = ffmpeg.read_frames(tmp_path / "leg.mp4")
+    about = next(frames)
+    pictures = [np.frombuffer(frame, np.uint8).astype(int) for frame in frames]
+    assert about["size"] == (1280, 720) and len(pictures) == 2
+    assert np.count_nonzero(np.abs(pictures[0] - pictures[1]) > 40) > 2000
