@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,16 +44,15 @@ class Piece(NamedTuple):
 def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
     """The pieces of all links; what cannot be drawn is told in `notes`.
 
-    A robot without anything to look at shows what collides, as does a link whose meshes are gone; a link without shapes
-    is sticks to where its children are.
+    A robot without anything to look at shows what collides, as does a link whose meshes are gone; a link that has
+    nothing to show is sticks to where its children are.
     """
     found: dict[_Key, list[Triangles]] = {}
-    for name, stick in _sticks(articulation):
-        found.setdefault((name, "visual", STICK, False, False), []).append(stick)
     absent: list[str] = []
+    known: dict[object, Triangles | None] = {}
     for link, geom, layer in _layers(articulation):
         try:
-            triangles = _triangles(geom)
+            triangles = _triangles(geom, known)
         except ModelError as error:
             absent.append(str(error))
             continue
@@ -64,6 +63,8 @@ def pieces_of(articulation: Articulation, notes: list[str]) -> list[Piece]:
         key: _Key = (link, layer, _colour(geom, layer), geom.kind == "mesh", scenery)
         found.setdefault(key, []).append(triangles)
     _stand_in(found)
+    for name, stick in _sticks(articulation, {link for link, *_ in found}):
+        found.setdefault((name, "visual", STICK, False, False), []).append(stick)
     if absent:
         told = dict.fromkeys(absent)
         more = f" and {len(told) - 1} more" if len(told) > 1 else ""
@@ -80,13 +81,12 @@ def _stand_in(found: dict[_Key, list[Triangles]]) -> None:
             found.setdefault(key, []).extend(found[link, layer, COLLISION, flat, scenery])
 
 
-def _sticks(articulation: Articulation) -> Iterator[tuple[str, Triangles]]:
-    """From the frame of every link without shapes to those of its children."""
-    bare = {link.name for link in articulation.links if not link.geoms} - {"world"}
+def _sticks(articulation: Articulation, drawn: Set[str]) -> Iterator[tuple[str, Triangles]]:
+    """From the frame of every link that is not drawn to those of its children."""
     for joint in articulation.joints:
         towards = np.array(joint.pose.position)
         length = float(np.linalg.norm(towards))
-        if joint.parent in bare and length > 0 and joint.kind != "free":
+        if joint.parent not in {*drawn, "world"} and length > 0 and joint.kind != "free":
             points, faces = primitive("capsule", (SLENDER * length, length / 2))
             turn = frame_with_z((towards / length).tolist())
             yield joint.parent, (points @ turn.T + towards / 2, faces)
@@ -113,10 +113,13 @@ def _colour(geom: Geom, layer: Layer) -> Colour:
     return FLOOR if geom.kind in ("plane", "heightfield") else GREY
 
 
-def _triangles(geom: Geom) -> Triangles | None:
-    """In the link's frame; None for a mesh that is not there."""
+def _triangles(geom: Geom, known: dict[object, Triangles | None]) -> Triangles | None:
+    """In the link's frame; None for a mesh that is not there. `known`: mesh files that were read before."""
     if geom.kind == "mesh":
-        mesh = drawn_mesh(geom)
+        key = geom.mesh and (geom.mesh, geom.scale, geom.mesh_pose, geom.most_hull_vertices)
+        mesh = known[key] if key in known else drawn_mesh(geom)
+        if key:
+            known[key] = mesh
         if mesh is None:
             return None
         points, faces = mesh

@@ -218,6 +218,9 @@ def allowed(robot: Robot, joint: Joint, coordinate: int) -> tuple[float, float]:
     reference = float(robot.reference[coordinate])
     lower = joint.lower if joint.lower is not None else min(reference, joint.upper or 0.0) - half
     upper = joint.upper if joint.upper is not None else max(reference, lower) + half
+    leaders = {int(robot.model.dof_coord[k]) for k in robot.model.coupling_leader if k >= 0}
+    if coordinate not in leaders:
+        return lower, upper
     low, high = bounds_of(robot)
     independent = independent_coordinates(robot.model)
     place = int(np.flatnonzero(independent == coordinate)[0])
