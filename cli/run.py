@@ -62,7 +62,7 @@ class Stored(NamedTuple):
 @model_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
-@click.option("--compress", type=click.Choice(["none", "gzip"]), default="none", show_default=True)
+@click.option("--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", show_default=True)
 @click.option(
     "--config",
     type=click.Path(path_type=Path),

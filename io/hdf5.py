@@ -12,7 +12,7 @@ from typing import Any
 import h5py
 import numpy as np
 import numpy.typing as npt
-from h5py import h5a, h5d, h5ds, h5g, h5i, h5p, h5s, h5t
+from h5py import h5a, h5d, h5ds, h5g, h5i, h5p, h5s, h5t, h5z
 
 Array = npt.NDArray[Any]
 
@@ -129,12 +129,12 @@ class Group:
         rows_per_chunk: int,
         dims: Sequence[str],
         attributes: Mapping[str, str],
-        gzip: bool = False,
+        compress: str | None = None,
     ) -> Any:
         """An empty dataset that grows along its first dimension; `row` is the shape of one row."""
-        plist = _packed((rows_per_chunk, *(max(1, n) for n in row)), gzip=gzip)
+        plist = _packed((rows_per_chunk, *(max(1, n) for n in row)), compress)
         space = h5s.create_simple((0, *row), (h5s.UNLIMITED, *row))
-        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist, None, None if gzip else _NO_CACHE)
+        dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist, None, None if compress else _NO_CACHE)
         self._finish(dataset, name, dims, attributes)
         return dataset
 
@@ -148,14 +148,31 @@ class Group:
             h5ds.attach_scale(dataset, self._scales[dim], index)
 
 
-def _packed(chunk: tuple[int, ...], *, gzip: bool = True) -> Any:
+ZSTD = 32015  # the number of the filter, registered by hdf5plugin
+
+
+def has_zstd() -> bool:
+    """Whether zstd can be read and written: hdf5plugin is there, and is told to HDF5."""
+    from importlib.util import find_spec
+
+    if find_spec("hdf5plugin") is None:
+        return False
+    import hdf5plugin
+
+    return bool(hdf5plugin.FILTERS["zstd"] == ZSTD)
+
+
+def _packed(chunk: tuple[int, ...], compress: str | None = "gzip") -> Any:
     """How a dataset in chunks is created."""
     plist = h5p.create(h5p.DATASET_CREATE)
     plist.set_obj_track_times(False)
     plist.set_chunk(chunk)
-    if gzip:
+    if compress:
         plist.set_shuffle()
+    if compress == "gzip":
         plist.set_deflate(4)
+    if compress == "zstd":
+        plist.set_filter(ZSTD, h5z.FLAG_MANDATORY, (3,))
     return plist
 
 

@@ -73,17 +73,17 @@ class Section:
         attributes = self.attributes(name, variable)
         self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes, gzip=gzip)
 
-    def growing(self, name: str, row: tuple[int, ...], rows: int, gzip: bool) -> None:
+    def growing(self, name: str, row: tuple[int, ...], rows: int, compress: str | None) -> None:
         """An empty dataset of the table whose first dimension grows, `rows` rows a chunk."""
         path = f"{self._name}/{name}"
         variable = schema.TABLE[path]
         attributes = self.attributes(name, variable)
-        self.datasets[path] = self.group.growing(name, variable.dtype, row, rows, variable.dims, attributes, gzip)
+        self.datasets[path] = self.group.growing(name, variable.dtype, row, rows, variable.dims, attributes, compress)
 
-    def numbers(self, dim: str, rows: int, gzip: bool) -> None:
+    def numbers(self, dim: str, rows: int, compress: str | None) -> None:
         """A dimension that grows, with numbers for labels."""
         attributes = {"units": "1", "long_name": f"{dim.replace('_', ' ')} number"}
-        self.datasets[f"{self._name}/{dim}"] = self.group.growing(dim, "i8", (), rows, [dim], attributes, gzip)
+        self.datasets[f"{self._name}/{dim}"] = self.group.growing(dim, "i8", (), rows, [dim], attributes, compress)
 
     def attributes(self, name: str, variable: Variable) -> dict[str, str]:
         """units, long_name, comment, and the coordinate variables that belong to the variable (CF `coordinates`)."""

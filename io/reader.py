@@ -40,7 +40,7 @@ MAX_DEPTH = 16
 MAX_CHUNK_BYTES = 1 << 28
 MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
-_DEFLATE_RATIO = 1032  # the most zlib can pack
+_RATIO = 1 << 15  # the most that zstd can pack; zlib 1032
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
 _BLOCK_BYTES = 1 << 22
 
@@ -233,9 +233,13 @@ class _Walk:
         self._check_size(item, plist, width, name)
 
     def _check_filters(self, plist: Any, name: str) -> None:
+        from artsim.io.hdf5 import ZSTD, has_zstd
+
         for index in range(plist.get_nfilters()):
             code, _, _, label = plist.get_filter(index)
-            if code not in _FILTERS:
+            if code == ZSTD and not has_zstd():
+                raise self._refused(name, "is compressed by zstd, which needs hdf5plugin: pip install 'artsim[zstd]'")
+            if code not in (*_FILTERS, ZSTD):
                 words = label.decode("utf-8", "replace") or "no name"
                 raise self._refused(name, f"needs the filter {code} ({words}), which artsim does not use (hdf5plugin)")
 
@@ -267,7 +271,7 @@ class _Walk:
             if chunk > MAX_CHUNK_BYTES:
                 raise self._refused(name, f"has chunks of {chunk} bytes; at most {MAX_CHUNK_BYTES} are read")
             if plist.get_nfilters():
-                ratio = _DEFLATE_RATIO
+                ratio = _RATIO
         if count * width > _SMALL + stored * ratio:
             raise self._refused(name, f"declares {count} entries, but {stored} bytes are stored")
 

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -205,6 +205,17 @@ def _holder(status: os.stat_result) -> str:
     return "another process"
 
 
+def check_compression(compress: str | None) -> None:
+    """Raises UsageError for a way to compress that is not known, or whose package is not installed."""
+    if compress not in (None, "gzip", "zstd"):
+        raise UsageError(f"compress is {compress!r}, want gzip or zstd{nearest(compress, ('gzip', 'zstd'))}")
+    if compress == "zstd":
+        from artsim.io.hdf5 import has_zstd
+
+        if not has_zstd():
+            raise UsageError("zstd needs the package hdf5plugin: pip install 'artsim[zstd]'")
+
+
 class Earlier(NamedTuple):
     """A run file that a recorder takes up: what of it stays. Its writer is dead or done."""
 
@@ -225,7 +236,8 @@ class Recorder:
     `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
     `earlier`: go on after its rows, in its place or in a new file; labels, variables and inputs must be its own.
-    `force` overwrites a file. `compress="gzip"` (level 4, shuffled) writes smaller files, slower.
+    `force` overwrites a file. `compress`: "gzip" (level 4, shuffled) or "zstd" (level 3, shuffled, by
+    the package hdf5plugin) write smaller files, slower.
 
     Raises OutputError (73), BusyError (75), StorageError (74), UsageError for an unknown variable.
     """
@@ -244,12 +256,13 @@ class Recorder:
         state: Mapping[str, Array],
         checkpoint: int | None = 0,
         every: int = 1,
-        compress: Literal["gzip"] | None = None,
+        compress: str | None = None,
         force: bool = False,
         earlier: Earlier | None = None,
     ) -> None:
         self.path = Path(path)
-        self._labels, self._dt, self._every, self._gzip = labels, dt, every, compress == "gzip"
+        check_compression(compress)
+        self._labels, self._dt, self._every, self._compress = labels, dt, every, compress
         self._steps_total, self._state = steps_total, state
         self._rows_total = None if steps_total is None else -(-steps_total // every)
         self._variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
@@ -504,33 +517,33 @@ class Recorder:
         if self._steps_total is not None:
             facts["steps_total"] = int(self._steps_total)
         section.set_attributes(facts)
-        section.growing("time", (), self.block_rows, self._gzip)
+        section.growing("time", (), self.block_rows, self._compress)
         dims = [dim for name in self._variables for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
         # also when nothing recorded needs them
         more = [dim for dim in schema.EQUIPMENT if getattr(self._labels, dim)]
         section.scales([*dims, "coord", "dof", "independent_dof", "link", *more])
         for name in self._variables:
-            section.growing(name, self._shapes[name], self.block_rows, self._gzip)
+            section.growing(name, self._shapes[name], self.block_rows, self._compress)
         section.fixed("n_valid", np.int64(0))
         section.fixed("status", np.int8(schema.RUNNING))
 
     def _lay_out_contact(self, section: Section) -> None:
-        section.growing("time", (), self.block_rows, self._gzip)
-        section.numbers("row", self._contact_chunk, self._gzip)
+        section.growing("time", (), self.block_rows, self._compress)
+        section.numbers("row", self._contact_chunk, self._compress)
         section.scales(["link", "geom", "xyz", "direction"])
-        section.growing("contact_count", (), self.block_rows, self._gzip)
+        section.growing("contact_count", (), self.block_rows, self._compress)
         for name in schema.CONTACT_TABLE:
             shape = _row_shape(schema.TABLE[f"contact/{name}"], self._labels)
-            section.growing(name, shape, self._contact_chunk, self._gzip)
+            section.growing(name, shape, self._contact_chunk, self._compress)
         section.fixed("n_valid", np.int64(0))
 
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
-        section.growing("time", (), rows, self._gzip)
+        section.growing("time", (), rows, self._compress)
         section.scales(["dof"] + ["actuator"] * bool(self._labels.actuator))
-        section.growing("start_step", (), rows, self._gzip)
+        section.growing("start_step", (), rows, self._compress)
         for name in self._control_names:
-            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels), rows, self._gzip)
+            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels), rows, self._compress)
         section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 
@@ -538,21 +551,21 @@ class Recorder:
         self._lay_out_dimensions(section, "final")
         for name, values in self._state.items():
             if name == "contact":
-                section.growing(name, values.shape[1:], _FINAL_CONTACTS, False)
+                section.growing(name, values.shape[1:], _FINAL_CONTACTS, None)
             else:
                 unknown = 0 if schema.TABLE[f"final/{name}"].dtype == "i8" else np.nan
                 section.fixed(name, np.full(values.shape, unknown, schema.TABLE[f"final/{name}"].dtype))
 
     def _lay_out_checkpoints(self, section: Section) -> None:
         rows = min(_CHECKPOINTS, self._checkpoints_total)
-        section.numbers("checkpoint", rows, False)
+        section.numbers("checkpoint", rows, None)
         self._lay_out_dimensions(section, "checkpoint")
         for name, values in self._state.items():
             if name == "contact":
-                section.growing(name, values.shape[1:], _FINAL_CONTACTS, self._gzip)
-                section.growing("contact_count", (), rows, False)
+                section.growing(name, values.shape[1:], _FINAL_CONTACTS, self._compress)
+                section.growing("contact_count", (), rows, None)
             else:
-                section.growing(name, values.shape, rows, self._gzip)
+                section.growing(name, values.shape, rows, self._compress)
         section.fixed("n_valid", np.int64(0))
 
     def _lay_out_dimensions(self, section: Section, group: str) -> None:
@@ -564,7 +577,7 @@ class Recorder:
         section.scales(dim for dim in sizes if dim not in schema.NUMBERED)
         for dim, size in sizes.items():
             if dim == "contact_row":
-                section.numbers(dim, _FINAL_CONTACTS, False)
+                section.numbers(dim, _FINAL_CONTACTS, None)
             elif dim in schema.NUMBERED:
                 attributes = {"units": "1", "long_name": f"{schema.NUMBERED[dim]} number"}
                 section.group.fixed(dim, np.arange(size), [dim], attributes)

@@ -135,7 +135,7 @@ def run(
         state=stored_state(simulation),
         checkpoint=checkpoint,
         every=plan.config.every,
-        compress="gzip" if compress == "gzip" else None,
+        compress=None if compress == "none" else compress,
         force=force,
     )
     return record(simulation, recorder, progress, on_block)
@@ -343,7 +343,7 @@ def simulate(
         robot: how it was loaded (base, couplings, gravity) holds for the run too, unless `settings` say otherwise.
         controller: a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,).
         controls: targets and torques over time: a file as `artsim run --control` takes, or Controls.
-        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress="gzip"` packs.
+        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress`: gzip, zstd.
         checkpoint: steps between states in the output to go on from; None: a sensible number; 0: no states.
         check: raise StoppedError when the run stops early; False returns what was recorded until then.
         settings: RunConfig's fields: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, … Values by

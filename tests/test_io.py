@@ -195,7 +195,7 @@ def test_no_variable_uses_a_dimension_twice() -> None:
 
 
 @pytest.mark.parametrize("group", ["trajectory", "contact", "controls", "final", "checkpoint", "model", "provenance"])
-@pytest.mark.parametrize("compress", [None, "gzip"])
+@pytest.mark.parametrize("compress", [None, "gzip", "zstd"])
 def test_xarray_opens_every_group_labelled(tmp_path: Path, group: str, compress: str | None) -> None:
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("h5netcdf")
@@ -266,6 +266,26 @@ def test_robot_without_dofs(tmp_path: Path) -> None:
         r.write({"qpos": np.zeros((3, 0)), "tau_drive": np.zeros((3, 0))})
     with open_recording(tmp_path / "run.h5") as run:
         assert run["qpos"].shape == (3, 0) and run["time"].shape == (3,) and run.controls.nv == 0
+
+
+def test_compressed_rows_are_the_same_and_fewer_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    for compress in (None, "gzip", "zstd"):
+        path = tmp_path / f"{compress}.h5"
+        with new(path, steps_total=2000, compress=compress) as recorder:
+            recorder.write({name: np.zeros_like(values) for name, values in block(recorder, 2000).items()})
+        with open_recording(path) as run:
+            assert not run["incoming_wrench"].any()
+        sizes.append(path.stat().st_size)
+    assert sizes[1] < sizes[0] / 4 > sizes[2]
+    monkeypatch.setattr("artsim.io.hdf5.has_zstd", lambda: False)
+    with pytest.raises(ModelError, match=r"zstd.*artsim\[zstd\]"):
+        open_recording(path)
+    with pytest.raises(UsageError, match=r"artsim\[zstd\]"):
+        new(tmp_path / "none.h5", compress="zstd")
+    with pytest.raises(UsageError, match="did you mean 'zstd'"):
+        new(tmp_path / "none.h5", compress="zst")
+    assert not (tmp_path / "none.h5").exists()
 
 
 def test_wrong_blocks_are_refused_and_the_file_stays_good(tmp_path: Path) -> None:
