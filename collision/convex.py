@@ -9,7 +9,7 @@ from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_sid
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
-from artsim.collision.normals import descend, snap_across_axes, snap_to_face
+from artsim.collision.normals import descend, settle_on_ellipsoid, snap_across_axes, snap_to_face
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
@@ -67,6 +67,7 @@ def find_nearest(S: Any, k: Any, margin: Any) -> bool:
         snap_across_axes(S, k)
         if not proven:
             descend(S, k)
+        settle_on_ellipsoid(S, k)
     return bool(k.gap[0] < margin)
 
 

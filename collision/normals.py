@@ -14,6 +14,8 @@ from artsim.collision.support import across, difference
 from artsim.sim.jit import inlined, njit
 
 AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
+OFF = 1e-3  # of the depth: a point that lies so far inside its surface is none of contact
+FAR = 1e300
 MOST_STEPS = 10
 NUDGE = 1e-5  # rad
 ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
@@ -68,6 +70,25 @@ def _touch(k: Any, side: int) -> None:
             a = b - k.gap[0] * k.normal[axis]
         k.point[0, axis] = a
         k.point[1, axis] = a + k.gap[0] * k.normal[axis]
+
+
+@njit
+def settle_on_ellipsoid(S: Any, k: Any) -> None:
+    """Move the points to an ellipsoid's farthest one where EPA's do not lie on the surfaces: shapes about the same
+    centre, which many directions are equally deep for.
+    """
+    side = 0 if k.kind[0, 0] == ELLIPSOID else 1
+    if k.kind[side, 0] != ELLIPSOID:
+        return
+    n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
+    w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
+    P = k.point
+    extent = n0 * a0 + n1 * a1 + n2 * a2
+    height = extent + k.radius[0] - (n0 * P[0, 0] + n1 * P[0, 1] + n2 * P[0, 2])
+    extent -= n0 * w0 + n1 * w1 + n2 * w2
+    height = max(height, n0 * P[1, 0] + n1 * P[1, 1] + n2 * P[1, 2] - extent + k.radius[1])
+    if height > OFF * abs(k.gap[0]) and try_normal(S, k, n0, n1, n2, FAR):
+        _touch(k, side)
 
 
 @njit
