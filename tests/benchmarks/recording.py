@@ -111,6 +111,7 @@ def writing(steps: int, folder: Path) -> None:
             model=model_record(robot.articulation),
             controls=held_controls(plan),
             provenance={},
+            state={},
             variables=("jacobian",),
             steps_total=steps,
             force=True,
