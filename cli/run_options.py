@@ -12,6 +12,7 @@ import click
 
 from artsim.cli.options import is_file
 from artsim.sim.configuration import (
+    CONES,
     CONTROLLERS,
     COORDINATES,
     COUPLINGS,
@@ -171,6 +172,13 @@ RUN_OPTIONS = (
         is_flag=True,
         help="Meshes whose convex hulls are more than 1.2 times as large as they are collide as convex parts, not as "
         "their hulls; needs artsim[decompose].",
+    ),
+    click.option(
+        "--cone",
+        type=click.Choice(CONES),
+        default=CONES[0],
+        show_default=True,
+        help="Of friction. A pyramid, MuJoCo's default, holds less between its axes.",
     ),
     click.option("--restitution", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of all contacts."),
     click.option(

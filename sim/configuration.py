@@ -33,6 +33,7 @@ SOLVERS = {"newton": NEWTON, "pgs": PGS, "tgs": TGS, "block-gs": BLOCK_GS, "prop
 INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")
+CONES = ("elliptic", "pyramidal")
 COUPLINGS = ("auto", "exact", "rows", "compliant")
 CONTROLLERS = {
     "none": NO_CONTROLLER,
@@ -105,6 +106,7 @@ class RunConfig:
     self_collide: bool = False  # robots of a URDF touch themselves
     decompose: bool = False  # meshes whose hulls are much larger than they are collide as convex parts
     restitution: float = 0.0  # of all contacts, at least
+    cone: str = "elliptic"  # of friction
     max_contacts: int = 20_000  # at once; more stop the run
     ground: bool = False  # level, at ground_height
     ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
@@ -146,6 +148,7 @@ class RunConfig:
             "coordinates": COORDINATES,
             "scheme": SCHEMES,
             "coupling": COUPLINGS,
+            "cone": CONES,
             "drive_mode": ("force", "acceleration"),
             "drive_limit_kind": ("force", "impulse"),
             "base": ("fixed", "floating"),

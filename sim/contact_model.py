@@ -10,6 +10,7 @@ from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import Contacts, Touching
 from artsim.sim.description import Articulation, Geom, Pose, Surface
+from artsim.sim.errors import UsageError
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
 from artsim.sim.solids import Kept, read_solids
@@ -106,8 +107,9 @@ def _contacts(
         "margin": margin,
         "gap": gap,
         "reach": _reach(pairs.explicit, margin + gap, allowed),
-        "restitution": np.array(restitution, float).reshape(n),
+        "restitution": _restitutions(restitution, config.cone),
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
+        "pyramidal": np.array([config.cone == "pyramidal"], np.int64),
         "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # softer than the normal: as stiff as it
         "mobility": _mobilities(robot, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
     }
@@ -115,6 +117,12 @@ def _contacts(
         arrays[name] = np.ascontiguousarray(values)
         arrays[name].setflags(write=False)
     return Contacts(**arrays)
+
+
+def _restitutions(values: list[float], cone: str) -> Array:
+    if any(values) and cone == "pyramidal":
+        raise UsageError("pyramidal friction cones do not bounce; leave restitution away, or --cone elliptic")
+    return np.array(values, float)
 
 
 def _extents(shapes: Shapes) -> Real:

@@ -70,6 +70,7 @@ class Contacts(NamedTuple):
     pair_gap: ConstReals1  # (np,)
     pair_adhesion: ConstReals1  # (np,)
     # of the run
+    pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids
     slack: ConstReals1  # (1,) how much of their normal's softness frictions of soft contacts keep
     mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass: softness is measured by it [1/kg]
 
@@ -106,6 +107,7 @@ class ContactWork(NamedTuple):
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
     row: Ints1  # (k,) its first row; -1: none
+    rows: Ints1  # (k,) how many
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
@@ -166,6 +168,8 @@ def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[in
     depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])
     widest = max([int(d) for d in (*g.dimension, *g.pair_dimension)], default=1)
+    if g.pyramidal[0]:
+        widest = max(2 * (widest - 1), 1)
     rows = widest * room
     return rows, rows * longest
 

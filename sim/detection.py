@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 from artsim.collision.narrow_phase import collide
+from artsim.sim.constraints.contact import impulse_along
 from artsim.sim.contacts import TOUCHING
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, velocities
@@ -230,7 +231,7 @@ def _recall(s: Any, t: Any) -> None:
 
 
 @njit
-def remember(s: Any, r: Any, t: Any, agreed: Any) -> None:
+def remember(s: Any, r: Any, g: Any, t: Any, agreed: Any) -> None:
     """s.contact: the contacts and the impulses of their rows (none where the rows contradict each other)."""
     for n in range(s.contact.shape[0]):
         if n < t.number[0]:
@@ -239,7 +240,7 @@ def remember(s: Any, r: Any, t: Any, agreed: Any) -> None:
             s.contact[n, 2] = t.feature[n]
             for k in range(t.start.shape[1]):
                 carries = agreed and t.row[n] >= 0 and k < t.dimension[n]
-                s.contact[n, 3 + k] = r.impulse[t.row[n] + k] if carries else 0.0
+                s.contact[n, 3 + k] = impulse_along(r, g, t, n, k) if carries else 0.0
         else:
             for k in range(s.contact.shape[1]):
                 s.contact[n, k] = 0.0  # a shape never touches itself: no contact

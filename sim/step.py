@@ -131,7 +131,7 @@ def simulate(
             record(m, s, w, i, r, f, b, e, x, g, t)
             mark(k, RECORDING)
         if not asleep:
-            _finish_euler(m, s, w, i, r, f, e, x, t, c)
+            _finish_euler(m, s, w, i, r, f, e, x, g, t, c)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
 
@@ -220,7 +220,7 @@ def _euler(
     if g is not None:
         velocities(m, s.qvel, w)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    _collect_forces(m, s, w, i, r, f, e, x, t, d, o)
+    _collect_forces(m, s, w, i, r, f, e, x, g, t, d, o)
 
 
 @njit
@@ -545,7 +545,9 @@ def solve_again(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, d: Any) -> None:
 
 
 @njit
-def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any, d: Any, o: Any) -> None:
+def _collect_forces(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any
+) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     h = i.time_step[0]
     passive_forces(m, s, i, f)
@@ -575,13 +577,13 @@ def _collect_forces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: A
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
     if t is not None:
-        note_contact_forces(r, f, t, 1.0 / h)
+        note_contact_forces(r, f, g, t, 1.0 / h)
 
 
 @njit
-def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any, c: Any) -> None:
+def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, c: Any) -> None:
     """The state at the end of the step."""
-    _hand_on(s, r, t)
+    _hand_on(s, r, g, t)
     count_limits(r, f)
     note_load(m, s, w, f)
     for a in range(f.next.shape[0]):
@@ -604,7 +606,7 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
 
 
 @njit
-def _hand_on(s: Any, r: Any, t: Any) -> None:
+def _hand_on(s: Any, r: Any, g: Any, t: Any) -> None:
     """s.impulse, s.contact: where the solver starts in the next step.
 
     What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
@@ -613,7 +615,7 @@ def _hand_on(s: Any, r: Any, t: Any) -> None:
     for n in range(s.impulse.shape[0]):
         s.impulse[n] = r.impulse[n] if agreed and n < r.number[1] else 0.0
     if t is not None:
-        remember(s, r, t, agreed)
+        remember(s, r, g, t, agreed)
 
 
 @njit

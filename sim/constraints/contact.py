@@ -9,6 +9,10 @@ way as in MuJoCo.
 Friction has up to five rows: two slips, the spin about the normal, the rolling about two tangents. Its cone is an
 ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it round. The rows of a contact follow
 each other and have the same columns in the same order, those of the dofs that move one of the bodies and not the other.
+
+A pyramid (Anitescu and Potra 1997; MuJoCo's default) has two rows for each of these directions instead, along its edges
+n ± μ_k t_k, which push only: plain bounds. What slides then rises by up to μ times its speed, and between its
+directions a pyramid holds less, down to μ / √2.
 """
 
 from __future__ import annotations
@@ -40,13 +44,31 @@ def contact_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
             t.dimension[n] = 1
         if t.dimension[n] > 0:
             t.row[n] = r.number[0]
-            _add_rows(m, w, r, g, t, n)
+            if is_pyramid(g, t, n):
+                _add_edges(r, g, t, n)
+            else:
+                _add_rows(r, g, t, n)
             _add_columns(m, w, r, g, t, n)
             _set_targets(m, s, w, i, r, g, t, n)
             if t.pull[n] > 0.0:
-                row = t.row[n]
-                for entry in range(r.start[row], r.stop[row]):
-                    f.free[r.column[entry]] -= i.time_step[0] * t.pull[n] * r.value[entry]
+                _pull(i, r, f, g, t, n)
+
+
+@inlined
+def is_pyramid(g: Any, t: Any, n: Any) -> bool:
+    """Whether contact n's rows are the edges of a pyramid."""
+    pyramid: bool = g.pyramidal[0] == 1 and t.dimension[n] > 1
+    return pyramid
+
+
+@inlined
+def _pull(i: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> None:
+    """f.free with the adhesion of contact n, along its normal."""
+    row = t.row[n]
+    opposite = row + 1 if is_pyramid(g, t, n) else row  # the mean of two edges
+    for entry in range(r.start[row], r.stop[row]):
+        normal = 0.5 * (r.value[entry] + r.value[entry - r.start[row] + r.start[opposite]])
+        f.free[r.column[entry]] -= i.time_step[0] * t.pull[n] * normal
 
 
 @njit
@@ -72,19 +94,53 @@ def _is_of(e: Any, g: Any, t: Any, n: Any, a: Any) -> Any:
 
 
 @njit
-def _add_rows(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+def _add_rows(r: Any, g: Any, t: Any, n: Any) -> None:
     """As many rows as contact n has dimensions, without columns."""
     first = r.number[0]
-    still = g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0
     largest = largest_friction(t, n)
+    t.rows[n] = t.dimension[n]
     for k in range(t.dimension[n]):
-        row = add_row(r, CONTACT_ROW, n)
+        row = _add_row(r, g, t, n)
         r.cone[row] = -1
-        r.static[row] = 1 if still else 0
         r.impulse[row] = t.start[n, k]
         t.scale[n, k] = t.friction[n, k - 1] / largest if k > 1 else 1.0
     r.cone[first] = t.dimension[n] if t.dimension[n] > 1 else 0
     r.slope[first] = largest
+
+
+@njit
+def _add_edges(r: Any, g: Any, t: Any, n: Any) -> None:
+    """Two rows for each direction in which contact n rubs, without columns; what t.start holds is shared among them."""
+    t.rows[n] = 2 * (t.dimension[n] - 1)
+    for k in range(6):
+        t.scale[n, k] = 1.0
+    for edge in range(t.rows[n]):
+        row = _add_row(r, g, t, n)
+        mu = t.friction[n, edge // 2]
+        along = 0.5 * t.start[n, edge // 2 + 1] / mu if mu > 0.0 else 0.0
+        r.impulse[row] = t.start[n, 0] / t.rows[n] + (along if edge % 2 == 0 else -along)
+
+
+@inlined
+def _add_row(r: Any, g: Any, t: Any, n: Any) -> Any:
+    row = add_row(r, CONTACT_ROW, n)
+    r.static[row] = 1 if g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0 else 0
+    return row
+
+
+@inlined
+def impulse_along(r: Any, g: Any, t: Any, n: Any, k: Any) -> Any:
+    """Impulse of contact n in its direction k, times t.scale."""
+    first = t.row[n]
+    if not is_pyramid(g, t, n):
+        return r.impulse[first + k]
+    if k > 0:
+        edge = first + 2 * (k - 1)
+        return t.friction[n, k - 1] * (r.impulse[edge] - r.impulse[edge + 1])
+    value = 0.0
+    for row in range(first, first + t.rows[n]):
+        value += r.impulse[row]
+    return value
 
 
 @inlined
@@ -115,13 +171,13 @@ def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     c = start
     while a != b:
         if a > b:
-            c = _add_column(m, w, r, t, n, a, -1.0, p, e, c, count)
+            c = _add_column(m, w, r, g, t, n, a, -1.0, p, e, c, count)
             a = m.dof_parent[a]
         else:
-            c = _add_column(m, w, r, t, n, b, 1.0, q, e, c, count)
+            c = _add_column(m, w, r, g, t, n, b, 1.0, q, e, c, count)
             b = m.dof_parent[b]
         e += 1
-    for k in range(t.dimension[n]):
+    for k in range(t.rows[n]):
         row = first + k
         r.start[row] = start + k * count
         r.stop[row] = c + k * count
@@ -150,47 +206,65 @@ def _count_columns(m: Any, first: Any, second: Any) -> Any:
 
 @inlined
 def _add_column(
-    m: Any, w: Any, r: Any, t: Any, n: Any, k: Any, sign: Any, p: Any, entry: Any, column: Any, count: Any
+    m: Any, w: Any, r: Any, g: Any, t: Any, n: Any, k: Any, sign: Any, p: Any, entry: Any, column: Any, count: Any
 ) -> Any:
     """Dof k in all rows of contact n, `count` entries apart; where the next independent column goes."""
     S = w.motion
-    R = t.frame[n]
     c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], p[0], p[1], p[2])
-    c0 = sign * (c0 + S[0, k])
-    c1 = sign * (c1 + S[1, k])
-    c2 = sign * (c2 + S[2, k])
+    c = (sign * (c0 + S[0, k]), sign * (c1 + S[1, k]), sign * (c2 + S[2, k]))
     a = m.dof_independent[k]
     gain = w.gain[k]
-    for j in range(t.dimension[n]):
-        if j < 3:
-            value = R[j, 0] * c0 + R[j, 1] * c1 + R[j, 2] * c2
+    for row in range(t.rows[n]):
+        if is_pyramid(g, t, n):
+            mu = t.friction[n, row // 2]
+            value = _moved(w, t, n, k, sign, c, 0)
+            value += (mu if row % 2 == 0 else -mu) * _moved(w, t, n, k, sign, c, row // 2 + 1)
         else:
-            value = sign * (R[j - 3, 0] * S[3, k] + R[j - 3, 1] * S[4, k] + R[j - 3, 2] * S[5, k])
-        value *= t.scale[n, j]
-        r.entry_dof[entry + j * count] = k
-        r.entry_value[entry + j * count] = value
+            value = t.scale[n, row] * _moved(w, t, n, k, sign, c, row)
+        r.entry_dof[entry + row * count] = k
+        r.entry_value[entry + row * count] = value
         if a >= 0:
-            r.column[column + j * count] = a
-            r.value[column + j * count] = value * gain
+            r.column[column + row * count] = a
+            r.value[column + row * count] = value * gain
     return column + 1 if a >= 0 else column
+
+
+@inlined
+def _moved(w: Any, t: Any, n: Any, k: Any, sign: Any, c: Any, j: Any) -> Any:
+    """What a unit velocity of dof k, c of the point, is in direction j of contact n."""
+    R = t.frame[n]
+    if j < 3:
+        return R[j, 0] * c[0] + R[j, 1] * c[1] + R[j, 2] * c[2]
+    S = w.motion
+    return sign * (R[j - 3, 0] * S[3, k] + R[j - 3, 1] * S[4, k] + R[j - 3, 2] * S[5, k])
 
 
 @njit
 def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any) -> None:
     """Bias and softness of the rows of contact n."""
     h = i.time_step[0]
-    for k in range(t.dimension[n]):
+    pyramid = is_pyramid(g, t, n)
+    for k in range(t.rows[n]):
         row = t.row[n] + k
         rate = 0.0
         if t.soft[n] == 1 or t.restitution[n] > 0.0:
             rate = row_rate(r, row, s.qvel)
-        belt = t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
-        if k == 0:
-            _aim_normal(m, w, i, r, t, n, rate, belt)
+        belt = _belt(t, n, k, pyramid)
+        if k == 0 or pyramid:
+            _aim_normal(m, w, i, r, t, n, row, rate, belt)
         else:
             r.bias[row] = h * _drift(m, w, r, row) + belt
         if t.soft[n] == 1:
-            _soften(r, g, t, n, k, h, rate, belt)
+            _soften(r, g, t, n, k, h, rate, belt, pyramid)
+
+
+@inlined
+def _belt(t: Any, n: Any, k: Any, pyramid: Any) -> Any:
+    """Velocity of moving surfaces in row k of contact n."""
+    if pyramid:
+        mu = t.friction[n, k // 2] if k < 4 else 0.0
+        return t.belt[n, 0] + (mu if k % 2 == 0 else -mu) * t.belt[n, min(k // 2 + 1, 2)]
+    return t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
 
 
 @inlined
@@ -199,10 +273,9 @@ def _drift(m: Any, w: Any, r: Any, row: Any) -> Any:
 
 
 @inlined
-def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, rate: Any, belt: Any) -> None:
-    """Bias of contact n's normal row; rate is its velocity before the step."""
+def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, rate: Any, belt: Any) -> None:
+    """Bias of contact n's row along the normal, or near it; rate is its velocity before the step."""
     h = i.time_step[0]
-    row = t.row[n]
     one_sided(r, i, row, t.gap[n])
     r.bias[row] += h * _drift(m, w, r, row) + 0.5 * h * min(t.drift[n], 0.0) + belt
     if t.restitution[n] > 0.0:
@@ -210,17 +283,22 @@ def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, rate: Any, belt:
 
 
 @njit
-def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any) -> None:
+def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any, pyramid: Any) -> None:
     """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
     row = t.row[n] + k
     d = impedance(t.impedance, n, -t.gap[n])
     K, B = stiffness_and_damping(t, n, h)
     mobility = g.mobility[g.body[t.shape[n, 0]]] + g.mobility[g.body[t.shape[n, 1]]]
-    error = t.gap[n] if k == 0 else 0.0
-    bias, cfm = softened(h, K if k == 0 else 0.0, B, d, mobility, error, rate, 0.0)
+    normal = k == 0 or pyramid
+    error = t.gap[n] if normal else 0.0
+    bias, cfm = softened(h, K if normal else 0.0, B, d, mobility, error, rate, 0.0)
     r.bias[row] = bias + belt
     r.error[row] = 0.0
     r.rate[row] = 0.0
+    if pyramid:  # as soft in friction as the cone (MuJoCo, engine_core_constraint.c)
+        square = t.friction[n, 0] * t.friction[n, 0]
+        r.cfm[row] = 2.0 * square * g.slack[0] * (1.0 + square) * cfm
+        return
     r.cfm[row] = cfm if k == 0 else r.cfm[t.row[n]]  # one for all rows of a cone
     if k > 0:  # less softness than the cone's, by what the force of the last step would give way beyond it
         r.bias[row] -= (1.0 - g.slack[0]) * r.cfm[row] * t.start[n, k]
@@ -277,7 +355,7 @@ def tame_bounces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any) -> bool
         rate = row_rate(r, t.row[n], s.qvel)
         if _bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, t, n):
             t.restitution[n] *= 0.5
-            _aim_normal(m, w, i, r, t, n, rate, t.belt[n, 0])
+            _aim_normal(m, w, i, r, t, n, t.row[n], rate, t.belt[n, 0])
             tamed = True
     return tamed
 
@@ -299,16 +377,19 @@ def _does_work(s: Any, r: Any, f: Any, t: Any, n: Any) -> bool:
 
 
 @njit
-def note_contact_forces(r: Any, f: Any, t: Any, scale: Any) -> None:
+def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
     """t.force = λ `scale` of the contacts' rows, less adhesion, which f.contact gets here; f.contact_extremes."""
     for n in range(t.number[0]):
         for k in range(t.force.shape[1]):
             carries = t.row[n] >= 0 and k < t.dimension[n]
-            t.force[n, k] = r.impulse[t.row[n] + k] * t.scale[n, k] * scale if carries else 0.0
+            t.force[n, k] = impulse_along(r, g, t, n, k) * t.scale[n, k] * scale if carries else 0.0
         if t.row[n] >= 0 and t.pull[n] > 0.0:
             t.force[n, 0] -= t.pull[n]
-            for entry in range(r.start[t.row[n]], r.start[t.row[n] + 1]):
-                f.contact[r.entry_dof[entry]] -= t.pull[n] * r.entry_value[entry]
+            row = t.row[n]
+            opposite = row + 1 if is_pyramid(g, t, n) else row
+            for entry in range(r.start[row], r.start[row + 1]):
+                normal = 0.5 * (r.entry_value[entry] + r.entry_value[entry - r.start[row] + r.start[opposite]])
+                f.contact[r.entry_dof[entry]] -= t.pull[n] * normal
     count = 0
     for n in range(t.number[0]):
         if is_felt(t, n):
