@@ -418,7 +418,7 @@ class Recorder:
         with contextlib.suppress(OSError):  # no room for it: the file is whole without
             seal.seal(self._handle, rows)
         self._closed = True
-        if self._rows == 0 and status != schema.COMPLETE:
+        if self._rows == 0 and status == schema.INTERRUPTED:
             self.path.unlink(missing_ok=True)  # a run that failed at once leaves nothing
         os.close(self._handle)
 
