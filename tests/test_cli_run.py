@@ -640,7 +640,6 @@ def test_a_changed_byte_is_found(tmp_path: Path) -> None:
         value = file["trajectory/qvel"][20, 3]
         file["trajectory/qvel"][20, 3] = np.nextafter(value, 1)
     refused(3, "replay", "--verify", output, words=("qvel", "step 20", "joint_4"))
-    refused(2, "replay", output, words=("--verify",))
     refused(65, "replay", "--verify", ARM, words=("XML",))
 
 
