@@ -19,6 +19,8 @@ from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
 from tests.conftest import corpus_entries
 
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
 pytestmark = pytest.mark.corpus
 mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run
 
@@ -128,6 +130,13 @@ def differing_keys(articulation: Articulation, model: mujoco.MjModel) -> Iterato
             yield f"key {key.name!r}"
 
 
+def size_of(model: mujoco.MjModel, number: int) -> Array:
+    """A geom's size; of a height field half lengths and the depth of its base, where geom_size has half its height."""
+    if model.geom_type[number] == mujoco.mjtGeom.mjGEOM_HFIELD:
+        return np.asarray(model.hfield_size[model.geom_dataid[number], [0, 1, 3]])
+    return np.asarray(model.geom_size[number])
+
+
 def differing_geoms(articulation: Articulation, model: mujoco.MjModel) -> Iterator[str]:
     """Contact attributes and sizes, pairs and exclusions."""
     geoms = [geom for link in articulation.links for geom in link.geoms]
@@ -143,7 +152,7 @@ def differing_geoms(articulation: Articulation, model: mujoco.MjModel) -> Iterat
             np.allclose(geom.friction or (), model.geom_friction[number])
             and np.allclose(softness.reference or (0.02, 1.0), model.geom_solref[number])
             and np.allclose(softness.impedance or (0.9, 0.95, 0.001, 0.5, 2.0), model.geom_solimp[number])
-            and (geom.kind == "mesh" or np.allclose(geom.size, model.geom_size[number][: len(geom.size)], atol=1e-7))
+            and (geom.kind == "mesh" or np.allclose(geom.size, size_of(model, number)[: len(geom.size)], atol=1e-7))
             and (geom.kind == "mesh" or np.allclose(geom.pose.position, model.geom_pos[number], atol=1e-7))
         )
         if not same:
