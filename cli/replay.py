@@ -14,8 +14,7 @@ from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
 from artsim.io.runs import TOLERANCE, made_elsewhere
 from artsim.io.runs import verify as verify_run
-from artsim.loaders.load import load_text
-from artsim.sim.configuration import RunConfig
+from artsim.loaders.stored import load_stored
 from artsim.sim.description import Articulation
 from artsim.sim.errors import StoppedError
 
@@ -112,15 +111,3 @@ def verify_file(file: Path, tolerance: float, threads: int) -> None:
         raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")
     told = f"reproduced within {tolerance:g} of the largest values ({elsewhere})" if elsewhere else None
     click.echo(printable(f"{file}: {told or 'reproduced, every byte equal'}"))
-
-
-def load_stored(text: str, name: str, config: RunConfig) -> Articulation:
-    """A model stored in a file, under the limits of any other input."""
-    return load_text(
-        text,
-        name=f"<model {name!r}>",
-        base=config.base,  # type: ignore[arg-type]
-        balance_inertia=config.balance_inertia,
-        ignore_unsupported=config.ignore_unsupported,
-        meshes=False,
-    )

@@ -15,7 +15,6 @@ import click
 
 from artsim.cli.options import Base, LoadOptions, is_file, model_options, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.replay import load_stored
 from artsim.cli.run_options import control_files, run_config, run_options, was_typed
 from artsim.cli.scene_options import load_models, scene_options
 from artsim.cli.terminal import printable, warn
@@ -25,6 +24,7 @@ from artsim.io.resume import resume as resume_run
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
+from artsim.loaders.stored import load_stored
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation

@@ -62,3 +62,15 @@ class StoredReader:
             ignore_unsupported=ignore,
             meshes=bool(self.packages or self.mesh_root),
         )
+
+
+def load_stored(text: str, name: str, config: RunConfig) -> Articulation:
+    """A model stored in a file, under the limits of any other input."""
+    return load_text(
+        text,
+        name=f"<model {name!r}>",
+        base=config.base,  # type: ignore[arg-type]
+        balance_inertia=config.balance_inertia,
+        ignore_unsupported=config.ignore_unsupported,
+        meshes=False,
+    )

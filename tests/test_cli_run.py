@@ -19,10 +19,10 @@ import xarray
 
 import artsim
 from artsim.cli.main import cli
-from artsim.cli.replay import load_stored
 from artsim.io import runs, schema
 from artsim.io.reader import first_difference
 from artsim.io.runs import verify
+from artsim.loaders.stored import load_stored
 from artsim.sim.configuration import RunConfig
 from tests.conftest import ROOT
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import artsim
-from artsim.cli.replay import load_stored
 from artsim.io.runs import prepare, verify
 from artsim.io.runs import run as simulate_into
 from artsim.loaders.elements import quaternion_from_rpy
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene, load_text
 from artsim.loaders.scene import scene_names
+from artsim.loaders.stored import load_stored
 from artsim.sim.collision_pairs import collision_pairs
 from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation, Pose
