@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from artsim.cli.options import mesh_options, positive
-from artsim.cli.stored import stored_robot
+from artsim.cli.stored import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
-from artsim.io.runs import TOLERANCE, made_elsewhere
+from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.io.runs import verify as verify_run
 from artsim.loaders.stored import load_stored
 from artsim.sim.description import Articulation
@@ -47,6 +47,8 @@ from artsim.sim.errors import StoppedError
 )
 @click.option("--paused", is_flag=True, help="Do not play before somebody wants it.")
 @click.option("--spacing", type=float, metavar="M", help="Distance between several runs [m]; 0: one over the other.")
+@click.option("--model", metavar="MODEL", help="Take this file for the robot; it must say what FILE holds.")
+@click.option("--force", is_flag=True, help="Go on with a MODEL that says something else.")
 @viewer_options
 @mesh_options
 def replay(
@@ -60,6 +62,8 @@ def replay(
     step: int | None,
     paused: bool,
     spacing: float | None,
+    model: str | None,
+    force: bool,
     port: int,
     browser: bool,
     packages: Mapping[str, Path],
@@ -70,9 +74,10 @@ def replay(
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
     """
+    load = None if model is None else loaded_instead(model, packages, mesh_root, force=force, meshes=not verify)
     if verify:
         for file in files:
-            verify_file(file, tolerance, threads)
+            verify_file(file, load or load_stored, tolerance, threads)
         return
     from artsim.io.reader import open_recording
     from artsim.io.viewer.motion import Motion
@@ -83,7 +88,7 @@ def replay(
         recordings = [stack.enter_context(open_recording(file)) for file in files]
         runs: list[tuple[str, Motion, Articulation]] = []
         for recording in recordings:
-            robot = stored_robot(recording, packages, mesh_root)
+            robot = stored_robot(recording, packages, mesh_root, load)
             runs.append((recording.path.name, Motion(recording, robot), robot))
         server = stack.enter_context(served(f"artsim: {', '.join(name for name, _, _ in runs)}", port))
         player = Player(server, runs, how)
@@ -91,7 +96,7 @@ def replay(
         show(server, player.run, browser=browser)
 
 
-def verify_file(file: Path, tolerance: float, threads: int) -> None:
+def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
     """Simulate again. Raises StoppedError naming the first difference."""
     from artsim.io.batch_reader import open_output
     from artsim.io.rollout_reader import RolloutRecording
@@ -101,9 +106,9 @@ def verify_file(file: Path, tolerance: float, threads: int) -> None:
     if rollout:
         from artsim.io.rollouts import verify_rollout
 
-        difference = verify_rollout(file, load_stored, threads=threads, tolerance=tolerance)
+        difference = verify_rollout(file, load, threads=threads, tolerance=tolerance)
     else:
-        difference = verify_run(file, load_stored, tolerance=tolerance)
+        difference = verify_run(file, load, tolerance=tolerance)
     if difference is not None:
         what = "sample" if rollout else "step"
         where = "" if difference.step is None else f" at {what} {difference.step}"

@@ -8,13 +8,14 @@ from artsim.sim.batch import COMPUTE
 from artsim.sim.contacts import DETECT
 from artsim.sim.jit import warm
 from artsim.sim.records import WIDTH
+from artsim.sim.rollout import SOLVE_PACK, roll_entry
 from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, SOLVE, simulate_entry
 from artsim.sim.tendon_inertia import TENDON_INERTIA
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
 def warmup() -> None:
-    """Compile every kernel that is not in the cache yet, but for those of other solvers than the default."""
+    """Compile every kernel that is not in the cache yet; those of solvers but the default and of link rules wait."""
     for equipped in (False, True):
         for integrator in (SEMI_IMPLICIT_EULER, RK4):
             warm(simulate_entry(integrator, NEWTON, equipped), 1)
@@ -23,4 +24,7 @@ def warmup() -> None:
         warm(COMPUTE, width)
     for entry in (TENDON_INERTIA, SOLVE, DETECT):
         warm(entry, 1)
+    for rows, touching in ((False, False), (True, False), (True, True)):
+        warm(roll_entry(rows, touching), WIDTH)
+    warm(SOLVE_PACK, WIDTH)
     click.echo("kernels are ready")

@@ -18,10 +18,11 @@ import ctypes
 import gc
 import json
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -165,20 +166,60 @@ def _stamp() -> str:
     return digest.hexdigest()[:16]
 
 
-@cache
-def cache_folder() -> Path | None:
-    """The folder of compiled objects, made 0700; None when no folder can be written (then nothing is kept)."""
+def _users_folder() -> Path:
     import platformdirs
 
-    folder = Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / _stamp()
+    return Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / _stamp()
+
+
+def _temporary_folder() -> Path:
+    """Among the temporary files. Everybody can make folders there: `_is_private` tells whether this is the user's."""
+    import tempfile
+
+    return Path(tempfile.gettempdir()) / f"artsim-{os.getuid() if os.name == 'posix' else 0}" / _stamp()
+
+
+def _is_private(folder: Path) -> bool:
+    about = folder.lstat()
+    return stat.S_ISDIR(about.st_mode) and (
+        os.name != "posix" or (about.st_uid, about.st_mode & 0o77) == (os.getuid(), 0)
+    )
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether the folder is there, made 0700 when it was not, and can be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError
     except OSError:
-        print(f"artsim: cannot keep compiled kernels in {folder}; compiling each time", file=sys.stderr)
-        return None
-    return folder
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _folders() -> Iterator[Path]:
+    """Where a compiled object may be found: also where it cannot be written (an image whose kernels are warm)."""
+    yield _users_folder()
+    with suppress(OSError):
+        folder = _temporary_folder()
+        if _is_private(folder.parent):
+            yield folder
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder that compiled objects are written to; None when there is none (then nothing is kept).
+
+    It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
+    """
+    folder, other = _users_folder(), None
+    if _can_write(folder):
+        return folder
+    with suppress(OSError):
+        found = _temporary_folder()
+        found.parent.mkdir(mode=0o700, exist_ok=True)
+        other = found if _is_private(found.parent) and _can_write(found) else None
+    instead = "compiling each time" if other is None else f"they are kept in {other}"
+    print(f"artsim: cannot keep compiled kernels in {folder}; {instead}", file=sys.stderr)
+    return other
 
 
 def _host() -> tuple[str, str]:
@@ -224,6 +265,16 @@ _loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
 _one_at_a_time = threading.Lock()  # llvmlite and the compiler are not made for two threads
 
 
+def _after_fork() -> None:
+    """A thread that held the lock is not there in the child."""
+    global _one_at_a_time
+    _one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
     with _one_at_a_time:
         return _loaded_function(entry, width)
@@ -232,16 +283,48 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
 def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
     key = (entry.name + entry.variant, width)
     if key not in _loaded:
-        folder = cache_folder()
-        path = folder / f"{key[0]}-{width}{'-checked' if _checked() else ''}" if folder else None
-        kept = _read_object(path) if path else None
-        if kept is None:
-            print(f"artsim: compiling kernel {key[0]!r} (first use on this machine)", file=sys.stderr)
-            kept = _compile(entry, width)
-            if path:
-                _write_object(path, *kept)
-        _loaded[key] = _link(*kept)
+        name = f"{key[0]}-{width}{'-checked' if _checked() else ''}"
+        kept = next(filter(None, (_read_object(folder / name) for folder in _folders())), None)
+        _loaded[key] = _link(*(kept or _compiled_and_kept(entry, width, name)))
     return _loaded[key][0]
+
+
+def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[str], bytes]:
+    """Compiled here, or by another process while this one waited for it."""
+    folder, kernel = cache_folder(), entry.name + entry.variant
+    with _alone(folder / name, kernel) if folder else nullcontext():
+        kept = _read_object(folder / name) if folder else None
+        if kept is None:
+            print(f"artsim: compiling kernel {kernel!r} (first use on this machine)", file=sys.stderr)
+            kept = _compile(entry, width)
+            if folder:
+                _write_object(folder / name, *kept)
+    return kept
+
+
+@contextmanager
+def _alone(path: Path, kernel: str) -> Iterator[None]:
+    """One process at a time compiles a kernel. Without it, four that start together take four times as long."""
+    try:
+        import fcntl
+
+        handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except (ImportError, OSError):  # nothing to lock by: each compiles for itself
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"artsim: another process compiles kernel {kernel!r}; waiting for it", file=sys.stderr)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):
+            path.with_suffix(".lock").unlink()  # who opened it before finds the object
+            fcntl.flock(handle, fcntl.LOCK_UN)  # also for children that were forked meanwhile
+        os.close(handle)
 
 
 def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:

@@ -15,14 +15,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from artsim.cli import warmup
 from artsim.loaders.load import load_articulation
 from artsim.sim import jit
 from artsim.sim.batch import COMPUTE
+from artsim.sim.configuration import RunConfig
 from artsim.sim.jit import Entry, bind, disabled, point_at
+from artsim.sim.plan import plan_run
 from artsim.sim.quantities import QUANTITIES
 from artsim.sim.records import WIDTH
 from artsim.sim.robot import Robot
+from artsim.sim.rollout import kernels
 from tests.small_entries import Called, entry, make_table
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -152,11 +157,20 @@ def test_damage_is_noticed_and_mended(kept: Path, damage: str, capfd: pytest.Cap
 def test_without_a_folder_to_write_it_works_and_says_so_once(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    seen, messages = run(blocked / "cache")
+    seen, messages = run(blocked / "cache", **without_temporary_files(tmp_path))
     assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
     warning, compiling = messages.splitlines(keepends=True)
     assert warning.startswith(f"artsim: cannot keep compiled kernels in {blocked}")
+    assert "compiling each time" in warning
     assert compiling == COMPILING
+
+
+def without_temporary_files(tmp_path: Path) -> dict[str, str]:
+    """An environment whose temporary folder holds a file where artsim's would be."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    (folder / f"artsim-{os.getuid()}").write_text("")
+    return {"TMPDIR": str(folder)}
 
 
 @keeps_objects
@@ -164,20 +178,97 @@ def test_without_a_folder_to_write_it_works_and_says_so_once(tmp_path: Path) -> 
 def test_a_read_only_folder_is_no_error(tmp_path: Path) -> None:
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o500)
-    seen, messages = run(folder)
+    seen, messages = run(folder, **without_temporary_files(tmp_path))
     assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
     assert messages.count("cannot keep compiled kernels") == 1
 
 
 @keeps_objects
-def test_processes_may_compile_side_by_side(tmp_path: Path) -> None:
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a home that nobody can write")
+def test_f8_without_a_home_kernels_are_kept_among_temporary_files(tmp_path: Path) -> None:
+    """Said once, when there is something to keep; found again by the next process."""
+    environment = {"ARTSIM_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": "/proc", "TMPDIR": str(tmp_path)}
+    seen, messages = run(tmp_path, **environment)
+    warning, compiling = messages.splitlines(keepends=True)
+    assert "cannot keep compiled kernels in /proc" in warning
+    assert f"kept in {tmp_path}/artsim-{os.getuid()}" in warning
+    assert compiling == COMPILING
+    assert run(tmp_path, **environment) == (seen | {"numba": False}, "")
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix", reason="posix permissions")
+@pytest.mark.parametrize("how", ["others may write it", "it is a link"])
+def test_kernels_are_not_taken_from_a_temporary_folder_of_others(how: str, pristine: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / f"artsim-{os.getuid()}"
+    if how == "it is a link":
+        theirs.symlink_to(shutil.copytree(pristine, tmp_path / "elsewhere"))
+    else:
+        shutil.copytree(pristine, theirs)
+        theirs.chmod(0o777)
+    seen, messages = run(Path("/dev/null"), TMPDIR=str(tmp_path))
+    assert seen["numba"]
+    assert "compiling each time" in messages
+
+
+@keeps_objects
+def test_kernels_that_are_there_are_used_where_nothing_can_be_written(
+    pristine: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As in an image made with `artsim warmup` and run read-only."""
+    monkeypatch.setenv("ARTSIM_CACHE_DIR", str(pristine))
+    monkeypatch.setattr(jit, "_loaded", {})
+    monkeypatch.setattr(jit, "_can_write", lambda folder: False)
+    monkeypatch.setattr(jit, "_compile", lambda *_: pytest.fail("compiles"))
+    table = make_table(3, 1)
+    bind(entry("sines"), 1, table)()
+    assert capfd.readouterr().err == ""
+
+
+@keeps_objects
+def test_f10_one_of_the_processes_that_start_together_compiles(tmp_path: Path) -> None:
+    """The others wait for it, and nothing is left beside the objects."""
     command = [sys.executable, str(TESTS / "small_entries.py")]
     environment = os.environ | {"ARTSIM_CACHE_DIR": str(tmp_path)}
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) for _ in range(2)]
-    for process in started:
-        output, _ = process.communicate(timeout=120)
-        assert json.loads(output)["sine"] == pytest.approx(SINES, rel=1e-15)
-    assert run(tmp_path)[1] == ""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    started = [subprocess.Popen(command, env=environment, text=True, **pipes) for _ in range(4)]
+    told = [process.communicate(timeout=120) for process in started]
+    assert all(json.loads(output)["sine"] == pytest.approx(SINES, rel=1e-15) for output, _ in told)
+    assert sum(json.loads(output)["numba"] for output, _ in told) == 1
+    lines = [line for _, messages in told for line in messages.splitlines(keepends=True)]
+    assert lines.count(COMPILING) == 1
+    assert all("another process compiles kernel 'sines'" in line for line in lines if line != COMPILING)
+    assert sorted(path.suffix for path in tmp_path.glob("*/*")) == [".json", ".o"]
+
+
+@keeps_objects
+def test_f10_a_compiling_process_that_is_killed_leaves_the_turn_to_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, str(TESTS / "small_entries.py")]
+    environment = os.environ | {"ARTSIM_CACHE_DIR": str(tmp_path)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    assert process.stderr is not None and process.stderr.readline() == COMPILING
+    process.kill()
+    process.communicate()
+    assert list(tmp_path.glob("*/*.lock"))
+    seen, messages = run(tmp_path)
+    assert (seen["numba"], messages) == (True, COMPILING)
+
+
+@pytest.mark.parametrize(
+    "robot",
+    [path for path in sorted((TESTS.parent / "robots").iterdir()) if path.suffix in (".urdf", ".xml")],
+    ids=lambda path: path.stem,
+)
+def test_warmup_compiles_what_runs_and_rollouts_of_our_robots_need(
+    robot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: set[tuple[str, int]] = set()
+    monkeypatch.setattr(warmup, "warm", lambda entry, width: warmed.add((entry.name + entry.variant, width)))
+    assert CliRunner().invoke(warmup.warmup).exit_code == 0
+    articulation = load_articulation(robot)
+    for ground in (False, True):
+        needed = kernels(plan_run(articulation, RunConfig(steps=1, ground=ground)))
+        assert {(entry.name + entry.variant, width) for entry, width in needed} <= warmed
 
 
 def test_an_edit_to_any_kernel_source_changes_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +322,7 @@ def test_kernels_as_plain_python_give_the_same_numbers(tmp_path: Path) -> None:
 import sys
 import numpy as np
 from artsim.loaders.load import load_articulation
+from artsim.sim.plan import plan_run
 from artsim.sim.quantities import QUANTITIES
 from artsim.sim.robot import Robot
 robot = Robot.of(load_articulation(sys.argv[1]))
@@ -282,6 +374,7 @@ def _use_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTSIM_CACHE_DIR", str(folder))
     monkeypatch.setattr(jit, "_loaded", {})
     monkeypatch.setattr(jit, "cache_folder", lambda: folder)
+    monkeypatch.setattr(jit, "_folders", lambda: iter([folder]))
 
 
 @pytest.mark.small
