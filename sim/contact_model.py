@@ -11,6 +11,7 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import Contacts, Touching
 from artsim.sim.description import Articulation, Geom, Pose, Surface
 from artsim.sim.errors import UsageError
+from artsim.sim.model import Model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
 from artsim.sim.solids import Kept, read_solids
@@ -27,7 +28,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     """
     if not config.contacts:
         return None
-    world = [_ground(config)] if config.ground else []
+    world = [ground_plane(config)] if config.ground else []
     pairs = collision_pairs(articulation, robot.compiled, world=world, self_collide=config.self_collide)
     used = np.flatnonzero(pairs.allowed.any(axis=1))
     if len(used) == 0:
@@ -47,7 +48,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     return Touching(contacts, built.shapes, _names(pairs), _kept(articulation, pairs, built))
 
 
-def _ground(config: RunConfig) -> Geom:
+def ground_plane(config: RunConfig) -> Geom:
     """Level ground."""
     friction = (config.ground_friction, 0.0, 0.0)
     pose = Pose((0.0, 0.0, config.ground_height))
@@ -76,9 +77,7 @@ def _contacts(
     model = robot.model
     geom = built.geom
     link = np.array([pairs.geoms[n].link for n in geom], np.int64)
-    body = np.where(link >= 0, model.link_body[link], 0)
-    turn = np.where((link >= 0)[:, None, None], model.link_rotation[link], np.eye(3))
-    origin = np.where((link >= 0)[:, None], model.link_position[link], 0.0)
+    body, place, turn = on_bodies(model, link, built)
     shapes, n = built.shapes, len(geom)
     flat = shapes.kind == PLANE
     margin, gap = pairs.surfaces.margin[geom], pairs.surfaces.gap[geom]
@@ -96,8 +95,8 @@ def _contacts(
         "body": body,
         "link": link,
         "geom": geom,
-        "place": origin + np.einsum("nij,nj->ni", turn, built.position),
-        "turn": turn @ built.rotation,
+        "place": place,
+        "turn": turn,
         "extent": np.where(flat[:, None], 0.0, _extents(shapes)),
         "rounding": np.where((shapes.kind == SPHERE) | (shapes.kind == CAPSULE), shapes.size[:, 0], 0.0),
         "swing": np.where(flat | (shapes.kind == SPHERE), 0.0, shapes.reach),
@@ -117,6 +116,14 @@ def _contacts(
         arrays[name] = np.ascontiguousarray(values)
         arrays[name].setflags(write=False)
     return Contacts(**arrays)
+
+
+def on_bodies(model: Model, link: Array, built: Built) -> tuple[Array, Array, Array]:
+    """Of shapes on these links, -1: of the scene: bodies (n,), places (n, 3) [m] and axes (n, 3, 3) in their frames."""
+    body = np.where(link >= 0, model.link_body[link], 0)
+    turn = np.where((link >= 0)[:, None, None], model.link_rotation[link], np.eye(3))
+    origin = np.where((link >= 0)[:, None], model.link_position[link], 0.0)
+    return body, origin + np.einsum("nij,nj->ni", turn, built.position), turn @ built.rotation
 
 
 def _restitutions(values: list[float], cone: str) -> Array:

@@ -152,12 +152,14 @@ class Geom:
     mesh_uri: str = ""  # as written in the file
     mesh_absent: str = ""  # why there is no mesh where one was looked for
     vertices: tuple[float, ...] = ()  # of a mesh that stands in the model itself, in threes
+    faces: tuple[int, ...] = ()  # of these vertices, in threes; (): of their hull
     most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
     heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     pieces: tuple[Solid, ...] = ()  # what it collided as in a run, as an output keeps it; no file is needed with it
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None
+    hidden: bool = False  # wholly transparent: rangefinders do not see it
     group: int = 0  # what a viewer shows or hides together
     friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
     surface: Surface = Surface()
@@ -430,8 +432,32 @@ SENSOR_KINDS = {
     "subtreeangmom": SensorKind("body", _XYZ, "kg m^2/s"),
     "clock": SensorKind("", unit="s"),
     "touch": SensorKind("site", unit="N"),
+    "rangefinder": SensorKind("site"),
+    "contact": SensorKind("", clamped=False),
 }
-"""The kinds of MJCF sensors that are evaluated."""
+"""The kinds of MJCF sensors that are evaluated; what the last two put out is in SENSOR_DATA."""
+
+SENSOR_DATA: dict[str, dict[str, SensorKind]] = {
+    "rangefinder": {
+        "dist": SensorKind("", unit="m"),
+        "dir": SensorKind("", _XYZ),
+        "origin": SensorKind("", _XYZ, "m"),
+        "point": SensorKind("", _XYZ, "m"),
+        "normal": SensorKind("", _XYZ),
+        "depth": SensorKind("", unit="m"),
+    },
+    "contact": {
+        "found": SensorKind(""),
+        "force": SensorKind("", _XYZ, "N"),
+        "torque": SensorKind("", _XYZ, "N m"),
+        "dist": SensorKind("", unit="m"),
+        "pos": SensorKind("", _XYZ, "m"),
+        "normal": SensorKind("", _XYZ),
+        "tangent": SensorKind("", _XYZ),
+    },
+}
+"""What sensors of these kinds put out on request, in MJCF's words and order; the first is the default."""
+REDUCTIONS = ("none", "mindist", "maxforce", "netforce")  # which of the contacts that match are put out
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,12 +466,29 @@ class Sensor:
 
     name: str
     kind: str
-    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom, camera
+    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom; of a contact subtree too
     object: str = ""
     reference_kind: str = ""
     reference: str = ""
     cutoff: float = 0.0  # 0: none
+    data: tuple[str, ...] = ()  # names in SENSOR_DATA
+    slots: int = 1  # contacts that are put out, one after the other
+    reduction: str = "none"
     source: Source = Source()
+
+    @property
+    def outputs(self) -> tuple[tuple[str, str], ...]:
+        """Suffix and unit of each number that it puts out."""
+        kind = SENSOR_KINDS[self.kind]
+        if not self.data:
+            return tuple((suffix, kind.unit) for suffix in kind.outputs)
+        known, plain = SENSOR_DATA[self.kind], len(self.data) == 1
+        return tuple(
+            (f".{slot}" * (self.slots > 1) + f".{name}" * (not plain) + suffix, known[name].unit)
+            for slot in range(self.slots)
+            for name in self.data
+            for suffix in known[name].outputs
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from artsim.sim.model import Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.robot import Robot
 from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
+from artsim.sim.sights import CAST, Seen, seen_shapes
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -50,6 +51,7 @@ class Plan:
     activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
     touching: Touching | None = None
     rules: LinkRules | None = None
+    seen: Seen | None = None
 
     @property
     def dt(self) -> float:
@@ -65,7 +67,8 @@ class Plan:
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that it takes: the step's, and those that this calls."""
         solver = (SOLVE,) if self.work == (NewtonWork,) else ()
-        return self.entry, *solver, *((DETECT,) if self.touching is not None else ())
+        detection = (DETECT,) if self.touching is not None else ()
+        return self.entry, *solver, *detection, *((CAST,) if self.seen is not None else ())
 
     @property
     def clocked_entry(self) -> Entry:
@@ -134,12 +137,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     target = _dof_values(config.target, labels, "target", hold)
     _refuse_idle_targets(config, labels, inputs)
+    record = _recordable(config, equipped, touching, notes)
     return Plan(
         replace(
             _resolved(config, model, labels, qpos, qvel),
             activation=dict(zip(names.activations, activation.tolist(), strict=True)),
             control=dict(zip(names.controls, control.tolist(), strict=True)),
-            record=_recordable(config, equipped, touching, notes),
+            record=record,
         ),
         robot,
         inputs,
@@ -154,6 +158,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         activation,
         touching,
         link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
+        seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
     )
 
 

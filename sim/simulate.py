@@ -29,6 +29,7 @@ from artsim.sim.run import (
     make_solver_work,
     make_step,
 )
+from artsim.sim.sights import connect_rays
 from artsim.sim.spatial import Real
 from artsim.sim.state import make_state, make_workspace
 
@@ -85,6 +86,8 @@ class Simulation:
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
             self._state.activation[:] = self.plan.activation
+            if self.plan.seen is not None:
+                self._rays = connect_rays(self.plan.seen, model, self._work, *self._equipment)
         if self.plan.rules is not None:
             self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._failure: ArtsimError | None = None

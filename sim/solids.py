@@ -126,7 +126,8 @@ def _mesh(geom: Geom, files: dict[object, Mesh], max_faces: int) -> Mesh | None:
     """The mesh that a geom refers to, None where nobody looked for it."""
     if geom.vertices:
         points = np.array(geom.vertices).reshape(-1, 3)
-        return Mesh(points, np.zeros((0, 3), np.int32), np.zeros(0, np.int32))
+        faces = np.array(geom.faces, np.int32).reshape(-1, 3)
+        return Mesh(points, faces, np.full(min(len(faces), 1), len(faces), np.int32))
     if geom.mesh_absent:
         raise ModelError(f"{_title(geom)} {geom.mesh_absent}; it is used for collision (--no-meshes: goes on without)")
     if geom.mesh is None:

@@ -118,7 +118,7 @@ def test_every_kind(tmp_path: Path, seed: int) -> None:
 
 
 def test_the_model_has_every_kind_but_those_of_limits_and_contact() -> None:
-    elsewhere = {"jointlimitpos", "jointlimitvel", "jointlimitfrc", "touch"}
+    elsewhere = {"jointlimitpos", "jointlimitvel", "jointlimitfrc", "touch", "rangefinder", "contact"}
     assert all(f"<{kind} " in MODEL or f"<{kind}/" in MODEL for kind in set(SENSOR_KINDS) - elsewhere)
 
 
@@ -141,12 +141,12 @@ def test_what_cannot_be_measured_is_told(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(
         """<mujoco><worldbody><body><joint/><geom size="0.1"/><site name="s"/></body></worldbody>
-        <sensor><contact site="s"/><gyro site="s"/><rangefinder site="s"/></sensor></mujoco>"""
+        <sensor><insidesite site="s" objtype="site" objname="s"/><gyro site="s"/><user dim="1"/></sensor></mujoco>"""
     )
     robot = artsim.load(path)
     assert [sensor.kind for sensor in robot.articulation.sensors] == ["gyro"]
     told = "\n".join(map(str, robot.articulation.notes))
-    assert "'contact'" in told and "'rangefinder'" in told
+    assert "'insidesite'" in told and "'user'" in told
 
 
 LOOPS = """

@@ -145,6 +145,17 @@ def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
     return mesh.item.numbers("vertex", 0, 10**7, ()) if not mesh.uri else ()
 
 
+def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
+    """The faces of a mesh that has no file, where it has some."""
+    if mesh.uri or not mesh.item.has("face"):
+        return ()
+    faces = [int(number) for number in mesh.item.numbers("face", 0, 10**7)]
+    vertices = len(vertices_in_model(mesh)) // 3
+    if len(faces) % 3 or any(not 0 <= number < vertices for number in faces):
+        mesh.item.refuse(f"face wants three numbers of vertices each, 0 to {vertices - 1}")
+    return tuple(faces)
+
+
 def absence(mesh: MeshAsset) -> str:
     """Why a geom of this mesh cannot be had; empty where it can, or where nobody looked for it."""
     if mesh.by_plugin or mesh.item.has("builtin"):

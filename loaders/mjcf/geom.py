@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, vertices_in_model
+from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
@@ -94,11 +94,13 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
         mesh_uri="" if mesh is None else mesh.uri,
         mesh_absent=absent,
         vertices=() if mesh is None else vertices_in_model(mesh),
+        faces=() if mesh is None else faces_in_model(mesh),
         most_hull_vertices=-1 if mesh is None else mesh.item.whole("maxhullvert", -1),
         heights=heights,
         mesh_pose=Pose() if mesh is None else mesh.pose,
         scale=(1.0, 1.0, 1.0) if mesh is None else mesh.scale,
         material=looks(item, meshes),
+        hidden=is_hidden(item, meshes),
         group=item.whole("group"),
         friction=(sliding, torsional, rolling),
         surface=surface,
@@ -130,6 +132,14 @@ def looks(item: Item, meshes: Meshes) -> Material | None:
         return material
     red, green, blue, alpha = item.filled("rgba", (0.5, 0.5, 0.5, 1.0))
     return replace(material or Material(), rgba=(red, green, blue, alpha))
+
+
+def is_hidden(item: Item, meshes: Meshes) -> bool:
+    """Whether it is wholly transparent: its material, which counts whatever its own colour is, or its colour."""
+    if item.has("material"):
+        colour = meshes.materials[item.text("material")].rgba
+        return colour is not None and colour[3] == 0
+    return item.filled("rgba", (0.5, 0.5, 0.5, 1.0))[3] == 0
 
 
 def mass_of(shape: Shape, meshes: Meshes) -> tuple[GeomInertia, Pose]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.sim.description import SENSOR_KINDS, Sensor
+from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Sensor
+from artsim.sim.errors import nearest
 
+MOST_SLOTS = 10_000  # contacts of one sensor
 FRAMES = ("body", "xbody", "geom", "site")
 # what a sensor needs that a run does not have: said when the file is read
 MISSING = {
-    **dict.fromkeys(("contact", "tactile"), "--record contacts has what touches"),
-    **dict.fromkeys(("rangefinder", "distance", "normal", "fromto", "insidesite"), "shapes do not meet yet"),
-    "camprojection": "cameras are not kept",
+    "tactile": "contact is at points, not over surfaces",
+    **dict.fromkeys(("distance", "normal", "fromto", "insidesite"), "distances are not measured"),
+    **dict.fromkeys(("camprojection", "rangefinder"), "cameras are not kept"),
     "user": "its values come from a program",
     "plugin": "plugins are not run",
     **dict.fromkeys(("e_potential", "e_kinetic"), "--record energy has it"),
@@ -40,7 +44,11 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
     if known is None or item.number("delay"):
         left_out(bodies, element, MISSING.get(kind, "delays are not kept"))
         return None
+    if kind == "contact":
+        return contact_sensor(bodies, item, count)
     object_kind = known.object
+    if kind == "rangefinder" and not item.has("site") and item.has("camera"):
+        object_kind = "camera"
     if object_kind == "frame":
         object_kind, name = item.word("objtype", (*FRAMES, "camera"), ""), item.text("objname")
     else:
@@ -52,15 +60,64 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
         left_out(bodies, element, MISSING["camprojection"])
         return None
     return Sensor(
-        name=item.text("name") or bodies.free_name("sensor", f"{kind}_{count}"),
+        name=name_of(bodies, item, count),
         kind=kind,
         object_kind=object_kind,
         object=name,
         reference_kind=reference_kind,
         reference=item.text("refname"),
         cutoff=item.number("cutoff", 0.0, least=0.0),
+        data=wanted_data(item, kind) if kind in SENSOR_DATA else (),
         source=bodies.reading.at(element),
     )
+
+
+def contact_sensor(bodies: Bodies, item: Item, count: int) -> Sensor:
+    """Of the contacts between two objects, each a geom, a body, a subtree or anything, some, and what of them."""
+    slots = item.whole("num", 1)
+    if not 0 < slots <= MOST_SLOTS:
+        item.refuse(f"num is {slots}, want 1 to {MOST_SLOTS}")
+    first, second = (
+        one_of(item, names) for names in (("site", "body1", "subtree1", "geom1"), ("body2", "subtree2", "geom2"))
+    )
+    return Sensor(
+        name=name_of(bodies, item, count),
+        kind="contact",
+        object_kind=first.rstrip("12"),
+        object=item.text(first),
+        reference_kind=second.rstrip("12"),
+        reference=item.text(second),
+        data=wanted_data(item, "contact"),
+        slots=slots,
+        reduction=item.word("reduce", REDUCTIONS, "none"),
+        source=bodies.reading.at(item.element),
+    )
+
+
+def one_of(item: Item, names: Sequence[str]) -> str:
+    """Which of these attributes is given; "" for none."""
+    given = [name for name in names if item.has(name)]
+    if len(given) > 1:
+        item.refuse(f"has {given[0]!r} and {given[1]!r}, want one of them")
+    return given[0] if given else ""
+
+
+def wanted_data(item: Item, kind: str) -> tuple[str, ...]:
+    """The words of `data`, which stand in their order, each once."""
+    known = list(SENSOR_DATA[kind])
+    words = item.text("data").split() or known[:1]
+    for word in words:
+        if word not in known:
+            item.refuse(f"data is {word[:40]!r}{nearest(word[:40], known)}")
+    places = [known.index(word) for word in words]
+    if places != sorted(set(places)):
+        item.refuse(f"data is {' '.join(words)!r}, want each once and in the order {' '.join(known)}")
+    return tuple(words)
+
+
+def name_of(bodies: Bodies, item: Item, count: int) -> str:
+    """Its name, or one by its kind and place in the file."""
+    return item.text("name") or bodies.free_name("sensor", f"{tag(item.element)}_{count}")
 
 
 def left_out(bodies: Bodies, element: Element, why: str) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from artsim.sim.description import SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from artsim.sim.collision_pairs import tangible_geoms
+from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
 from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import SENSORS, ZONE_BOX, ZONE_CAPSULE, ZONE_CYLINDER, ZONE_ELLIPSOID
+from artsim.sim.equipment.record import ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE, SENSORS
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real, rotation_matrix
 
@@ -19,7 +21,7 @@ def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array
     frames = _Frames(articulation, places)
     objects = [frames.of(sensor.object_kind, sensor.object) for sensor in sensors]
     references = [frames.of(sensor.reference_kind, sensor.reference) for sensor in sensors]
-    outputs = [len(SENSOR_KINDS[sensor.kind].outputs) for sensor in sensors]
+    outputs = [len(sensor.outputs) for sensor in sensors]
     bounded = [sensor.cutoff if SENSOR_KINDS[sensor.kind].clamped else 0.0 for sensor in sensors]
     return {
         "sensor_kind": np.array([SENSORS[sensor.kind] for sensor in sensors], np.int64),
@@ -31,29 +33,62 @@ def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array
         "sensor_position": np.array([frame[2] for frame in (*objects, *references)]).reshape(-1, 3),
         "sensor_cutoff": np.array([cutoff or np.inf for cutoff in bounded]),
         **_zones(articulation),
+        **_contact_arrays(articulation, places),
+        **_ray_arrays(articulation, frames),
         "magnetic": np.array(articulation.options.magnetic),
     }
 
 
-_ZONES = {
-    "sphere": ZONE_ELLIPSOID,
-    "ellipsoid": ZONE_ELLIPSOID,
-    "capsule": ZONE_CAPSULE,
-    "cylinder": ZONE_CYLINDER,
-    "box": ZONE_BOX,
-}
+_ZONES = {"sphere": SPHERE, "ellipsoid": ELLIPSOID, "capsule": CAPSULE, "cylinder": CYLINDER, "box": BOX}
 
 
 def _zones(articulation: Articulation) -> dict[str, Array]:
-    """The volumes of touch sensors' sites."""
+    """The volumes of the sites of touch and contact sensors."""
     sites = {site.name: site for site in articulation.sites}
-    zone, size = np.zeros(len(articulation.sensors), np.int64), np.ones((len(articulation.sensors), 3))
+    count = len(articulation.sensors)
+    zone, size = np.full(count, -1, np.int64), np.ones((count, 3))
     for n, sensor in enumerate(articulation.sensors):
-        if sensor.kind == "touch":
+        if sensor.kind in ("touch", "contact") and sensor.object_kind == "site":
             site = sites[sensor.object]
-            zone[n] = _ZONES[site.kind]
-            size[n] = site.size[0] if site.kind == "sphere" else site.size
+            zone[n], size[n] = _ZONES[site.kind], site.size
     return {"sensor_zone": zone, "sensor_size": size}
+
+
+_SIDES = {"geom": OF_GEOM, "body": OF_LINK, "subtree": OF_SUBTREE}
+
+
+def _contact_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
+    """Which contacts are whose, and what is put out of them."""
+    sensors = articulation.sensors
+    geoms = {geom.name: n for n, (_, geom) in enumerate(tangible_geoms(articulation))}
+    side, number = np.full((2, len(sensors)), ANYTHING, np.int64), np.zeros((2, len(sensors)), np.int64)
+    for n, sensor in enumerate(sensors):
+        ends = (sensor.object_kind, sensor.object), (sensor.reference_kind, sensor.reference)
+        for end, (kind, name) in enumerate(ends if sensor.kind == "contact" else ()):
+            if kind in _SIDES:
+                side[end, n] = _SIDES[kind]
+                number[end, n] = geoms.get(name, -1) if kind == "geom" else places.links[name]
+    words = {kind: {word: 1 << k for k, word in enumerate(data)} for kind, data in SENSOR_DATA.items()}
+    return {
+        "sensor_side": side,
+        "sensor_number": number,
+        "sensor_reduction": np.array([REDUCTIONS.index(sensor.reduction) for sensor in sensors], np.int64),
+        "sensor_slots": np.array([sensor.slots for sensor in sensors], np.int64),
+        "sensor_data": np.array([sum(words[s.kind][word] for word in s.data) for s in sensors], np.int64),
+    }
+
+
+def _ray_arrays(articulation: Articulation, frames: _Frames) -> dict[str, Array]:
+    """The rays of rangefinders, one of each."""
+    owners = [n for n, sensor in enumerate(articulation.sensors) if sensor.kind == "rangefinder"]
+    links = [frames.link("site", articulation.sensors[n].object) for n in owners]
+    ray = np.full(len(articulation.sensors), -1, np.int64)
+    ray[owners] = np.arange(len(owners))
+    return {
+        "sensor_ray": ray,
+        "ray_sensor": np.array(owners, np.int64),
+        "ray_link": np.array(links, np.int64),
+    }
 
 
 def sensor_labels(articulation: Articulation) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -62,15 +97,14 @@ def sensor_labels(articulation: Articulation) -> tuple[tuple[str, ...], tuple[st
     units: list[str] = []
     linear = {joint.name for joint in articulation.joints if joint.kind == "prismatic"}
     for sensor in articulation.sensors:
-        kind = SENSOR_KINDS[sensor.kind]
         slides = sensor.object in linear
         by_joint = {
             "{position}": "m" if slides else "rad",
             "{velocity}": "m/s" if slides else "rad/s",
             "{force}": "N" if slides else "N m",
         }
-        names += [sensor.name + suffix for suffix in kind.outputs]
-        units += [by_joint.get(kind.unit, kind.unit)] * len(kind.outputs)
+        names += [sensor.name + suffix for suffix, _ in sensor.outputs]
+        units += [by_joint.get(unit, unit) for _, unit in sensor.outputs]
     return tuple(names), tuple(units)
 
 
@@ -124,4 +158,6 @@ def _index(sensor: Sensor, frames: _Frames, places: Places) -> int:
         return places.tendons[sensor.object]
     if sensor.object_kind == "actuator":
         return places.actuators[sensor.object]
+    if sensor.kind == "contact" and sensor.object_kind != "site":
+        return 0
     return frames.link(sensor.object_kind, sensor.object) if sensor.object_kind else 0

@@ -18,6 +18,7 @@ from artsim.sim.records import (
     ConstReals1,
     ConstReals2,
     ConstReals3,
+    Ints1,
     Reals1,
     Reals2,
     allocate,
@@ -60,6 +61,8 @@ CONNECT, WELD = range(2)
     SUBTREE_ANGULAR_MOMENTUM,
     CLOCK,
     TOUCH,
+    RANGEFINDER,
+    CONTACT,
     JOINT_POSITION,
     JOINT_VELOCITY,
     JOINT_ACTUATOR_FORCE,
@@ -74,8 +77,11 @@ CONNECT, WELD = range(2)
     ACTUATOR_POSITION,
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
-) = range(34)
-ZONE_ELLIPSOID, ZONE_CAPSULE, ZONE_CYLINDER, ZONE_BOX = range(4)
+) = range(36)
+# what one side of a contact must be for a contact sensor
+ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
+# which contacts it puts out
+AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE = range(4)
 SENSORS = {
     "accelerometer": ACCELEROMETER,
     "velocimeter": VELOCIMETER,
@@ -97,6 +103,8 @@ SENSORS = {
     "subtreeangmom": SUBTREE_ANGULAR_MOMENTUM,
     "clock": CLOCK,
     "touch": TOUCH,
+    "rangefinder": RANGEFINDER,
+    "contact": CONTACT,
     "jointpos": JOINT_POSITION,
     "jointvel": JOINT_VELOCITY,
     "jointactuatorfrc": JOINT_ACTUATOR_FORCE,
@@ -219,8 +227,16 @@ class Equipment(NamedTuple):
     sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
     sensor_position: ConstReals2  # (2 nsensor, 3)
     sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs, inf: none
-    sensor_zone: ConstInts1  # (nsensor,) shape of a touch sensor's volume: ZONE_…
-    sensor_size: ConstReals2  # (nsensor, 3) semi-axes, half sizes, or radius and half length [m]
+    sensor_zone: ConstInts1  # (nsensor,) shape of its site's volume, as in collision's Shapes; -1: it has none
+    sensor_size: ConstReals2  # (nsensor, 3) of that shape [m]
+    sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
+    sensor_number: ConstInts2  # (2, nsensor) of that geom (Contacts.geom), -1: none that touches; or of the link
+    sensor_reduction: ConstInts1  # (nsensor,) AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE
+    sensor_slots: ConstInts1  # (nsensor,) how many contacts
+    sensor_data: ConstInts1  # (nsensor,) bits of the names of description.SENSOR_DATA, in order
+    sensor_ray: ConstInts1  # (nsensor,) which ray is a rangefinder's
+    ray_sensor: ConstInts1  # (nray,) whose it is
+    ray_link: ConstInts1  # (nray,) the link that it does not see
     magnetic: ConstReals1  # (3,)
 
 
@@ -257,6 +273,9 @@ class EquipmentWork(NamedTuple):
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,)
+    ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
+    ray_hit: Reals2  # (nray, 4) distance [m], -1: nothing is met; the normal there
+    ray_caster: Ints1  # (2,) addresses of the compiled ray casting and of its table
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
     stiffness: Reals1  # (nv,) what the implicit ones add to the system
     damping: Reals1  # (nv,)
@@ -327,6 +346,9 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **dofs,
             "calibrated": (1,),
             "sensor": (int(equipment.sensor_first[-1]),),
+            "ray": (len(equipment.ray_link), 6),
+            "ray_hit": (len(equipment.ray_link), 4),
+            "ray_caster": (2,),
             "control": (len(equipment.control_lower),),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),

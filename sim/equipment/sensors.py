@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.equipment.contact_sensor import contact_sensor
+from artsim.sim.equipment.rangefinder import aim, rangefinder
 from artsim.sim.equipment.record import (
     ACCELEROMETER,
     ACTUATOR_FORCE,
@@ -12,6 +14,7 @@ from artsim.sim.equipment.record import (
     BALL_ANGULAR_VELOCITY,
     BALL_QUATERNION,
     CLOCK,
+    CONTACT,
     FRAME_ANGULAR_ACCELERATION,
     FRAME_ANGULAR_VELOCITY,
     FRAME_LINEAR_ACCELERATION,
@@ -28,6 +31,7 @@ from artsim.sim.equipment.record import (
     JOINT_POSITION,
     JOINT_VELOCITY,
     MAGNETOMETER,
+    RANGEFINDER,
     SUBTREE_ANGULAR_MOMENTUM,
     SUBTREE_COM,
     SUBTREE_VELOCITY,
@@ -52,6 +56,7 @@ from artsim.sim.kinematics import (
     velocities,
 )
 from artsim.sim.quaternions import quaternion_of
+from artsim.sim.recordtype import run_entry
 
 
 @njit
@@ -62,6 +67,10 @@ def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any
     """
     accelerations(m, s.qvel, f.qacc, w)
     velocities(m, s.qvel, w)
+    for ray in range(e.ray_sensor.shape[0]):
+        aim(m, w, x, ray, sensor_frame(m, w, e, e.ray_sensor[ray], 0))
+    if e.ray_sensor.shape[0] > 0:
+        run_entry(x.ray_caster)
     for n in range(e.sensor_kind.shape[0]):
         kind = e.sensor_kind[n]
         first = e.sensor_first[n]
@@ -76,7 +85,14 @@ def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any
         elif kind == TOUCH:
             x.sensor[first] = 0.0
             if t is not None:
-                x.sensor[first] = touch(m, w, e, n, _frame(m, w, e, n, 0), g, t)
+                x.sensor[first] = touch(m, w, e, n, sensor_frame(m, w, e, n, 0), g, t)
+        elif kind == RANGEFINDER:
+            rangefinder(e, x, n)
+        elif kind == CONTACT:
+            for k in range(first, e.sensor_first[n + 1]):
+                x.sensor[k] = 0.0
+            if t is not None:
+                contact_sensor(m, w, e, x, n, sensor_frame(m, w, e, n, 0), g, t)
         else:
             _of_joint(m, s, f, e, x, n, kind, first)
         bound = e.sensor_cutoff[n]
@@ -92,7 +108,7 @@ def _put(x: Any, first: Any, a: Any, b: Any, c: Any) -> None:
 
 
 @inlined
-def _frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
+def sensor_frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
     """Of an object (end 0) or its reference (1): body, rotation (9 numbers, by rows), place from the body's origin."""
     body = e.sensor_body[end, n]
     k = end * e.sensor_kind.shape[0] + n
@@ -129,7 +145,7 @@ def _acceleration(w: Any, body: Any, d: Any) -> Any:
 @njit
 def _on_site(m: Any, w: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
     """What is felt at a site, in its axes."""
-    body, R, d = _frame(m, w, e, n, 0)
+    body, R, d = sensor_frame(m, w, e, n, 0)
     a = (0.0, 0.0, 0.0)
     if kind == ACCELEROMETER:
         a = _acceleration(w, body, d)
@@ -155,8 +171,8 @@ def _on_site(m: Any, w: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: A
 @njit
 def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
     """Pose, velocity and acceleration of a frame, in the axes and as seen from its reference if it has one."""
-    body, R, d = _frame(m, w, e, n, 0)
-    other, Q, g = _frame(m, w, e, n, 1)
+    body, R, d = sensor_frame(m, w, e, n, 0)
+    other, Q, g = sensor_frame(m, w, e, n, 1)
     p = origin_of(m, w, body)
     o = origin_of(m, w, other)
     r0 = p[0] + d[0] - o[0] - g[0]

@@ -1,0 +1,345 @@
+"""Where a ray p + s v, s >= 0, meets a shape first: closed forms (Ericson 2005, ch. 5.3), meshes by their trees.
+
+All in the shape's axes, v of unit length. A result is s [m] and the outward normal there; s is -1 where nothing is met.
+From inside the surface is met, too. The rules are MuJoCo's: a plane is seen from above only and ends where its drawn
+rectangle does; a height field is its surface, its walls and a box below it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES
+from artsim.sim.jit import inlined, njit
+
+FAR = 1e300
+LEVEL = 1e-15  # a smaller share of a direction counts as none
+RIM = 1e-12  # of a triangle that counts as inside, so that no ray passes between two
+MISSED = (-1.0, 0.0, 0.0, 0.0)
+
+
+@njit
+def ray_shape(S: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> Any:
+    """Shape n of any kind. window: half sizes of a plane, 0: endless; floor: z of a height field's base."""
+    kind = S.kind[n]
+    if kind == PLANE:
+        return ray_plane(window, p, v)
+    if _passes_by(p, v, S.reach[n]):
+        return MISSED
+    if kind == TRIANGLES:
+        return ray_triangles(S, S.mesh[n], p, v)
+    if kind == HEIGHT_FIELD:
+        return ray_height_field(S, n, floor, p, v)
+    return ray_primitive(kind, S.size[n], p, v)
+
+
+@njit
+def ray_primitive(kind: Any, size: Any, p: Any, v: Any) -> Any:
+    """A sphere, capsule, ellipsoid, cylinder or box; sizes as in Shapes."""
+    if kind == SPHERE:
+        return ray_ellipsoid(size[0], size[0], size[0], p, v)
+    if kind == ELLIPSOID:
+        return ray_ellipsoid(size[0], size[1], size[2], p, v)
+    if kind == CAPSULE:
+        return ray_capsule(size[0], size[1], p, v)
+    if kind == CYLINDER:
+        return ray_cylinder(size[0], size[1], p, v)
+    if kind == BOX:
+        return ray_box(size[0], size[1], size[2], p, v)
+    return MISSED
+
+
+@njit
+def is_inside(kind: Any, size: Any, p: Any) -> bool:
+    """Whether a point is within a sphere, capsule, ellipsoid, cylinder or box."""
+    x, y, z = p
+    if kind == ELLIPSOID:
+        x, y, z = x / size[0], y / size[1], z / size[2]
+        return bool(x * x + y * y + z * z < 1.0)
+    if kind == BOX:
+        return bool(abs(x) < size[0] and abs(y) < size[1] and abs(z) < size[2])
+    if kind == CYLINDER:
+        return bool(x * x + y * y < size[0] * size[0] and abs(z) < size[1])
+    if kind == CAPSULE:
+        z -= min(max(z, -size[1]), size[1])
+    return bool(x * x + y * y + z * z < size[0] * size[0])
+
+
+# ------------------------------------------------------------------ closed forms
+
+
+@inlined
+def _passes_by(p: Any, v: Any, radius: Any) -> bool:
+    """Whether it misses the ball about the origin."""
+    along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
+    outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + RIM)
+    passes: bool = outside > 0.0 and (along > 0.0 or along * along < outside)
+    return passes
+
+
+@inlined
+def _first(low: Any, high: Any) -> Any:
+    """The first of an interval's ends that lies ahead, -1: none."""
+    s = low if low >= 0.0 else high
+    return s if low <= high and s >= 0.0 else -1.0
+
+
+@inlined
+def _between(p: Any, v: Any, half: Any) -> Any:
+    """Where along the ray it is between -half and half: from, to; from > to: nowhere."""
+    low, high = FAR, -FAR
+    if abs(v) > LEVEL:
+        low = min((-half - p) / v, (half - p) / v)
+        high = max((-half - p) / v, (half - p) / v)
+    elif abs(p) <= half:
+        low, high = -FAR, FAR
+    return low, high
+
+
+@inlined
+def _in_ball(p0: Any, p1: Any, p2: Any, v0: Any, v1: Any, v2: Any) -> Any:
+    """Where along the ray it is in the unit ball (of two dimensions, where the third is 0): from, to."""
+    a = v0 * v0 + v1 * v1 + v2 * v2
+    b = p0 * v0 + p1 * v1 + p2 * v2
+    c = p0 * p0 + p1 * p1 + p2 * p2 - 1.0
+    low, high = FAR, -FAR
+    if a <= LEVEL * LEVEL:
+        if c <= 0.0:
+            low, high = -FAR, FAR
+    elif b * b - a * c >= 0.0:
+        root = math.sqrt(b * b - a * c)
+        low, high = (-b - root) / a, (-b + root) / a
+    return low, high
+
+
+@inlined
+def _with_normal(s: Any, n0: Any, n1: Any, n2: Any) -> Any:
+    length = math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+    scale = 1.0 / length if length > 0.0 else 0.0
+    return s, scale * n0, scale * n1, scale * n2
+
+
+@njit
+def ray_plane(window: Any, p: Any, v: Any) -> Any:
+    """The plane z = 0, or its rectangle of half sizes `window` where they are not 0, from above."""
+    if v[2] > -LEVEL or p[2] < 0.0:
+        return MISSED
+    s = -p[2] / v[2]
+    x, y = p[0] + s * v[0], p[1] + s * v[1]
+    if (window[0] > 0.0 and abs(x) > window[0]) or (window[1] > 0.0 and abs(y) > window[1]):
+        return MISSED
+    return s, 0.0, 0.0, 1.0
+
+
+@njit
+def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+    """An ellipsoid of these semi-axes."""
+    low, high = _in_ball(p[0] / a, p[1] / b, p[2] / c, v[0] / a, v[1] / b, v[2] / c)
+    s = _first(low, high)
+    if s < 0.0:
+        return MISSED
+    x, y, z = p[0] + s * v[0], p[1] + s * v[1], p[2] + s * v[2]
+    return _with_normal(s, x / (a * a), y / (b * b), z / (c * c))
+
+
+@njit
+def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
+    """A cylinder along z."""
+    r = 1.0 / radius
+    low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
+    begin, end = _between(p[2], v[2], half)
+    s = _first(max(low, begin), min(high, end))
+    if s < 0.0:
+        return MISSED
+    if s == begin or s == end:
+        return s, 0.0, 0.0, 1.0 if (v[2] > 0.0) == (s == end) else -1.0
+    return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], 0.0)
+
+
+@njit
+def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
+    """A capsule along z: a cylinder and two balls, together convex."""
+    r = 1.0 / radius
+    low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
+    begin, end = _between(p[2], v[2], half)
+    low, high = max(low, begin), min(high, end)
+    if low > high:
+        low, high = FAR, -FAR
+    begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] - half) * r, v[0] * r, v[1] * r, v[2] * r)
+    low, high = min(low, begin), max(high, end)
+    begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] + half) * r, v[0] * r, v[1] * r, v[2] * r)
+    s = _first(min(low, begin), max(high, end))
+    if s < 0.0:
+        return MISSED
+    z = p[2] + s * v[2]
+    return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], z - min(max(z, -half), half))
+
+
+@njit
+def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+    """A box of these half sizes."""
+    x0, x1 = _between(p[0], v[0], a)
+    y0, y1 = _between(p[1], v[1], b)
+    z0, z1 = _between(p[2], v[2], c)
+    s = _first(max(x0, max(y0, z0)), min(x1, min(y1, z1)))
+    if s < 0.0:
+        return MISSED
+    if s == x0 or s == x1:
+        return s, 1.0 if (v[0] > 0.0) == (s == x1) else -1.0, 0.0, 0.0
+    if s == y0 or s == y1:
+        return s, 0.0, 1.0 if (v[1] > 0.0) == (s == y1) else -1.0, 0.0
+    return s, 0.0, 0.0, 1.0 if (v[2] > 0.0) == (s == z1) else -1.0
+
+
+# ------------------------------------------------------------------ triangles
+
+
+@njit
+def ray_triangles(S: Any, mesh: Any, p: Any, v: Any) -> Any:
+    """Both sides of a mesh's triangles; the normal is theirs, corners counter-clockwise."""
+    best = MISSED
+    node = S.node_start[mesh]
+    last = S.node_start[mesh + 1]
+    while node < last:
+        if not _meets_box(S.node_box[node], p, v, best[0]):
+            node = S.node_skip[node]
+            continue
+        for t in range(S.node_triangle[node, 0], S.node_triangle[node, 1]):
+            T = S.triangle[t]
+            found = ray_triangle(S.vertex[T[0]], S.vertex[T[1]], S.vertex[T[2]], p, v)
+            if found[0] >= 0.0 and (best[0] < 0.0 or found[0] < best[0]):
+                best = found
+        node += 1
+    return best
+
+
+@inlined
+def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
+    """Whether it comes through the box, and does so before a distance that is not negative."""
+    low, high = 0.0, FAR if before < 0.0 else before
+    for k in range(3):
+        if abs(v[k]) > LEVEL:
+            a = (box[k] - p[k]) / v[k]
+            b = (box[k + 3] - p[k]) / v[k]
+            low = max(low, min(a, b))
+            high = min(high, max(a, b))
+        elif p[k] < box[k] or p[k] > box[k + 3]:
+            low = FAR
+    meets: bool = low <= high * (1.0 + RIM) + LEVEL
+    return meets
+
+
+@njit
+def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
+    """Möller and Trumbore 1997."""
+    e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
+    steep = v[0] * n0 + v[1] * n1 + v[2] * n2
+    if steep * steep <= LEVEL * LEVEL * (n0 * n0 + n1 * n1 + n2 * n2):
+        return MISSED
+    d0, d1, d2 = a[0] - p[0], a[1] - p[1], a[2] - p[2]
+    c0, c1, c2 = d1 * v[2] - d2 * v[1], d2 * v[0] - d0 * v[2], d0 * v[1] - d1 * v[0]
+    first = (f0 * c0 + f1 * c1 + f2 * c2) / steep
+    second = -(e0 * c0 + e1 * c1 + e2 * c2) / steep
+    s = (d0 * n0 + d1 * n1 + d2 * n2) / steep
+    if s < 0.0 or first < -RIM or second < -RIM or first + second > 1.0 + RIM:
+        return MISSED
+    return _with_normal(s, n0, n1, n2)
+
+
+# ------------------------------------------------------------------ height fields
+
+
+@njit
+def ray_height_field(S: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
+    """Surface, walls, and the box below z = floor."""
+    x, y, z = S.size[n, 0], S.size[n, 1], S.size[n, 2]
+    half = 0.5 * (floor + z)
+    best = ray_box(x, y, half, (p[0], p[1], p[2] - 0.5 * (floor - z)), v)
+    low, high = _above(p, v, x, y, floor, z)
+    if low > high:
+        return best
+    best = _nearer(best, _surface(S, n, p, v, low, high))
+    for side in range(4):
+        best = _nearer(best, _wall(S, n, floor, p, v, side))
+    return best
+
+
+@inlined
+def _nearer(a: Any, b: Any) -> Any:
+    return b if b[0] >= 0.0 and (a[0] < 0.0 or b[0] < a[0]) else a
+
+
+@inlined
+def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
+    """From where to where the ray is in the box that holds the surface."""
+    a, b = _between(p[0], v[0], x)
+    c, d = _between(p[1], v[1], y)
+    e, f = _between(p[2] - 0.5 * (floor + top), v[2], 0.5 * (top - floor))
+    return max(max(a, 0.0), max(c, e)), min(b, min(d, f))
+
+
+@njit
+def _surface(S: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
+    """The triangles of the cells that lie under the ray between two distances, row by row."""
+    f = S.mesh[n]
+    rows, columns = S.field_shape[f, 0], S.field_shape[f, 1]
+    x, y = S.size[n, 0], S.size[n, 1]
+    dx, dy = 2.0 * x / (columns - 1), 2.0 * y / (rows - 1)
+    best = MISSED
+    first, last = _cells(p[1] + low * v[1] + y, p[1] + high * v[1] + y, dy, rows)
+    for r in range(first, last):
+        begin, end = low, high
+        if abs(v[1]) > LEVEL:  # while it is over this row and a little of the next ones
+            a = ((r - 0.01) * dy - y - p[1]) / v[1]
+            b = ((r + 1.01) * dy - y - p[1]) / v[1]
+            begin, end = max(low, min(a, b)), min(high, max(a, b))
+        left, right = _cells(p[0] + begin * v[0] + x, p[0] + end * v[0] + x, dx, columns)
+        for c in range(left, right):
+            at = S.field_start[f] + r * columns + c
+            e = S.elevation
+            x0, y0 = c * dx - x, r * dy - y
+            a = (x0, y0, e[at])
+            b = (x0 + dx, y0 + dy, e[at + columns + 1])
+            best = _nearer(best, ray_triangle(a, (x0 + dx, y0, e[at + 1]), b, p, v))
+            best = _nearer(best, ray_triangle(a, b, (x0, y0 + dy, e[at + columns]), p, v))
+    return best
+
+
+@inlined
+def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
+    """The cells between two distances from the field's edge, and one more on both sides."""
+    low = math.floor(min(a, b) / width) - 1
+    high = math.floor(max(a, b) / width) + 2
+    return max(low, 0), min(high, points - 1)
+
+
+@njit
+def _wall(S: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
+    """One of the four walls, between the floor and the surface's edge: at low and high x, at low and high y."""
+    f = S.mesh[n]
+    rows, columns = S.field_shape[f, 0], S.field_shape[f, 1]
+    across = side // 2  # the axis that the wall is square to
+    along = 1 - across
+    out = 1.0 if side % 2 == 1 else -1.0
+    if abs(v[across]) <= LEVEL:
+        return MISSED
+    s = (out * S.size[n, across] - p[across]) / v[across]
+    points = rows if across == 0 else columns
+    place = (p[along] + s * v[along] + S.size[n, along]) / (2.0 * S.size[n, along]) * (points - 1)
+    if s < 0.0 or place < 0.0 or place > points - 1.0:
+        return MISSED
+    k = min(int(place), points - 2)
+    step = columns if across == 0 else 1
+    at = S.field_start[f] + k * step
+    if side == 1:
+        at += columns - 1
+    elif side == 3:
+        at += (rows - 1) * columns
+    height = S.elevation[at] * (k + 1 - place) + S.elevation[at + step] * (place - k)
+    z = p[2] + s * v[2]
+    if z < floor or z >= height:
+        return MISSED
+    return s, out if across == 0 else 0.0, out if across == 1 else 0.0, 0.0
