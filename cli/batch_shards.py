@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from artsim.cli.options import refuse_own_input
 from artsim.io.batches import BatchConfig, Job, Outcome
 from artsim.io.recorder import check_output
 from artsim.io.shards import check_new, check_shard_names, plan, shard_path
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import UsageError
 
 R = TypeVar("R")

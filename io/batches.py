@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +29,7 @@ from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
 from artsim.io.sampling import BLOCK as SAMPLING_BLOCK
 from artsim.io.sampling import UNIFORM, open_samples
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MemoryShortageError, UsageError, nearest
 from artsim.sim.evaluation import Evaluation

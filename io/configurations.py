@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -23,6 +23,7 @@ import numpy as np
 from artsim.io.csv_rows import Names, read_csv
 from artsim.io.schema import FIXED_LABELS
 from artsim.io.tables import Array, NpzArchive, Stored, Table, sha256_of, spooling, stored_npy
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import MissingInputError, ModelError, UsageError, nearest
 from artsim.sim.model import Labels
 from artsim.sim.quantities import INPUTS

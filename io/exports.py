@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from artsim.io.reader import Recording
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 
 

@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from artsim.io.runs import (
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.sim.configuration import MAX_STEPS
 from artsim.sim.controls import VALUES, Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import MemoryShortageError, StoppedError, UsageError, nearest
 from artsim.sim.evaluation import available_threads
 from artsim.sim.plan import Plan

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from artsim.io.rows import Rows
 from artsim.io.snapshots import stored
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.equipment.record import EquipmentLabels, Equipped

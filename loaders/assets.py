@@ -12,9 +12,11 @@ import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
+
+from artsim.sim.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
 MAX_WALK = 8  # how many folders above the model are looked at for package.xml

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn, cast
 
 from lxml import etree
 
 from artsim.loaders.assets import Assets
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Note, Pose, Quaternion, Source, Vector3
 from artsim.sim.errors import ModelError
 

@@ -17,6 +17,7 @@ from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, 
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
 from artsim.loaders.xml import Document, check_size, decode, parse
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Pose, Source
 from artsim.sim.errors import MissingInputError, ModelError
 
@@ -135,7 +136,7 @@ def load_text(
     return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class SceneEntry:
     """A model that a scene is to have: its name (none: alone), file, base (None: by the file) and place; an SRDF."""
 

@@ -10,11 +10,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from artsim.loaders.mjcf.orientation import compose, rotate
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import (
     Actuator,
     Articulation,

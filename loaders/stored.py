@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -10,13 +9,14 @@ from typing import Literal
 from artsim.loaders.load import is_scene, load_articulation, load_stored_scene, load_text
 from artsim.loaders.scene import StoredModel
 from artsim.sim.configuration import RunConfig
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ArtsimError, MissingInputError
 
 Base = Literal["fixed", "floating"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class StoredReader:
     """Reads stored models for looking at. Meshes come from where the model's file was, if it still says the same: a
     file from anywhere must not choose what is read here. Else `packages` and `mesh_root` are looked at.

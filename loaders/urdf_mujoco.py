@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import FileOptions, Inertial, Link
 
 # fusestatic merges links that artsim keeps apart; discardvisual drops what is only seen; angles of a URDF are radians

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 from typing import NoReturn
 
 from lxml import etree
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Note, Source
 from artsim.sim.errors import ModelError
 

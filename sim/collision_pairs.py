@@ -7,11 +7,11 @@ expect: what a joint connects does not touch, a robot touches itself on request 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import (
     IMPEDANCE,
     Articulation,

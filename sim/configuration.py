@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, field, fields
 from typing import Any
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.link_rules import Pair
 from artsim.sim.run import (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import UsageError
 
 Array = npt.NDArray[Any]

@@ -6,9 +6,11 @@ Every named thing carries the line it came from, so that an error found late sti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from artsim.sim.dataclass import dataclass
 
 if TYPE_CHECKING:
     from artsim.collision.build import Solid

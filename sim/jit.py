@@ -23,7 +23,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -31,6 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")

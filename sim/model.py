@@ -10,11 +10,12 @@ that a joint's rotation is about z. Only this file knows of internal frames; wha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Joint, Link
 from artsim.sim.errors import ModelError
 from artsim.sim.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, S
 from artsim.sim.contact_model import touching_shapes
 from artsim.sim.contacts import DETECT, Touching
 from artsim.sim.controls import VALUES, Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops

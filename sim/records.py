@@ -9,11 +9,13 @@ stored with the lanes as last axis.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+
+from artsim.sim.dataclass import dataclass
 
 BUFFER = 512  # entries of Jacobians that are gathered before they are written: 4 kB stay in the first cache
 EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.errors import UsageError
 from artsim.sim.evaluation import PIECE, Evaluation, available_threads

@@ -10,7 +10,7 @@ No numba here: a process with warm kernels imports this.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from artsim.sim.configuration import INTEGRATORS, SOLVERS
 from artsim.sim.contacts import Contacts, ContactWork, Touching, connect_detection, make_contact_work
 from artsim.sim.controls import Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.jit import Entry, bind, disabled, point_at

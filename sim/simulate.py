@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artsim.sim.contacts import connect_detection, first_room, make_contact_work
 from artsim.sim.controls import VALUES, ControlLog, Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind, point_at
@@ -66,9 +67,9 @@ class Simulation:
     controller: Controller | None = None
     block_rows: int | None = None
     clock: Clock | None = None  # where the time of the phases is added up
-    stop_reason: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
+        self.stop_reason = 0
         model = self.plan.robot.model
         equipped = self.plan.equipped
         self._work = make_workspace(model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from artsim.io.viewer.pieces import pieces_of
 from artsim.io.viewer.plots import Plot
 from artsim.io.viewer.stage import ARROW, LAYERS, Extent, RobotStage, add_grid, look_at
 from artsim.sim.configuration import RunConfig
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 
 if TYPE_CHECKING:

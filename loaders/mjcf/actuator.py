@@ -6,7 +6,7 @@ The kinds' parameters: actuator_kinds.py.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -17,6 +17,7 @@ from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.replicate import dict_of
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Actuator, Joint, LengthSearch, Tendon, Transmission
 from artsim.sim.errors import nearest
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import ActivationDynamics, Bias, Gain
 
 DYNAMICS: dict[str, ActivationDynamics] = {

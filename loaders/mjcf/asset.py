@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,6 +15,7 @@ from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mes
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Material, Pose, Quaternion, Vector3
 from artsim.sim.errors import nearest
 

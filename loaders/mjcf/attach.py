@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from lxml import etree
 
@@ -14,6 +13,7 @@ from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.references import kind_of
 from artsim.loaders.mjcf.replicate import NAMED, Names, dict_of, names_in
 from artsim.loaders.mjcf.scope import Scope
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import nearest
 
 SECTIONS = ("contact", "tendon", "equality", "actuator", "sensor")  # tendons stand before what may refer to them

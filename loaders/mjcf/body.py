@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import Meshes
@@ -17,6 +17,7 @@ from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
 
 WORLD = "world"

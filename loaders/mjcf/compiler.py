@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.orientation import Angles
 from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.sim.dataclass import dataclass
 
 AUTO = ("false", "true", "auto")
 

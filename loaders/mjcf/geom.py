@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
@@ -10,6 +10,7 @@ from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
 from artsim.loaders.mjcf.orientation import compose, read_frame
 from artsim.loaders.mjcf.reading import Item
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import FluidShape, Geom, GeomKind, Material, Pose
 from artsim.sim.errors import nearest
 

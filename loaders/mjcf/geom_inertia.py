@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artsim.loaders.mjcf.orientation import compose, from_z, multiply
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Pose, Quaternion, Vector3
 
 if TYPE_CHECKING:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import rotate, unit
 from artsim.loaders.mjcf.reading import Item
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Joint, JointKind, Pose
 
 KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from lxml import etree
@@ -21,6 +21,7 @@ from artsim.loaders.mjcf.replicate import expand_replicates
 from artsim.loaders.mjcf.schema import check_names
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.xml import parse
+from artsim.sim.dataclass import dataclass
 
 NUMBER = "number"  # of a mesh, while its model is read
 

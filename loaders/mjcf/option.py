@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.softness import read_softness
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import ContactOverride, FileOptions, Joint
 
 WORDS = ("enable", "disable")

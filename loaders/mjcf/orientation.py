@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from artsim.loaders.mjcf.reading import Item
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Pose, Quaternion, Vector3
 
 ALTERNATIVES = ("axisangle", "xyaxes", "zaxis", "euler")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, parse_number, tag
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Source
 from artsim.sim.errors import nearest
 

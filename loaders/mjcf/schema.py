@@ -9,10 +9,11 @@ Of files older than MuJoCo 4 there are exactmeshinertia and what a composite hol
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.reading import MjcfReading, describe
+from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import nearest
 
 

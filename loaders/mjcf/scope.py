@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from artsim.loaders.elements import Element
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.reading import MjcfReading
+from artsim.sim.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Pose
 from artsim.sim.model import Compiled
 from artsim.sim.spatial import Real, rotation_matrix

@@ -6,11 +6,11 @@ were compiled without it (`e` and `x` are None there). No numba here: a process 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.model import Model
 from artsim.sim.records import (
     ConstInts1,

@@ -7,11 +7,12 @@ stands between the joints of a link with several is a body of its own without ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.model import Model
 from artsim.sim.records import Array
 from artsim.sim.spatial import Real, symmetric

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import Equipment
 from artsim.sim.maximal.bodies import Masses, State, explicit_forces, inertias, origins
 from artsim.sim.maximal.coordinates import in_joints, joint_loads, motion_columns

@@ -1,3 +1,3 @@
-from artsim.cli.main import main
+from artsim.cli.main import start
 
-main()
+start()
