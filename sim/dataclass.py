@@ -117,7 +117,7 @@ class _Signature:
         return signature(_twin(cls))
 
 
-def _twin(cls: Any, **options: bool) -> Any:
+def _twin(cls: Any, **options: Any) -> Any:
     types = {name: kind for base in reversed(cls.__mro__) for name, kind in _annotations(base).items()}
     fields = [(name, types[name], *([] if d is MISSING else [d])) for name, d in cls._defaults.items()]
     return make_dataclass(cls.__name__, fields, **options)
