@@ -29,6 +29,7 @@ from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
+from artsim.sim.jit import processor
 from artsim.sim.length_range import with_length_ranges
 from artsim.sim.model import Labels
 from artsim.sim.plan import Plan, plan_run
@@ -264,14 +265,12 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
 
 def provenance(command: str) -> dict[str, str | int | float]:
     """Where a run comes from: command, versions, processor."""
-    import llvmlite.binding as llvm  # loaded already: it runs the kernels
-
     versions = {name: _version(name) for name in ("numpy", "numba", "llvmlite", "h5py")}
     return {
         "command": command,
         "versions": json.dumps({"artsim": __version__, "python": sys.version.split()[0], **versions}),
         "threads": 1,
-        "cpu": llvm.get_host_cpu_name(),
+        "cpu": processor(),
     }
 
 

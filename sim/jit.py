@@ -2,7 +2,8 @@
 
 The few outer entries (simulate a block of steps, compute a block of configurations) are compiled by numba as C
 functions over one table of addresses (records.py); their machine code is kept as an object file beside a JSON of its
-symbol, CPU and digest, and later loaded by llvmlite alone. A process whose objects are warm never imports numba.
+symbol, CPU and digest, and later put into memory by machine_code.py, or else by LLVM. A process whose objects are warm
+never imports numba.
 ctypes releases the GIL during a call, so plain Python threads run blocks side by side.
 
 The cache folder is named after a hash of every kernel source and of numba's and llvmlite's versions: numba's own
@@ -16,12 +17,13 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import json
 import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from hashlib import sha256
@@ -31,6 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from artsim.sim.dataclass import dataclass
+from artsim.sim.machine_code import put_into_memory
 from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")
@@ -167,9 +170,12 @@ def _stamp() -> str:
 
 
 def _users_folder() -> Path:
-    import platformdirs
+    chosen = os.environ.get("ARTSIM_CACHE_DIR")
+    if not chosen:
+        import platformdirs
 
-    return Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / _stamp()
+        chosen = platformdirs.user_cache_dir("artsim")
+    return Path(chosen) / _stamp()
 
 
 def _temporary_folder() -> Path:
@@ -222,15 +228,40 @@ def cache_folder() -> Path | None:
     return other
 
 
-def _host() -> tuple[str, str]:
+def processor() -> str:
+    """The processor's name."""
+    return _cpuinfo().get("model name") or _llvm_host()[0]
+
+
+def _host() -> str:
+    """What tells this processor from others that lack instructions it has."""
+    about = _cpuinfo()
+    if "flags" not in about:
+        return " ".join(_llvm_host())
+    return "; ".join(about.get(name, "") for name in ("vendor_id", "cpu family", "model", "flags"))
+
+
+@cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the first core. LLVM knows the same, and takes 20 ms to be imported."""
+    about: dict[str, str] = {}
+    with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
+        for line in itertools.takewhile(str.strip, lines):
+            name, _, value = line.partition(":")
+            about[name.strip()] = value.strip()
+    return about
+
+
+def _llvm_host() -> tuple[str, str]:
+    """Name and features of the processor, as LLVM has them."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def _digest(symbol: object, needed: object, host: Sequence[object], code: bytes) -> str:
+def _digest(symbol: object, needed: object, host: object, code: bytes) -> str:
     """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere."""
-    return sha256(json.dumps([symbol, needed, *host]).encode() + code).hexdigest()
+    return sha256(json.dumps([symbol, needed, host]).encode() + code).hexdigest()
 
 
 def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
@@ -238,7 +269,7 @@ def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
     try:
         about = json.loads(path.with_suffix(".json").read_text())
         code = path.with_suffix(".o").read_bytes()
-        symbol, needed, host = about["symbol"], about["needed"], (about["cpu"], about["features"])
+        symbol, needed, host = about["symbol"], about["needed"], about["host"]
         if host != _host() or _digest(symbol, needed, host, code) != about["sha256"]:
             return None
         return symbol, needed, code
@@ -247,9 +278,8 @@ def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
 
 
 def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
-    cpu, features = _host()
-    digest = _digest(symbol, needed, (cpu, features), code)
-    about = {"symbol": symbol, "needed": needed, "sha256": digest, "cpu": cpu, "features": features}
+    digest = _digest(symbol, needed, _host(), code)
+    about = {"symbol": symbol, "needed": needed, "sha256": digest, "host": _host()}
     try:
         for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
             part = path.with_suffix(f"{suffix}.{os.getpid()}")
@@ -329,25 +359,38 @@ def _alone(path: Path, kernel: str) -> Iterator[None]:
 
 def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:
     """Machine code to a ctypes function of the table's address; the second item keeps it in memory."""
+    made = None if _checked() else put_into_memory(code, symbol, _external)
+    address, keep = made or _linked_by_llvm(symbol, needed, code)
+    return ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), keep
+
+
+@cache
+def _external(name: str) -> int:
+    """The address of a C function. Kernels neither raise nor allocate: what their objects name of numba's and Python's
+    runtime is never reached.
+    """
+    library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
+    return ctypes.cast(getattr(library, name if name in _C_LIBRARY else "abort"), ctypes.c_void_p).value or 0
+
+
+def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, object]:
+    """What put_into_memory does, for all kinds of objects, and for those with bounds checks."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
-    # Kernels neither raise nor allocate: what the object names of numba's and Python's runtime is never reached but
-    # with bounds checks, and then it is enough to know. Every name needs an address all the same, or the engine leaves
-    # all of them at zero. The stand-ins are a module of this engine: llvm.add_symbol is for the whole process, where
-    # other code compiled by numba calls the real ones.
+    # With bounds checks what is named of the runtimes is reached, and it is enough to know. Every name needs an address
+    # all the same, or the engine leaves all of them at zero. The stand-ins are a module of this engine: llvm.add_symbol
+    # is for the whole process, where other code compiled by numba calls the real ones.
     note = f"store i64 1, i64* inttoptr (i64 {ctypes.addressof(_broken)} to i64*)"
     stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in _C_LIBRARY)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stand_ins)), machine)
-    library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
     for name in _C_LIBRARY:
-        llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
+        llvm.add_symbol(name, _external(name))
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address(symbol))
-    return function, engine
+    return engine.get_function_address(symbol), engine
 
 
 # ------------------------------------------------------------------ compiling (imports numba)
@@ -438,7 +481,7 @@ def _machine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    cpu, features = _host()
+    cpu, features = _llvm_host()
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
