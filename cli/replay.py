@@ -30,7 +30,9 @@ from artsim.sim.errors import StoppedError
     help="With --verify: what rows may differ by, relative to the largest value of the variable, when another "
     "processor or other versions made the file.",
 )
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="To verify rollouts with.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="To verify rollouts and batches with."
+)
 @click.option(
     "--rate",
     type=float,
@@ -69,7 +71,7 @@ def replay(
     packages: Mapping[str, Path],
     mesh_root: Path | None,
 ) -> None:
-    """Show FILE, an output of `artsim run`, in a browser; several side by side. Of `artsim rollout`: to verify.
+    """Show FILE, an output of `artsim run`, in a browser; several side by side. Those of others can be verified only.
 
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
@@ -98,19 +100,22 @@ def replay(
 
 def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
     """Simulate again. Raises StoppedError naming the first difference."""
-    from artsim.io.batch_reader import open_output
-    from artsim.io.rollout_reader import RolloutRecording
+    from artsim.io.batch_reader import BatchRecording, open_output
+    from artsim.io.reader import Recording
 
     with open_output(file) as output:
-        elsewhere, rollout = made_elsewhere(output), isinstance(output, RolloutRecording)
-    if rollout:
+        elsewhere, kind = made_elsewhere(output), type(output)
+    if kind is Recording:
+        what, difference = "step", verify_run(file, load, tolerance=tolerance)
+    elif kind is BatchRecording:
+        from artsim.io.batch_again import verify_batch
+
+        what, difference = "row", verify_batch(file, load, threads=threads, tolerance=tolerance)
+    else:
         from artsim.io.rollouts import verify_rollout
 
-        difference = verify_rollout(file, load, threads=threads, tolerance=tolerance)
-    else:
-        difference = verify_run(file, load, tolerance=tolerance)
+        what, difference = "sample", verify_rollout(file, load, threads=threads, tolerance=tolerance)
     if difference is not None:
-        what = "sample" if rollout else "step"
         where = "" if difference.step is None else f" at {what} {difference.step}"
         entry = f", in {difference.name!r}" if difference.name else ""
         raise StoppedError(f"{file}: {difference.dataset} differs first{where}{entry}")

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artsim.io import schema
-from artsim.io.layout import Section, lay_out_model, lay_out_root
+from artsim.io import schema, seal
+from artsim.io.layout import Section, lay_out_inputs, lay_out_model, lay_out_root
 from artsim.io.recorder import ModelRecord, abandon, check_output, claim, reason, room
 from artsim.io.schema import Labels
 from artsim.sim.errors import BusyError, OutputError, StorageError, UsageError
@@ -65,6 +65,7 @@ class Content(NamedTuple):
     provenance: Mapping[str, str | int | float]
     group: str = "batch"
     numbers: Mapping[str, Array] = {}  # of dimensions that have numbers for labels
+    inputs: Mapping[str, Array] = {}  # as layout.lay_out_inputs takes them
 
     @property
     def bytes(self) -> int:
@@ -127,6 +128,8 @@ class BatchWriter:
         try:
             if self._layout.members:
                 _close_archive(self._handle, self._layout)
+            else:
+                seal.seal(self._handle, self._rows())
             os.fsync(self._handle)
             self._layout = self._layout._replace(size=os.fstat(self._handle).st_size)
             self.partial.replace(self._target)
@@ -157,7 +160,8 @@ class BatchWriter:
     def _lay_out(self) -> _Layout:
         """Everything but the rows."""
         os.ftruncate(self._handle, 0)
-        rows = self._content.bytes + _ALIGNMENT * len(self._content.columns)
+        rows = self._content.bytes + _ALIGNMENT * (len(self._content.columns) + len(self._content.inputs))
+        rows += sum(values.nbytes for values in self._content.inputs.values())
         check_room(self.path, self.partial, self._content, rows)
         if self.path.suffix == ".npz":
             return _lay_out_archive(self._handle, self._content)
@@ -169,6 +173,11 @@ class BatchWriter:
             _reserve(self._handle, self._layout.size)
         except OSError as error:
             raise self._failed("no space for the file", error) from None
+
+    def _rows(self) -> list[seal.Range]:
+        """Where rows are: what is computed again tells whether they are whole."""
+        sizes = {name: self._content.rows * column.row_bytes for name, column in self._content.columns.items()}
+        return [(place, place + sizes[name]) for name, place in self._layout.places.items()]
 
     def _sync(self) -> None:
         """Now and then, by the thread whose turn it is, put what is written on the disk."""
@@ -297,6 +306,8 @@ def lay_out_groups(
             section.group.virtual(name, column.dtype, shape, variable.dims, attributes, shards)
         else:
             places[name] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
+    if content.inputs:
+        lay_out_inputs(Section(root, "controls", labels), content.inputs, content.rows)
     lay_out_model(Section(root, "model", labels), content.model)
     hdf5.set_attributes(hdf5.Group(root, "provenance").id, content.provenance)
     return places

@@ -42,6 +42,9 @@ _TOLD_ROWS = 5  # failed rows that are named
 _THREAD_BYTES = 16 << 20  # of address space: stack and scratch
 ON_ERROR = ("stop", "skip")
 
+Write = Callable[[int, int, Mapping[str, Any]], None]
+"""write(first row counted from the first of all, rows, arrays of at least so many), from any thread."""
+
 
 @dataclass(frozen=True)
 class BatchConfig:
@@ -249,7 +252,7 @@ def compute_rows(
     with BatchWriter(output, content_of(job, first, last, provenance or {}, signed=signed), force=force) as writer:
         began = time.perf_counter()
         try:
-            stream = _Stream(job, writer, range(first, last, rows), slots)
+            stream = _Stream(job, writer.write, range(first, last, rows), slots)
             complete = stream.run(progress, stop)
         except MemoryError:
             raise _shortage(job, slots, rows, *memory_left()) from None
@@ -258,6 +261,11 @@ def compute_rows(
         seconds = time.perf_counter() - began
         failed_rows = tuple(stream.failed_rows)
         return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, stream.failed, failed_rows, complete)
+
+
+def stream_rows(job: Job, write: Write, starts: range, slots: int) -> None:
+    """Compute the blocks of rows that begin at `starts`, in one thread less than there are slots, and hand them on."""
+    _Stream(job, write, starts, slots).run(None, None)
 
 
 # ------------------------------------------------------------------ blocks
@@ -304,8 +312,8 @@ class _Stream:
     stays with its worker, in its core's cache.
     """
 
-    def __init__(self, job: Job, writer: BatchWriter, starts: range, slots: int) -> None:
-        self._source, self._writer = job.source, writer
+    def __init__(self, job: Job, write: Write, starts: range, slots: int) -> None:
+        self._source, self._hand_on = job.source, write
         self._all, self._starts = starts, iter(starts)
         self._slots = [_Slot(job.evaluation, starts.step) for _ in range(slots)]
         self._reading, self._telling = threading.Lock(), threading.Lock()
@@ -369,7 +377,7 @@ class _Stream:
             with self._telling:
                 self.failed += len(bad)
                 self.failed_rows += [start + int(k) for k in bad[:_TOLD_ROWS]]
-        self._writer.write(start - self._all.start, rows, slot.arrays)
+        self._hand_on(start - self._all.start, rows, slot.arrays)
 
 
 class _Slot:

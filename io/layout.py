@@ -66,10 +66,10 @@ class Section:
             for name in ("jacobian_link", "jacobian_dof"):
                 self.fixed(name, np.array(getattr(self._labels, name), np.int32))
 
-    def fixed(self, name: str, values: Any, *, gzip: bool = False) -> None:
-        """A dataset of the table with its values."""
+    def fixed(self, name: str, values: Any, *, gzip: bool = False, variable: Variable | None = None) -> None:
+        """A dataset of the table with its values; `variable`: its line where that is not the table's."""
         path = f"{self._name}/{name}"
-        variable = schema.TABLE[path]
+        variable = variable or schema.TABLE[path]
         attributes = self.attributes(name, variable)
         self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes, gzip=gzip)
 
@@ -98,6 +98,19 @@ class Section:
         if beside and name not in schema.LABELS_OF_ENTRIES:
             attributes["coordinates"] = " ".join(beside)
         return attributes
+
+
+def lay_out_inputs(section: Section, inputs: Mapping[str, Array], samples: int) -> None:
+    """/controls of a rollout: an input of all samples alike (rows, n), or of each (samples, rows, n)."""
+    section.fixed("time", inputs["time"])
+    section.scales(["dof"] + ["actuator"] * ("control" in inputs))
+    if any(values.ndim == 3 for values in inputs.values()):
+        section.group.bare_dimension("sample", samples)
+    section.fixed("start_step", inputs["start_step"])
+    for name in schema.CONTROL_VALUES:
+        if name in inputs:
+            section.fixed(name, inputs[name], variable=schema.sample_input(name) if inputs[name].ndim == 3 else None)
+    section.fixed("n_valid", np.int64(len(inputs["time"])))
 
 
 def lay_out_model(section: Section, model: ModelRecord) -> None:

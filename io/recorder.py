@@ -413,7 +413,7 @@ class Recorder:
             self._file.flush()
             self._set("trajectory/status", status)
             self._file.flush()
-            rows = seal.chunks_of(self._datasets[path] for path in self._datasets if _is_row(path))
+            rows = seal.chunks_of(self._datasets[path] for path in self._datasets if is_row(path))
             self._file.close()
         with contextlib.suppress(OSError):  # no room for it: the file is whole without
             seal.seal(self._handle, rows)
@@ -720,7 +720,7 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in schema.RECORDED if name in variables)
 
 
-def _is_row(path: str) -> bool:
+def is_row(path: str) -> bool:
     """Whether a dataset grows with the run, and simulating again gives it."""
     group, _, name = path.partition("/")
     dims = schema.TABLE[path].dims if path in schema.TABLE else (name,)

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from artsim.io import schema, superblock
+from artsim.io import schema, seal, superblock
 from artsim.io.reader import Recording, open_recording, reading
-from artsim.io.recorder import claim, reason, room
+from artsim.io.recorder import claim, is_row, reason, room
 from artsim.io.snapshots import checkpoints
 from artsim.sim.errors import BusyError, OutputError, StorageError
 
@@ -45,6 +45,7 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
         with clean_copy(recording, target) as part:
             if unclean:
                 _cut(part, recording)
+                _seal(part)
     return Recovered(target, rows, state)
 
 
@@ -88,3 +89,14 @@ def _cut(part: Path, recording: Recording) -> None:
     with reading(part), h5py.File(part, "r+", libver=("v110", "v110"), locking=False) as file:
         cut(file, recording.n_valid, recording.controls.rows, len(checkpoints(recording)))
         file["trajectory/status"][()] = recording.status or schema.INTERRUPTED
+
+
+def _seal(part: Path) -> None:
+    """As whoever finishes a run does."""
+    import h5py
+
+    with reading(part), h5py.File(part, "r", locking=False) as file:
+        paths = [f"{group}/{name}" for group in ("trajectory", "contact") if group in file for name in file[group]]
+        rows = seal.chunks_of(file[path].id for path in paths if is_row(path))
+    with part.open("r+b") as stream:
+        seal.seal(stream.fileno(), rows)

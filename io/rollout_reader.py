@@ -11,6 +11,7 @@ from artsim.io import schema
 from artsim.io.reader import Output, attributes_of, check_schema, read_labels, reading
 from artsim.io.rows import Array, Rows
 from artsim.io.schema import Variable
+from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import ModelError, UsageError, nearest
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class RolloutRecording(Output, Rows):
         """Use open_output: `file` must have passed the gate."""
         self.path = path
         self._file = file
-        check_schema(path, file, "rollout", ("rollout", "model", "provenance"))
+        check_schema(path, file, "rollout", ("rollout", "controls", "model", "provenance"))
         group = file["rollout"]
         self.attrs: dict[str, Any] = attributes_of(file)
         self.provenance: dict[str, Any] = attributes_of(file["provenance"])
@@ -56,6 +57,27 @@ class RolloutRecording(Output, Rows):
     def variable(self, name: str) -> Variable:
         """Its line of the table."""
         return schema.TABLE[f"rollout/{name}"]
+
+    @property
+    def controls(self) -> list[Controls]:
+        """The inputs as they acted, bit for bit: one for all samples, or one for each. Raises ModelError."""
+        with reading(self.path):
+            group = self._file["controls"]
+            start = group["start_step"][()]
+            found = {name: self._input(name, group[name][()], len(start)) for name in VALUES if name in group}
+        each = any(values.ndim == 3 for values in found.values())
+        return [
+            Controls(start, **{name: values[k] if values.ndim == 3 else values for name, values in found.items()})
+            for k in range(self.samples if each else 1)
+        ]
+
+    def _input(self, name: str, values: Array, rows: int) -> Array:
+        wide = name == "control" or values.shape[-1] == len(self.labels.dof)
+        if values.ndim not in (2, 3) or values.shape[-2] != rows or (values.ndim == 3 and len(values) != self.samples):
+            wide = False
+        if not wide:
+            raise ModelError(f"{self.path}: /controls/{name} has shape {values.shape}, for {rows} rows")
+        return values
 
     @property
     def stopped(self) -> int:

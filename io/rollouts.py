@@ -20,9 +20,10 @@ import numpy as np
 
 from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
+from artsim.io.comparison import Comparison
 from artsim.io.controls import read_sample_controls
 from artsim.io.memory import memory_left
-from artsim.io.reader import Difference, first_beyond, first_byte, opened
+from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
 from artsim.io.rows import Rows
@@ -39,7 +40,7 @@ from artsim.io.runs import (
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.sim.configuration import MAX_STEPS
-from artsim.sim.controls import VALUES, Controls
+from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import MemoryShortageError, StoppedError, UsageError, nearest
 from artsim.sim.evaluation import available_threads
@@ -112,8 +113,6 @@ class Draws:
     def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> None:
         """`controls`: one for all samples, or one for each. Raises UsageError for a seed below 0."""
         self._plan, self._controls = plan, controls
-        held = held_controls(plan)
-        self.given = any(one.rows != 1 or any(_differs(one, held, name) for name in VALUES) for one in controls)
         seed, model = _seed(plan.config.seed), plan.robot.model
         self._samples = None
         if config.start != GIVEN:
@@ -146,10 +145,6 @@ class Draws:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
         qvel = plan.qvel + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
         return Variations(qpos, qvel, drawn, self._controls[start:stop] if len(self._controls) > 1 else ())
-
-
-def _differs(one: Controls, other: Controls, name: str) -> bool:
-    return bool(getattr(one, name).tobytes() != getattr(other, name).tobytes())
 
 
 def _seed(seed: int) -> int:
@@ -227,7 +222,7 @@ def roll(
     if output is None:
         complete = stream.run(on_block, progress, stop)
         return stream.outcome(complete)
-    content = _content(plan, config, stream.draws, facts or {})
+    content = _content(plan, config, stream.draws, controls, facts or {})
     with BatchWriter(output, content, force=force) as writer:
 
         def write(start: int, block: dict[str, Array]) -> None:
@@ -392,7 +387,13 @@ def _check_memory(plan: Plan, samples: int, threads: int) -> None:
 # ------------------------------------------------------------------ what the file says
 
 
-def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str, str | int | float]) -> Content:
+def _content(
+    plan: Plan,
+    config: RolloutConfig,
+    draws: Draws,
+    controls: Sequence[Controls],
+    facts: Mapping[str, str | int | float],
+) -> Content:
     robot, rows = plan.robot, -(-plan.config.steps // plan.config.every)
     columns = {
         name: Column(schema.TABLE[f"rollout/{name}"].dims[1:], (rows, size), "f8")
@@ -406,7 +407,6 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
     columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
     told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
     told["seed"] = plan.config.seed
-    told["inputs"] = "given" if draws.given else "held"
     both = {"run": json.loads(plan.config.to_json()), "rollout": asdict(config)}
     return Content(
         rows=config.samples,
@@ -417,38 +417,34 @@ def _content(plan: Plan, config: RolloutConfig, draws: Draws, facts: Mapping[str
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told},
         group="rollout",
         numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
+        inputs=_inputs(plan, controls),
     )
+
+
+def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
+    """The inputs as they acted: what all samples share is there once."""
+    first = controls[0]
+    names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
+    inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
+    for name in names:
+        values = [getattr(one, name) for one in controls]
+        alike = all(np.array_equal(one.view(np.int64), values[0].view(np.int64)) for one in values)
+        inputs[name] = values[0] if alike else np.stack(values)
+    return inputs
 
 
 def verify_rollout(
     path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
 ) -> Difference | None:
-    """As runs.verify, of a rollout: its samples, with their draws, simulated again. `step` is the sample.
-
-    Raises UsageError for one with inputs from a file: these are not in it.
-    """
+    """As runs.verify, of a rollout: its samples, with their draws and inputs, simulated again. `step` is the sample."""
     with opened(Path(path), lambda where, file, _: RolloutRecording(where, file)) as stored:
-        if stored.provenance.get("inputs") != "held":
-            raise UsageError(f"{path}: inputs over time acted in it, which are not in the file")
         both = stored.config
         plan = plan_of(stored, load, both.get("run", {}))
         config = RolloutConfig(**both.get("rollout", {}))
-        allowed = tolerance if made_elsewhere(stored) else 0.0
-        differences: list[Difference] = []
-
-        def compare(start: int, block: dict[str, Array]) -> None:
-            for name in stored.variables:
-                there = stored.read(name, start, start + len(block[name]))
-                where = first_beyond(name, there, block[name], allowed) if allowed else first_byte(there, block[name])
-                if where is not None:
-                    dims = stored.variable(name).dims
-                    labels = [
-                        stored.names_of(dim)[k] for dim, k in zip(dims, where, strict=True) if dim in schema.DIMENSIONS
-                    ]
-                    differences.append(Difference(name, start + where[0], ", ".join(labels)))
-
-        roll(plan, config, threads=threads, on_block=compare)
-        return min(differences, key=lambda found: found.step or 0, default=None)
+        found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
+        controls = check_rollout(plan, config, stored.controls)
+        roll(plan, config, controls=controls, threads=threads, on_block=found.compare)
+        return found.first
 
 
 # ------------------------------------------------------------------ from Python

@@ -689,6 +689,12 @@ def batch_variable(name: str, dims: Sequence[str]) -> Variable:
     return variable._replace(dims=("sample", *dims), unit=unit)
 
 
+def sample_input(name: str) -> Variable:
+    """TABLE's line of an input in which samples of a rollout differ."""
+    variable = TABLE[f"controls/{name}"]
+    return variable._replace(dims=("sample", *variable.dims))
+
+
 def labels_of(dim: str, labels: Labels) -> tuple[str, ...]:
     """The labels of a dimension; those of a pair are "a,b"."""
     if dim in FIXED_LABELS:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artsim.io import schema
+from artsim.io import schema, seal
 from artsim.io.layout import Section, texts
 from artsim.io.reader import attributes_of, check_schema, open_gated, read_texts, reading
 from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
@@ -69,7 +69,8 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
         abandon(file)
         raise StorageError(f"{path}: cannot write the index: {reason(error)}") from None
     try:
-        with partial.open("rb") as stream:
+        with partial.open("r+b") as stream:
+            seal.seal(stream.fileno())
             os.fsync(stream.fileno())
         partial.replace(path)
     except OSError as error:

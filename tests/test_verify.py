@@ -17,9 +17,12 @@ from artsim.io import probe as probe_module
 from artsim.io import seal
 from artsim.io.probe import probe
 from artsim.io.reader import open_recording
+from artsim.io.recover import recover
 from artsim.sim.errors import ModelError
 from tests.conftest import ROOT
+from tests.test_bad_inputs import artsim as command
 from tests.test_cli_run import good, refused
+from tests.test_recover import killed
 
 ROBOTS = ROOT / "robots"
 
@@ -197,7 +200,112 @@ def test_rollouts(tmp_path: Path) -> None:
     with h5py.File(path, "r+") as file:
         file["rollout/qvel"][13, 5, 2] += 1e-12
     refused(3, "replay", "--verify", path, words=("qvel differs first at sample 13",))
-    inputs = tmp_path / "inputs.csv"
-    inputs.write_text("time,joint_1.torque\n0,0\n0.01,1\n")
-    good("rollout", ROBOTS / "arm7.urdf", "--samples", 8, "--steps", 9, "--control", inputs, "-o", path, "--force")
-    refused(2, "replay", "--verify", path, words=("not in the file",))
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["inputs of all", "inputs of each"])
+def test_rollouts_with_inputs_over_time(each: bool, tmp_path: Path) -> None:
+    """What all samples share is in the file once; the control file is not needed again."""
+    path, inputs = tmp_path / "rollout.h5", tmp_path / "inputs.npz"
+    torque = np.random.default_rng(1).uniform(-1, 1, (10, 4, 7) if each else (4, 7))
+    np.savez(inputs, time=[0.0, 0.004, 0.01, 0.02], torque=torque)
+    words = ("--samples", 10, "--steps", 15, "--control", inputs, "--velocity-spread", 0.1)
+    good("rollout", ROBOTS / "arm7.urdf", *words, "-o", path)
+    inputs.unlink()
+    with h5py.File(path) as file:
+        assert file["controls/torque"].shape == torque.shape
+        assert file["controls/torque"][()].tobytes() == torque.tobytes()
+        assert file["controls/target"].shape == (4, 7)
+        assert list(file["controls/start_step"]) == [0, 2, 5, 10]
+    with artsim.open(path) as rollout:
+        assert [one.torque.tobytes() for one in rollout.controls] == [
+            x.tobytes() for x in (torque if each else [torque])
+        ]
+    for threads in (1, 2):
+        assert "every byte equal" in good("replay", "--verify", path, "--threads", threads).stdout
+    with h5py.File(path, "r+") as file:
+        file["controls/torque"][(6, 1, 0) if each else (1, 0)] += 1e-9
+    refused(3, "replay", "--verify", path, words=(f"qpos differs first at sample {6 if each else 0}",))
+    with h5py.File(path, "r+") as file:
+        del file["controls/torque"]
+        file["controls/torque"] = np.zeros((9, 4, 7))
+    refused(65, "replay", "--verify", path, words=("/controls/torque has shape (9, 4, 7)",))
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A file of each kind but a finished run."""
+    folder = tmp_path_factory.mktemp("others")
+    paths = {name: folder / f"{name}.h5" for name in ("rollout", "batch", "given", "index", "recovered")}
+    arm = ROBOTS / "arm7.urdf"
+    good("rollout", arm, "--samples", 12, "--steps", 8, "--spread", 0.2, "-o", paths["rollout"])
+    words = ("--compute", "gravity,mass_matrix,jacobian")
+    good("batch", arm, *words, "--samples", 200, "--seed", 5, "-o", paths["batch"])
+    good("batch", arm, *words, "--samples", 200, "--seed", 5, "--shards", 3, "-o", paths["index"])
+    good("batch", arm, "--compute", "gravity", "--float32", "--input", paths["batch"], "-o", paths["given"])
+    killed(paths["recovered"])
+    recover(paths["recovered"])
+    return paths
+
+
+@pytest.mark.parametrize("kind", ["rollout", "batch", "given", "index", "recovered"])
+def test_a_flipped_bit_is_found_in_every_kind_of_file(kind: str, others: dict[str, Path], tmp_path: Path) -> None:
+    """Beside rows by whoever opens it; in rows by computing them again."""
+    whole = others[kind]
+    for shard in whole.parent.glob(f"{whole.stem}.shard-*"):
+        (tmp_path / shard.name).write_bytes(shard.read_bytes())
+    content, path = whole.read_bytes(), tmp_path / whole.name
+    path.write_bytes(content)
+    assert seal.is_whole(path) is True
+    if kind != "recovered":
+        assert "every byte equal" in good("replay", "--verify", path, "--threads", 2).stdout
+    places = [
+        content.index(b"CF-1.11"),
+        content.index(b"joint_1" if kind != "recovered" else b"box"),
+        len(content) - 30,
+    ]
+    for place in places:
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        for words in (("info", path), ("replay", "--verify", path)):
+            told = command(*words)
+            assert told.exit_code == 65, (words, told.output)
+            assert "checksum" in told.stderr
+
+
+ROWS = {
+    "rollout": ("rollout/qvel", 3, "qvel differs first at sample 3"),
+    "batch": ("batch/mass_matrix", 170, "mass_matrix differs first at row 170, in 'joint_1, joint_1'"),
+    "given": ("batch/gravity", 31, "gravity differs first at row 31, in 'joint_1'"),
+    "an input drawn": ("batch/qpos", 0, "qpos differs first at row 0, in 'joint_1'"),
+}
+
+
+@pytest.mark.parametrize("what", ROWS)
+def test_a_flipped_bit_in_rows_is_found_by_computing_them_again(
+    what: str, others: dict[str, Path], tmp_path: Path
+) -> None:
+    name, row, told = ROWS[what]
+    content, path = bytearray(others.get(what, others["batch"]).read_bytes()), tmp_path / "flipped.h5"
+    path.write_bytes(content)
+    with h5py.File(path) as file:
+        data = file[name]
+        place = data.id.get_offset() + row * data.id.get_type().get_size() * int(np.prod(data.shape[1:]))
+    content[place] ^= 1
+    path.write_bytes(content)
+    good("info", path)
+    refused(3, "replay", "--verify", path, words=(told,))
+
+
+def test_a_shard_and_what_is_wrong_with_it(others: dict[str, Path], tmp_path: Path) -> None:
+    shards = sorted(others["index"].parent.glob("index.shard-*"))
+    assert "every byte equal" in good("replay", "--verify", *shards).stdout
+    for path in (*shards, others["index"]):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    second = tmp_path / shards[1].name
+    with h5py.File(second) as file:
+        data = file["batch/jacobian"]
+        first, place = int(file["batch"].attrs["first_row"]), data.id.get_offset()
+    content = bytearray(second.read_bytes())
+    content[place] ^= 1
+    second.write_bytes(content)
+    refused(3, "replay", "--verify", second, words=("jacobian differs first at row 0",))
+    refused(3, "replay", "--verify", tmp_path / "index.h5", words=(f"jacobian differs first at row {first}",))

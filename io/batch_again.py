@@ -1,0 +1,79 @@
+"""A file of `artsim batch` computed again and compared: from its own inputs, or from draws of the same seed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from artsim.io.batch_reader import BatchRecording
+from artsim.io.batches import BatchConfig, Job, block_rows, check_memory, prepare, stream_rows
+from artsim.io.comparison import Comparison
+from artsim.io.reader import Difference, opened
+from artsim.io.runs import TOLERANCE, Load, made_elsewhere
+from artsim.sim.configuration import RunConfig
+from artsim.sim.description import Articulation
+from artsim.sim.quantities import INPUTS
+from artsim.sim.records import Array
+from artsim.sim.robot import Robot
+
+
+class StoredRows:
+    """The inputs that a file holds, as a Source."""
+
+    threads = False
+
+    def __init__(self, stored: BatchRecording) -> None:
+        self._stored = stored
+        self.rows = stored.rows
+        self.inputs = tuple(name for name in INPUTS if name in stored)
+        self.identity: dict[str, Any] = {"kind": "batch"}
+
+    def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
+        """Rows start … stop."""
+        for name in self.inputs:
+            if name in out:
+                out[name][: stop - start] = self._stored.read(name, start, stop)
+
+    def close(self) -> None:
+        """Nothing: the file is whoever's opened it."""
+
+
+def verify_batch(
+    path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
+) -> Difference | None:
+    """As runs.verify, of a batch, or of a shard or an index of one. `step` is the row, counted from the file's first.
+
+    Drawn inputs are drawn again; those from a file are as the file has them.
+    """
+    with opened(Path(path), lambda where, file, _: BatchRecording(where, file)) as stored:
+        found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
+        if not stored.rows:
+            return None
+        job, first = _job(stored, load)
+        with job:
+            rows = block_rows(job, stored.rows, None)
+            slots = min(max(1, threads) + 1, -(-stored.rows // rows))
+            check_memory(job, slots, rows)
+
+            def write(start: int, count: int, block: Mapping[str, Array]) -> None:
+                found.compare(start, {name: values[:count] for name, values in block.items()})
+
+            stream_rows(job, write, range(first, first + stored.rows, rows), slots)
+        return found.first
+
+
+def _job(stored: BatchRecording, load: Load) -> tuple[Job, int]:
+    """The job of a file, and which of its rows the file's first is."""
+    config = BatchConfig.from_json(stored.provenance.get("config", "{}"))
+    articulation = _robot(stored, config, load)
+    if config.samples is not None:
+        return prepare(articulation, config), stored.first_row
+    return Job(config, Robot.of(articulation, gravity=config.gravity), StoredRows(stored)), 0
+
+
+def _robot(stored: BatchRecording, config: BatchConfig, load: Load) -> Articulation:
+    options = ("base", "balance_inertia", "ignore_unsupported")
+    settings = RunConfig.from_mapping({name: config.load[name] for name in options if name in config.load})
+    return load(stored.model_text, str(stored.model.get("name", "model")), settings)
