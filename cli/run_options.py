@@ -180,6 +180,12 @@ RUN_OPTIONS = (
         show_default=True,
         help="Of friction. A pyramid, MuJoCo's default, holds less between its axes.",
     ),
+    click.option(
+        "--continuous",
+        is_flag=True,
+        help="Look between the start and the end of each step, too: a thin body that turns far in a step stops "
+        "where it would pass through another one, and loses the rest of the step's motion.",
+    ),
     click.option("--restitution", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of all contacts."),
     click.option(
         "--max-contacts",

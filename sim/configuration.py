@@ -106,6 +106,7 @@ class RunConfig:
     contacts: bool = True  # of what may touch: the ground, other models, in MJCF what the file lets touch
     self_collide: bool = False  # robots of a URDF touch themselves
     decompose: bool = False  # meshes whose hulls are much larger than they are collide as convex parts
+    continuous: bool = False  # what turns far in a step stops where it would pass through something thin
     restitution: float = 0.0  # of all contacts, at least
     cone: str = "elliptic"  # of friction
     max_contacts: int = 20_000  # at once; more stop the run

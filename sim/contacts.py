@@ -80,10 +80,12 @@ class ContactWork(NamedTuple):
 
     number: Ints1  # (2,) of contacts; found, more when there was no room
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
+    advancement: Ints1  # (2,) the same of the continuous check; 0: there is none
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
     common: Reals1  # (3,) velocity of the frame in which shapes' allowances are counted [m/s]
+    straight: Reals1  # (n,) angle by which it may turn and its points move straight on, of a continuous check [rad]
     allowance: Reals1  # (n,) how far a point of it may move in the step without a contact being missed [m]
     low: Reals2  # (n, 3) box that holds it and its allowance [m]
     high: Reals2
@@ -132,8 +134,10 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(ContactWork._fields, (room,)),
         "number": (2,),
         "detector": (2,),
+        "advancement": (2,),
         "common": (3,),
         "allowance": (n,),
+        "straight": (n,),
         **dict.fromkeys(("low", "high", "position"), (n, 3)),
         "rotation": (n, 3, 3),
         "order": (solids,),

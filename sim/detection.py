@@ -3,8 +3,10 @@ shapes through collision's kernels.
 
 A contact is found before it is there: each shape has an allowance, how far it may move in the step, and what is nearer
 than two shapes' allowances is a contact with a gap, which the step may close and no more. Should the step move a shape
-farther than that after all, contacts are looked for again with a larger one (`outrun`). So nothing tunnels. Where all
-fall together, what falls is seen from a frame that falls with it, in which it is slow and the ground is fast.
+farther than that after all, contacts are looked for again with a larger one (`outrun`). So nothing tunnels but what
+turns far in a step (advancement.py looks at that, on request; such a shape's allowance is then only as large as its
+points move in straight lines). Where all fall together, what falls is seen from a frame that falls with it, in which it
+is slow and the ground is fast.
 
 `detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
 reads where the shapes are and nothing else of the engine.
@@ -45,6 +47,9 @@ def place_static(m: Any, w: Any, g: Any, t: Any) -> None:
 def find_contacts(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> bool:
     """Contacts of this configuration, or False when there is no room for all. Needs kinematics."""
     place_shapes(m, s, w, i, g, t)
+    if t.advancement[0] != 0:
+        for n in range(g.body.shape[0]):
+            t.allowance[n] *= _straight(w, i, g, t, n)
     return detected(m, s, w, g, t)
 
 
@@ -53,15 +58,21 @@ def place_shapes(m: Any, s: Any, w: Any, i: Any, g: Any, t: Any) -> None:
     """Where shapes are and how far they may move, in both widths. Needs kinematics."""
     h = i.time_step[0]
     velocities(m, s.qvel, w)
-    for n in range(g.body.shape[0]):
-        if g.body[n] > 0:
-            _place(m, w, g, t, n)
+    place_moving(m, w, g, t)
     _choose_frame(m, w, g, t)
     v = t.common
     still = h * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     for n in range(g.body.shape[0]):
         moves = g.body[n] > 0
         t.allowance[n] = h * speed_bound(m, w, g, t, n) + h * h * _ACCELERATION if moves else still
+
+
+@njit
+def place_moving(m: Any, w: Any, g: Any, t: Any) -> None:
+    """Places of shapes that can move. Needs kinematics."""
+    for n in range(g.body.shape[0]):
+        if g.body[n] > 0:
+            _place(m, w, g, t, n)
 
 
 @njit
@@ -75,7 +86,7 @@ def _choose_frame(m: Any, w: Any, g: Any, t: Any) -> None:
     v2 = zero
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
-            s0, s1, s2 = _velocity(m, w, g, t, n)
+            s0, s1, s2 = velocity_of(m, w, g, t, n)
             v0 += s0
             v1 += s1
             v2 += s2
@@ -87,7 +98,7 @@ def _choose_frame(m: Any, w: Any, g: Any, t: Any) -> None:
     left = zero
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
-            s0, s1, s2 = _velocity(m, w, g, t, n)
+            s0, s1, s2 = velocity_of(m, w, g, t, n)
             left += sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
     most = _TOGETHER * all_of_it if count > 1 else zero
     t.common[0] = where_greater(most, left, v0, zero)
@@ -120,11 +131,22 @@ def outrun(m: Any, w: Any, i: Any, f: Any, g: Any, t: Any) -> bool:
     far = False
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
-            way = h * speed_bound(m, w, g, t, n)
+            way = h * speed_bound(m, w, g, t, n) * _straight(w, i, g, t, n)
             if way > t.allowance[n]:
                 t.allowance[n] = _GROWTH * way
                 far = True
     return far
+
+
+@inlined
+def _straight(w: Any, i: Any, g: Any, t: Any, n: Any) -> Any:
+    """The share of the step in which shape n moves straight on; all of it without the continuous check."""
+    share = 1.0
+    if t.advancement[0] != 0:
+        a = w.angular_velocity[g.body[n]]
+        angle = i.time_step[0] * math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+        share = t.straight[n] / max(angle, t.straight[n])
+    return share
 
 
 @inlined
@@ -148,7 +170,7 @@ def speed_bound(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
     """A bound of the speed of shape n's points, seen from the frame that moves with t.common [m/s]."""
     a = w.angular_velocity[g.body[n]]
     v = t.common
-    s0, s1, s2 = _velocity(m, w, g, t, n)
+    s0, s1, s2 = velocity_of(m, w, g, t, n)
     s0 -= v[0]
     s1 -= v[1]
     s2 -= v[2]
@@ -157,7 +179,7 @@ def speed_bound(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
 
 
 @inlined
-def _velocity(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
+def velocity_of(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
     """Velocity of shape n's origin [m/s]."""
     body = g.body[n]
     o0, o1, o2 = origin_of(m, w, body)
@@ -169,11 +191,12 @@ def _velocity(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
 
 
 @njit
-def find_drifts(m: Any, w: Any, g: Any, t: Any) -> None:
+def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
     """t.drift of every contact: that of the two surfaces' centres of curvature along the normal.
 
     A sphere's gap changes with its centre, whatever it turns. Needs the accelerations at zero independent acceleration,
-    as the bias leaves them: less gravity, the world's too.
+    as the bias leaves them: less gravity, the world's too. Of what turns farther than it moves straight on a second
+    derivative says little.
     """
     for n in range(t.number[0]):
         N = t.frame[n, 0]
@@ -185,7 +208,8 @@ def find_drifts(m: Any, w: Any, g: Any, t: Any) -> None:
                 sign = 1.0 if end == 1 else -1.0
                 x = t.arm[n, end]
                 out = sign * (0.5 * t.gap[n] + g.rounding[shape])
-                value += sign * acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
+                drift = acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
+                value += sign * drift * _straight(w, i, g, t, shape) ** 2
         t.drift[n] = value
 
 

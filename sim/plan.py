@@ -12,6 +12,7 @@ import numpy as np
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
 from artsim.sim.contacts import DETECT, Touching
+from artsim.sim.continuous import ADVANCE
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
@@ -68,8 +69,9 @@ class Plan:
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that it takes: the step's, and those that this calls."""
         solver = (SOLVE,) if self.work == (NewtonWork,) else ()
-        detection = (DETECT,) if self.touching is not None else ()
-        return self.entry, *solver, *detection, *((CAST,) if self.seen is not None else ())
+        touching = self.touching is not None
+        further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
+        return self.entry, *solver, *(entry for entry, used in further.items() if used)
 
     @property
     def clocked_entry(self) -> Entry:

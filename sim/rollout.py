@@ -274,6 +274,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
         "rules of links": plan.rules is not None,
         "sleeping": inputs["sleep"][0] > 0,
+        "--continuous": config.continuous,
         "a controller": inputs["controller"][0] != NO_CONTROLLER,
         "couplings": len(model.coupling_follower) + len(model.row_follower) > 0,
         "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),

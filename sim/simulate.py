@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import connect_detection, first_room, make_contact_work
+from artsim.sim.contacts import ContactWork, connect_detection, first_room, make_contact_work
+from artsim.sim.continuous import connect_advancement
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import make_equipment_work
@@ -140,8 +141,17 @@ class Simulation:
     def reblock(self) -> None:
         """Make the block anew after `block_rows` was changed."""
         self._block = self._make_block()
+        self._check_continuously()
         entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
         self._call = bind(entry, 1, *self._records(entry))
+
+    def _check_continuously(self) -> None:
+        """Connect what looks between steps, where that is wanted and something may touch."""
+        touching, robot = self.plan.touching, self.plan.robot
+        if touching is not None and self.plan.config.continuous:
+            work = next(record for record in self._further if isinstance(record, ContactWork))
+            records = self._state, self._work, self._inputs, self._step
+            self._advancement = connect_advancement(touching, self.plan.equipped, robot.model, records, work)
 
     def _records(self, entry: Entry) -> list[Any]:
         """What an entry takes."""

@@ -52,6 +52,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.recording import is_full, record
+from artsim.sim.recordtype import run_entry
 from artsim.sim.run import (
     BLOCK_GS,
     COLLISION,
@@ -247,7 +248,7 @@ def _velocities_found(
             r.implicit[k] = 0
     bare_system(m, s.qpos, s.qvel, w, i, f, e, x, z[2], z[3])
     if g is not None:
-        find_drifts(m, w, g, t)
+        find_drifts(m, w, i, g, t)
     if d is not None:
         loosen(d, o)
         for k in range(f.velocity.shape[0]):
@@ -589,9 +590,9 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
     for a in range(f.next.shape[0]):
         s.qvel[m.independent_dof[a]] = f.next[a]
     if c is None:
-        move(m, s.qpos, s.qvel, i.time_step[0])
+        _move_on(m, s, w, i, f, t, s.qvel)
     else:
-        move(m, s.qpos, c.mean if i.solver[0] == TGS and r.number[0] > 0 else s.qvel, i.time_step[0])
+        _move_on(m, s, w, i, f, t, c.mean if i.solver[0] == TGS and r.number[0] > 0 else s.qvel)
     settle(m, s, w, f)
     if x is not None:
         for n in range(s.activation.shape[0]):
@@ -603,6 +604,20 @@ def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any
         count_still(m, s, w, i, f, x)
     if e is not None:
         note_tendon_errors(m, s, w, f, e, x)  # moves w on to where the step ends
+
+
+@njit
+def _move_on(m: Any, s: Any, w: Any, i: Any, f: Any, t: Any, v: Any) -> None:
+    """Positions at the end of the step, or where trees stop if passages are looked for."""
+    if t is not None and t.advancement[0] != 0:
+        for k in range(v.shape[0]):
+            f.tangent[k] = v[k]
+        run_entry(t.advancement)
+        kinematics(m, s.qpos, w)
+        velocities(m, s.qvel, w)
+        move(m, s.qpos, f.tangent, i.time_step[0])
+    else:
+        move(m, s.qpos, v, i.time_step[0])
 
 
 @njit

@@ -36,7 +36,7 @@ def contacts_at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g:
         t.allowance[n] = 100.0
     detected(m, s, w, g, t)  # however far they are
     bare_system(m, s.qpos, s.qvel, w, i, f, None, None, None, None)
-    find_drifts(m, w, g, t)
+    find_drifts(m, w, i, g, t)
     r.number[0] = 0
     contact_rows(m, s, w, i, r, f, None, None, g, t)
 
