@@ -20,11 +20,9 @@ from artsim.cli.scene_options import load_models, scene_options
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
-from artsim.io.resume import resume as resume_run
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_articulation, load_text
-from artsim.loaders.stored import load_stored
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
@@ -292,6 +290,9 @@ def _resume(
     verbose: bool,
 ) -> None:
     """Go on with a stored run."""
+    from artsim.io.resume import resume as resume_run
+    from artsim.loaders.stored import load_stored
+
     ctx = click.get_current_context()
     steps = options["steps"] if was_typed(ctx, "steps") else None
     if output is not None:

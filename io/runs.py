@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -533,6 +532,8 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
     Of one that was made elsewhere (`made_elsewhere`) rows may differ by the tolerance, as first_difference has it.
     Raises as the gate and the run do; UsageError for a file that holds no row, or contacts of a model without any.
     """
+    import tempfile
+
     with open_recording(path) as recording:
         if not (recording.variables or recording.has_contacts) or recording.n_valid == 0:
             raise UsageError(f"{path}: holds no trajectory to compare")

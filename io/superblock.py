@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,8 @@ def copy_unmarked(path: Path, handle: int) -> None:
         if being_written(head):
             head = without_marks(head, os.fstat(source.fileno()).st_size)
         target.write(head)
-        shutil.copyfileobj(source, target, 1 << 20)
+        while block := source.read(1 << 20):
+            target.write(block)
 
 
 class Unmarked(io.RawIOBase):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -75,6 +74,8 @@ def sha256_of(handle: int) -> str:
 
 def temporary_file() -> BinaryIO:
     """An anonymous file on disk: in $TMPDIR, else /var/tmp, since /tmp is memory on many machines."""
+    import tempfile
+
     folder = "/var/tmp"
     there = "TMPDIR" not in os.environ and os.access(folder, os.W_OK)
     return tempfile.TemporaryFile(dir=folder if there else None)

@@ -12,7 +12,6 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
-from artsim.loaders.mjcf.read import read_mjcf
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -223,6 +222,8 @@ def read_document(
     if name == "robot":
         return read_urdf(document.root, reading)
     if name == "mujoco":
+        from artsim.loaders.mjcf.read import read_mjcf  # 25 files, of no use to a URDF
+
         return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb, ignore_unsupported=ignore_unsupported)
     return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
 

@@ -2,12 +2,14 @@
 
 The standard one writes and compiles up to seven functions of every class, 0.8 ms at every start, and `artsim run`
 imports 70 of them. These share their functions, which look up the fields when they are called. What asks the standard
-library about such a class (replace, fields, asdict, inspect.signature) finds what a standard twin of it has, made then.
+library about such a class (replace, fields, asdict, inspect.signature) gets its own kind of answer, made then.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, FrozenInstanceError, make_dataclass
+from copy import copy
+from dataclasses import MISSING, Field, FrozenInstanceError, fields, make_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -100,12 +102,27 @@ def _reduce(self: Any) -> tuple[type[Any], tuple[Any, ...]]:
 
 
 class _Fields:
-    """What the standard library asks for, from a standard dataclass with these fields and nothing else."""
+    """What replace, fields and asdict ask for."""
 
     def __get__(self, instance: object, cls: Any) -> Any:
-        if "_fields_of_twin" not in vars(cls):
-            cls._fields_of_twin = _twin(cls, init=False, repr=False, eq=False).__dataclass_fields__
-        return cls._fields_of_twin
+        if "_fields" not in vars(cls):
+            types = _types(cls)
+            cls._fields = {name: _standard_field(name, types[name], default) for name, default in cls._defaults.items()}
+        return cls._fields
+
+
+def _standard_field(name: str, kind: Any, default: Any) -> Any:
+    made = copy(_any_field())
+    made.name, made.type, made.default = name, kind, default
+    if isinstance(default, Field):
+        made.default, made.default_factory, made.repr = default.default, default.default_factory, default.repr
+    return made
+
+
+@cache
+def _any_field() -> Any:
+    """A field as the standard library makes it, which is what it knows fields by."""
+    return fields(make_dataclass("_", ["any"]))[0]
 
 
 class _Signature:
@@ -114,13 +131,13 @@ class _Signature:
     def __get__(self, instance: object, cls: Any) -> Any:
         from inspect import signature
 
-        return signature(_twin(cls))
+        types = _types(cls)
+        known = [(name, types[name], *([] if d is MISSING else [d])) for name, d in cls._defaults.items()]
+        return signature(make_dataclass(cls.__name__, known))
 
 
-def _twin(cls: Any, **options: Any) -> Any:
-    types = {name: kind for base in reversed(cls.__mro__) for name, kind in _annotations(base).items()}
-    fields = [(name, types[name], *([] if d is MISSING else [d])) for name, d in cls._defaults.items()]
-    return make_dataclass(cls.__name__, fields, **options)
+def _types(cls: Any) -> dict[str, Any]:
+    return {name: kind for base in reversed(cls.__mro__) for name, kind in _annotations(base).items()}
 
 
 _SHARED: dict[str, object] = {"__init__": _init, "__repr__": _repr, "__reduce__": _reduce}

@@ -12,7 +12,6 @@ import numpy as np
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.errors import UsageError
-from artsim.sim.evaluation import PIECE, Evaluation, available_threads
 from artsim.sim.model import Compiled, Labels, Model, compile_model
 from artsim.sim.records import WIDTH, Array
 from artsim.sim.spatial import Real
@@ -20,6 +19,7 @@ from artsim.sim.spatial import Real
 if TYPE_CHECKING:
     from artsim.sim.coordinates import LinkStates
     from artsim.sim.equipment.record import Equipped
+    from artsim.sim.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -218,6 +218,8 @@ class Robot:
 
     def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
         """What `compute` works with, for blocks of rows; options as Evaluation has them."""
+        from artsim.sim.evaluation import Evaluation
+
         return Evaluation(self.model, self.labels, quantities, equipped=self._inert_tendons, **options)
 
     @cached_property
@@ -238,6 +240,8 @@ class Robot:
         width: int | None = None,
     ) -> tuple[Callable[[], None], dict[str, Array]]:
         """The bound call, and where its results will be, `status` too."""
+        from artsim.sim.evaluation import PIECE, available_threads
+
         qpos = _numbers("qpos", given["qpos"])
         given = {**given, "qpos": qpos}
         rows = qpos.shape[0] if qpos.ndim > 1 else 1
