@@ -1,7 +1,8 @@
-"""Start-up beside MuJoCo: fresh processes in turns, wall seconds. `python tests/benchmarks/startup.py [--cold]`.
+"""Start-up beside MuJoCo: fresh processes in turns. `python tests/benchmarks/startup.py [--cold] [--memory]`.
 
 Warm: `artsim --help`, and 1000 steps of the 7-dof arm from URDF to HDF5, against a Python script that does the same job
-with MuJoCo. --cold adds the first run with an empty kernel cache; --memory the peak memory over the number of steps.
+with MuJoCo. Wall seconds, and CPU seconds of all threads and child processes, which change less with what else runs on
+the machine. --cold adds the first run with an empty kernel cache; --memory the peak memory over the number of steps.
 """
 
 from __future__ import annotations
@@ -35,9 +36,15 @@ with h5py.File({out!r}, "w") as file:
 
 def wall(command: list[str], **environment: str) -> float:
     """Seconds of one process."""
-    start = time.perf_counter()
+    return taken_by(command, **environment)[0]
+
+
+def taken_by(command: list[str], **environment: str) -> tuple[float, float]:
+    """Wall and CPU seconds of one process."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, **environment})
-    return time.perf_counter() - start
+    end, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -57,14 +64,15 @@ def main() -> None:
             "artsim run, 1000 steps": job,
             "mujoco script, 1000 steps": [sys.executable, "-c", PEER.format(urdf=str(ARM), out=theirs)],
         }
-        taken: dict[str, list[float]] = {name: [] for name in commands}
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for command in commands.values():
             wall(command)  # page cache, byte code, kernels
         for _ in range(arguments.rounds):
             for name, command in commands.items():
-                taken[name].append(wall(command))
+                taken[name].append(taken_by(command))
         for name, times in taken.items():
-            print(f"{name:28s} min {min(times):.3f} s   median {statistics.median(times):.3f} s")
+            for what, seconds in zip(("wall", "CPU"), zip(*times, strict=True), strict=True):
+                print(f"{name:28s} {what:4s}  min {min(seconds):.3f} s   median {statistics.median(seconds):.3f} s")
         if arguments.cold:
             print(f"first run, kernels compiled  {wall(job, ARTSIM_CACHE_DIR=f'{folder}/cache'):.1f} s")
         if arguments.memory:
