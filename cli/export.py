@@ -23,8 +23,13 @@ def format_options(command: Callable[..., R]) -> Callable[..., R]:
     """An option for every format, which takes the file to write."""
     for name, format_ in reversed(FORMATS.items()):
         meaning, metavar = f"Write {format_.meaning}.", f"FILE{format_.suffix}"
-        command = click.option(f"--{name}", type=click.Path(path_type=Path), metavar=metavar, help=meaning)(command)
+        command = click.option(option_of(name), type=click.Path(path_type=Path), metavar=metavar, help=meaning)(command)
     return command
+
+
+def option_of(format_: str) -> str:
+    """The option that asks for a format."""
+    return f"--{format_.replace('_', '-')}"
 
 
 @click.command(short_help="Write a stored simulation in another format.")
@@ -41,7 +46,7 @@ def export(
     """Write FILE, an output of `artsim run`, in the formats that are asked for; the sizes are printed."""
     wanted: dict[str, Path] = {name: outputs[name] for name in FORMATS if outputs[name] is not None}
     if not wanted:
-        raise UsageError(f"give a format: {' '.join(f'--{name} FILE' for name in FORMATS)}")
+        raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
     for output in wanted.values():
         refuse_own_input(output, str(file))
         check_output(output, force=force)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.lib import format as npy
 
 from artsim.io import schema
-from artsim.io.exported_rows import blocks_of, columns_of, table_rows
+from artsim.io.exported_rows import Column, blocks_of, columns_of, contact_columns, contact_rows, table_rows
 from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
 from artsim.sim.errors import UsageError
 
-_WITHOUT_CONTACTS = "contacts are counted in it, their table is not: --npz and --mcap have it"
+_WITHOUT_CONTACTS = "contacts are counted in it; --contacts-csv and --contacts-parquet write their table"
 
 
 def write_csv(export: Export) -> list[str]:
@@ -31,24 +32,59 @@ def write_csv(export: Export) -> list[str]:
 
 def write_parquet(export: Export) -> list[str]:
     """The same columns as float64; units and the run's attributes as metadata. Raises UsageError: no pyarrow."""
+    recording = export.recording
+    blocks = (list(table_rows(recording, *rows).T) for rows in blocks_of(recording))
+    _write_parquet(export, columns_of(recording), blocks)
+    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
+
+
+def write_contacts_csv(export: Export) -> list[str]:
+    """A line per contact: time, step, links and geometries by name, point, normal, … Raises UsageError: none there."""
+    blocks = _contacts(export.recording)
+    with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([column.name for column in contact_columns(export.recording)])
+        for columns in blocks:
+            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    return []
+
+
+def write_contacts_parquet(export: Export) -> list[str]:
+    """The same columns, with their units as metadata. Raises UsageError: none there, no pyarrow."""
+    blocks = _contacts(export.recording)
+    _write_parquet(export, contact_columns(export.recording), blocks)
+    return []
+
+
+def _contacts(recording: Recording) -> Iterator[list[Array]]:
+    if not recording.has_contacts:
+        raise UsageError(f"{recording.path}: holds no contacts")
+    return (contact_rows(recording, *rows) for rows in blocks_of(recording))
+
+
+def _write_parquet(export: Export, columns: Sequence[Column], blocks: Iterable[Sequence[Array]]) -> None:
+    """Blocks of columns: numbers of whatever type, and texts as objects."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
         raise UsageError('Parquet needs pyarrow: pip install "artsim[parquet]"') from None
     recording = export.recording
+    texts = {"link_a", "link_b", "geom_a", "geom_b"}
+    types = {"step": pyarrow.int64(), **dict.fromkeys(texts, pyarrow.string())}
     fields = [
-        pyarrow.field(column.name, pyarrow.float64(), metadata={"units": column.unit})
-        for column in columns_of(recording)
+        pyarrow.field(column.name, types.get(column.name, pyarrow.float64()), metadata={"units": column.unit})
+        for column in columns
     ]
     about = {"artsim": json.dumps({**recording.attrs, "dt": recording.dt, "every": recording.every})}
     layout = pyarrow.schema(fields, metadata=about)
     with written_whole(export.output) as path, parquet.ParquetWriter(path, layout) as writer:
-        for start, stop in blocks_of(recording):
-            rows = table_rows(recording, start, stop)
-            arrays = [pyarrow.array(np.ascontiguousarray(column)) for column in rows.T]
+        for block in blocks:
+            arrays = [
+                pyarrow.array(np.ascontiguousarray(values), type=field.type)
+                for values, field in zip(block, fields, strict=True)
+            ]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=layout))
-    return [_WITHOUT_CONTACTS] if recording.has_contacts else []
 
 
 def write_npz(export: Export) -> list[str]:

@@ -36,6 +36,30 @@ def columns_of(recording: Recording) -> list[Column]:
     return [*columns, Column("contact_count", "1")] if recording.has_contacts else columns
 
 
+def contact_columns(recording: Recording) -> list[Column]:
+    """Of the table of contacts: `time`, `step`, the names of what touches, then every entry, `point.x` and so on."""
+    columns = [Column("time", "s")]
+    for name in schema.CONTACT_TABLE:
+        variable = schema.TABLE[f"contact/{name}"]
+        entries = [f".{entry}" for dim in variable.dims[1:] for entry in recording.names_of(dim)]
+        columns += [Column(f"{name}{entry}", variable.unit) for entry in entries or [""]]
+    return columns
+
+
+def contact_rows(recording: Recording, start: int, stop: int) -> list[Array]:
+    """The contacts of rows start … stop, an array for each of `contact_columns`."""
+    found = recording.read_contacts(start, stop)
+    columns: list[Array] = [found["step"] * recording.dt]
+    for name in schema.CONTACT_TABLE:
+        what, side, _ = name.partition("_")
+        if side:
+            names = recording.labels.geom if what == "geom" else recording.labels.touching_link
+            columns.append(np.array(names, dtype=object)[found[name]])
+        else:
+            columns += [found[name]] if found[name].ndim == 1 else list(found[name].T)
+    return columns
+
+
 def blocks_of(recording: Recording, variables: Sequence[str] | None = None) -> Iterator[tuple[int, int]]:
     """First and last row of blocks that fit into memory many times over."""
     names = recording.variables if variables is None else variables

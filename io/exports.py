@@ -36,12 +36,16 @@ FORMATS = {
     "csv": Format(".csv", "artsim.io.export_tables:write_csv", "a table as text, a line per row"),
     "npz": Format(".npz", "artsim.io.export_tables:write_npz", "NumPy arrays by name, contacts and inputs too"),
     "parquet": Format(".parquet", "artsim.io.export_tables:write_parquet", "a table for pandas, Polars, Spark"),
+    "contacts_csv": Format(".csv", "artsim.io.export_tables:write_contacts_csv", "contacts as text, a line for each"),
+    "contacts_parquet": Format(
+        ".parquet", "artsim.io.export_tables:write_contacts_parquet", "contacts as a table, a row for each"
+    ),
     "mcap": Format(".mcap", "artsim.io.export_mcap:write_mcap", "a log for Foxglove: a topic per variable"),
     "robomimic": Format(".hdf5", "artsim.io.export_robomimic:write_robomimic", "a demonstration as robomimic reads it"),
     "video": Format(".mp4", "artsim.io.viewer.video:write_video", "a video"),
     "html": Format(".html", "artsim.io.viewer.page:write_page", "one page that plays in any browser, offline"),
 }
-"""By the option's name."""
+"""By the option's name, its dashes as underscores."""
 
 
 def write(format_: str, export: Export) -> list[str]:

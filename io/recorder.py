@@ -48,6 +48,7 @@ _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what 
 _CONTACT_BYTES = 160  # of a row of /contact's table
 _FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
 _CHECKPOINTS = 16  # in a chunk
+_BLOCKS = 16  # at least so many fit into what is free
 _CHECKPOINT_STEPS = 10_000
 _CHECKPOINT_BYTES = 256 << 10  # of chunks that a checkpoint may be the first of
 
@@ -274,6 +275,7 @@ class Recorder:
         self._broken = self._closed = False
         self._checkpoint_steps = self._steps_between(checkpoint)
         check_output(path, force=force)
+        self._block_bytes = room(self.path)[0] // _BLOCKS  # what a small disk has room for before it is full
         nv, actuators = len(labels.dof), len(labels.actuator)
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
@@ -308,7 +310,7 @@ class Recorder:
         if self._chunk:
             return self._chunk
         widest = max([8, *(8 * _size(shape) for shape in self._shapes.values())])
-        rows = max(1, CHUNK_BYTES // widest)
+        rows = max(1, min(CHUNK_BYTES // widest, self._block_bytes // self._row_bytes))
         return rows if self._rows_total is None else max(1, min(rows, self._rows_total))
 
     @property
@@ -325,7 +327,7 @@ class Recorder:
     @property
     def _contact_chunk(self) -> int:
         """Rows per chunk of the table of contacts: a few for each step of a short run."""
-        most = CHUNK_BYTES // 24
+        most = max(1, min(CHUNK_BYTES // 24, self._block_bytes // _CONTACT_BYTES))
         return most if self._rows_total is None else min(most, 4 * self._rows_total)
 
     @property

@@ -61,6 +61,31 @@ def test_tables_in_pandas(leg: Path, kind: str, tmp_path: Path) -> None:
         assert not table.isna().any().any()
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_contacts_in_pandas(leg: Path, kind: str, tmp_path: Path) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    path = exported(leg, f"contacts-{kind}", tmp_path / f"leg.{kind}")
+    table = pandas.read_csv(path) if kind == "csv" else pandas.read_parquet(path)
+    with artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        contacts, labels = run.contacts, run.labels
+        assert len(table) == contacts["contact_count"].sum() > 0
+        assert table["step"].tolist() == contacts["step"].tolist()
+        assert table["time"].tolist() == (contacts["step"] * run.dt).tolist()
+        for column, name, index in (("depth", "depth", ()), ("point.z", "point", 2), ("force.normal", "force", 0)):
+            values = contacts[name][(..., index)] if index != () else contacts[name]
+            assert table[column].to_numpy().tobytes() == np.ascontiguousarray(values).tobytes()
+        assert table["link_a"].tolist() == [labels.touching_link[k] for k in contacts["link_a"]]
+        assert table["geom_b"].tolist() == [labels.geom[k] for k in contacts["geom_b"]]
+
+
+def test_a_run_without_contacts_has_no_table_of_them(tmp_path: Path) -> None:
+    artsim.simulate(ROOT / "robots" / "arm7.urdf", steps=2, output=tmp_path / "arm.h5").close()  # type: ignore[union-attr]
+    told = export(tmp_path / "arm.h5", "--contacts-csv", tmp_path / "arm.csv")
+    assert told.exit_code == 2 and "holds no contacts" in told.output
+    assert [path.name for path in tmp_path.iterdir()] == ["arm.h5"]
+
+
 def test_parquet_knows_units(leg: Path, tmp_path: Path) -> None:
     parquet: Any = pytest.importorskip("pyarrow.parquet")
     layout = parquet.read_schema(exported(leg, "parquet", tmp_path / "leg.parquet"))

@@ -543,6 +543,24 @@ def test_full_disk_stops_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert (run.n_valid, run.state) == (recorder.block_rows, "interrupted")
 
 
+def test_a_small_disk_keeps_most_of_what_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4 MiB: blocks are so small that many fit."""
+    path = tmp_path / "run.h5"
+
+    def left(file: Path) -> tuple[int, str]:
+        return (4 << 20) - (path.stat().st_size if path.exists() else 0), "no space left on the disk: it has"
+
+    monkeypatch.setattr(recorder_module, "room", left)
+    recorder = new(path, steps_total=1_000_000)
+    rows = block(recorder, recorder.block_rows)
+    with pytest.raises(StorageError):
+        while True:
+            recorder.write(rows)
+    with open_recording(path) as run:
+        assert run.n_valid * recorder._row_bytes > 3 << 20
+        assert path.stat().st_size < 4 << 20
+
+
 def test_no_room_to_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder_module, "room", lambda _: (100, "no space left on the disk: it has"))
     with pytest.raises(StorageError, match="after 0 rows"):
