@@ -96,6 +96,34 @@ class Bound(NamedTuple):
     problem: Problem
 
 
+def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[], None]]:
+    """The rows of one case or of a pack, and a call that puts into them what they start with."""
+    width, first = len(cases), cases[0]
+    n = len(first.jacobian)
+    pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
+    for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
+        pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
+    entries = int(pattern.sum())
+    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
+    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
+    rows: Rows = allocate(Rows, shapes, width)
+    rows.number[0] = n
+    rows.start[1:] = rows.stop[:] = np.cumsum(pattern.sum(axis=1))
+    rows.column[:] = rows.entry_dof[:] = np.nonzero(pattern)[1]
+    rows.cone[:] = first.cone
+
+    def fill() -> None:
+        rows.report[:] = 0.0
+        for lane, c in enumerate(cases):
+            at = (..., lane) if width > 1 else (...,)
+            rows.value[at] = c.jacobian[pattern]
+            for name in ("bias", "cfm", "lower", "upper", "slope"):
+                getattr(rows, name)[at] = getattr(c, name)
+            rows.impulse[at] = 0.0 if start is None else start
+
+    return rows, fill
+
+
 def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
     """One case, or a pack of 8 with the same pattern and cones, ready to be solved; arguments as of `solve`."""
     width, first = len(cases), cases[0]
@@ -104,29 +132,15 @@ def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | N
     for array in tree:
         array.setflags(write=False)
     inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, width)
-    pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
-    for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
-        pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
-    entries = int(pattern.sum())
-    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
-    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
-    rows = allocate(Rows, shapes, width)
     problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)}, width)
     work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu), width)
-    rows.number[0] = n
-    rows.start[1:] = rows.stop[:] = np.cumsum(pattern.sum(axis=1))
-    rows.column[:] = np.nonzero(pattern)[1]
-    rows.cone[:] = first.cone
+    rows, fill = rows_of(*cases, start=start)
 
     def restore() -> None:
-        rows.report[:] = 0.0
+        fill()
         for lane, c in enumerate(cases):
             at = (..., lane) if width > 1 else (...,)
             inertia.factor[at] = np.tril(c.matrix)
-            rows.value[at] = c.jacobian[pattern]
-            for name in ("bias", "cfm", "lower", "upper", "slope"):
-                getattr(rows, name)[at] = getattr(c, name)
-            rows.impulse[at] = 0.0 if start is None else start
             problem.force[at] = c.force
             problem.velocity[at] = c.velocity
 

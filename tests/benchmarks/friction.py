@@ -1,4 +1,4 @@
-"""Friction problems in the FCLIB format through the newton solver: `python tests/benchmarks/friction.py [FOLDER]`.
+"""Friction problems in the FCLIB format through the solvers: `python tests/benchmarks/friction.py [FOLDER]`.
 
 The problem in contact space: u = W r + q with r in the friction cones, u + μ |u_t| n in their duals, both at right
 angles (Acary and Brémond 2018). Residual: |r - P(r - ρ (u + μ |u_t| n))| / |q| with one ρ = n / trace W for all.
@@ -7,6 +7,10 @@ A problem with a diagonal M goes to the solver as bodies of six dofs; of others,
 solver gets a factor of W. A large W that is given alone is taken as W + s 1 with a small s, whose Cholesky factor is
 sparse, and solved with q - s r, r of the round before, until r stays; its time is that of all rounds. Velocities are
 scaled to |q| ≤ 1.
+
+newton, the default, takes convex steps, then steps on Coulomb's law, and sweeps of nsgs where these turn in circles.
+The solvers that sweep (nsgs by itself, pgs, tgs, block-gs) get --sweeps in a round. All start at λ = 0. propagation and
+direct are newton's linear algebra over a robot's joints, of which these problems have none.
 
 FOLDER: by default `friction` beside ARTSIM_CORPUS. With `--prototype FILE`, a module that has
 `proximal_newton(W, q, mu, r)`, its residual and time are in the table too. Times: the least of several calls.
@@ -29,9 +33,11 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.newton_kernels import Case, Real, bound, case
+from tests.newton_kernels import Bound, Case, Real, bound, case
+from tests.sweep_kernels import SOLVERS, swept
 
 ROUNDS, LEAST, LARGE = 20, 1e-9, 300
+SWEPT_ROUNDS = 3  # of solvers that sweep, which start each from λ = 0
 
 
 class Contacts(NamedTuple):
@@ -124,14 +130,13 @@ def residual(W: Real, q: Real, mu: Real, r: Real) -> float:
     return float(np.linalg.norm(r - p.ravel()) / np.linalg.norm(q))
 
 
-def solver_of(problem: Contacts) -> Callable[[], tuple[Real, int, float]]:
-    """A call that solves it by newton: r, Newton steps, seconds."""
-    b = bound(problem.case, parent=problem.parent)
+def solver_of(problem: Contacts, b: Bound, rounds: int) -> Callable[[], tuple[Real, int, float]]:
+    """A call that solves it: r, Newton steps or sweeps, seconds."""
 
     def solve() -> tuple[Real, int, float]:
         b.restore()
         r, steps, seconds = np.zeros(len(problem.q)), 0, 0.0
-        for _ in range(ROUNDS if problem.shift else 1):
+        for _ in range(rounds if problem.shift else 1):
             if problem.shift:
                 b.restore()
                 b.rows.bias[:] = problem.q - problem.shift * r
@@ -154,6 +159,7 @@ def main() -> None:
     beside = Path(os.environ["ARTSIM_CORPUS"]).parent / "friction" if "ARTSIM_CORPUS" in os.environ else None
     parser.add_argument("folder", nargs="?", type=Path, default=beside)
     parser.add_argument("--prototype", type=Path)
+    parser.add_argument("--sweeps", type=int, default=1000)
     options = parser.parse_args()
     if options.folder is None or not options.folder.is_dir():
         sys.exit("no folder of FCLIB problems")
@@ -161,15 +167,23 @@ def main() -> None:
         problem = read(path)
         if problem is None:
             continue
-        solve = solver_of(problem)
-        runs = [solve() for _ in range(4)]
-        r, steps, _ = runs[-1]
-        found = residual(problem.W, problem.q, problem.mu, r)
-        seconds = min(run[2] for run in runs[1:])
-        line = (
-            f"{path.stem[:40]:40s} {len(problem.mu):4d} contacts  {found:.1e}  {steps:4d} steps {1e3 * seconds:8.2f} ms"
-        )
-        print(line + beside_prototype(problem, options.prototype), flush=True)
+        print(f"{path.stem[:60]}: {len(problem.mu)} contacts{beside_prototype(problem, options.prototype)}")
+        report(problem, "newton", solver_of(problem, bound(problem.case, parent=problem.parent), ROUNDS), 4)
+        for name in SOLVERS:
+            b = swept(name, problem.case, problem.parent, options.sweeps)
+            report(problem, name, solver_of(problem, b, SWEPT_ROUNDS), 2)
+
+
+def report(problem: Contacts, name: str, solve: Callable[[], tuple[Real, int, float]], calls: int) -> None:
+    """A line of the table."""
+    runs = [solve() for _ in range(calls)]
+    r, steps, _ = runs[-1]
+    seconds = min(run[2] for run in runs[1:])
+    found = residual(problem.W, problem.q, problem.mu, r)
+    print(
+        f"    {name:10s} {found:.1e}  {steps:6d} {'steps' if name == 'newton' else 'sweeps'} {1e3 * seconds:10.2f} ms"
+    )
+    sys.stdout.flush()
 
 
 def beside_prototype(problem: Contacts, path: Path | None) -> str:

@@ -1,0 +1,111 @@
+"""Problems of newton_kernels.py through the solvers that sweep, and through nsgs.py by itself."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, allocate
+from artsim.sim.run import NewtonWork, Rows, SweepWork, newton_shapes
+from artsim.sim.solvers import nsgs
+from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.elimination import find_structure
+from artsim.sim.solvers.newton import prepare, set_gradient
+from artsim.sim.solvers.pgs import pgs
+from artsim.sim.solvers.tgs import tgs
+from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
+
+BLOCK = 16  # rows that block_gs solves together: contacts are alone
+
+
+class Tree(NamedTuple):
+    """What they read of a Model: everything is on one link."""
+
+    independent_parent: ConstInts1  # (nu,)
+    independent_run: ConstInts1  # (nu,)
+    independent_dof: ConstInts1  # (nu,)
+    dof_body: ConstInts1  # (nu,)
+
+
+class Inertia(NamedTuple):
+    """What they read of a Workspace; M̂ is factorised in place."""
+
+    factor: Lanes2  # (nu, nu) M̂
+    inverse_pivot: Lanes1  # (nu,)
+    rotation: Lanes3  # (1, 1, 1)
+
+
+class Sweeps(NamedTuple):
+    """What they read of Inputs."""
+
+    iterations: ConstInts1  # (1,)
+    time_step: ConstReals1  # (1,)
+
+
+@njit
+def solve_pgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+    """One call of pgs."""
+    pgs(m, w, i, r, p.force, p.velocity, y)
+
+
+@njit
+def solve_tgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+    """One call of tgs."""
+    tgs(m, w, i, r, p.force, p.velocity, y)
+
+
+@njit
+def solve_block_gs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+    """One call of block_gs."""
+    block_gs(m, w, i, r, p.force, p.velocity, y)
+
+
+@njit
+def solve_nsgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+    """Sweeps of nsgs over every island, which newton takes a few of."""
+    find_structure(m, r, y)
+    for k in range(y.sizes[1]):
+        prepare(m, w, r, p.velocity, y, None, None, k)
+        set_gradient(r, p.force, y, k)
+        nsgs.sweep(m, w, r, y, k, 0.0, i.iterations[0])
+    r.report[0] = i.iterations[0]
+
+
+_RECORDS = (Tree, Inertia, Sweeps, Rows, Problem)
+SOLVERS = {
+    "nsgs": Entry("solve_nsgs", __name__, (*_RECORDS, NewtonWork)),
+    **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, (*_RECORDS, SweepWork)) for name in ("pgs", "tgs")},
+    "block-gs": Entry("solve_block_gs", __name__, (*_RECORDS, SweepWork)),
+}
+
+
+def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Bound:
+    """A case ready to be solved by one of SOLVERS with so many sweeps; as newton_kernels.bound."""
+    n, nu = case.jacobian.shape
+    zero = np.zeros(nu, np.int64)
+    tree = Tree(parent.copy(), runs(parent), np.arange(nu), zero)
+    given = Sweeps(np.array([sweeps]), np.ones(1))
+    for array in (*tree, *given):
+        array.setflags(write=False)
+    inertia: Inertia = allocate(Inertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
+    problem: Problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)})
+    rows, fill = rows_of(case)
+    entry = SOLVERS[name]
+    if NewtonWork in entry.records:
+        work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu))
+    else:
+        shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
+        shapes |= {"response": (n, nu), "sorted": (1,), "mean": (nu,), "matrix": (n, BLOCK), "triangle": (n, BLOCK)}
+        work = allocate(SweepWork, shapes)
+
+    def restore() -> None:
+        fill()
+        inertia.factor[:] = np.tril(case.matrix)
+        problem.force[:] = case.force
+        problem.velocity[:] = case.velocity
+
+    restore()
+    return Bound(bind(entry, 1, tree, inertia, given, rows, problem, work), restore, rows, problem)
