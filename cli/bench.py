@@ -19,8 +19,8 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.configuration import RunConfig
 from artsim.sim.errors import UsageError
 from artsim.sim.jit import warm
+from artsim.sim.phases import PHASES, Clock
 from artsim.sim.plan import Plan
-from artsim.sim.run import PHASES, Clock
 from artsim.sim.simulate import Simulation
 
 
@@ -69,7 +69,7 @@ def bench(
 def measure(plan: Plan, pieces: int) -> Timing:
     """Two runs of the plan: one timed from outside, piece by piece, one by its phases."""
     size = max(1, plan.config.steps // pieces)
-    for entry in (*plan.entries, plan.clocked_entry):
+    for entry in (*plan.entries, *plan.clocked_entries):
         warm(entry, 1)
     plain = _times(Simulation(plan, held_controls(plan)), size, pieces)
     clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))

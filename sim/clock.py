@@ -9,6 +9,13 @@ from artsim.sim.lanes import cycles
 
 
 @inlined
+def start(k: Any) -> None:
+    """The begin of what is timed."""
+    if k is not None:
+        k.last[0] = cycles()
+
+
+@inlined
 def mark(k: Any, phase: Any) -> None:
     """The end of a phase; nothing is compiled of it where k, the run's Clock, is None."""
     if k is not None:

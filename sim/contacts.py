@@ -13,6 +13,7 @@ from artsim.collision.gjk_work import GjkWork, make_gjk_work
 from artsim.collision.shapes import MOST_CONTACTS, Manifold, Shapes
 from artsim.sim.jit import Entry, point_at
 from artsim.sim.model import Model
+from artsim.sim.phases import Clock
 from artsim.sim.records import (
     ConstInts1,
     ConstInts2,
@@ -124,7 +125,9 @@ class Touching(NamedTuple):
     kept: Kept  # what outputs hold of meshes and height fields
 
 
-DETECT = Entry("detect", "artsim.sim.detection", (Contacts, Shapes, GjkWork, Manifold, ContactWork))
+_DETECTION = (Contacts, Shapes, GjkWork, Manifold, ContactWork)
+DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, None))
+CLOCKED_DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, Clock), "_clocked")
 
 
 def make_contact_work(touching: Touching, room: int) -> ContactWork:
@@ -154,14 +157,18 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     return work
 
 
-def connect_detection(touching: Touching, work: ContactWork, pointers: Any = None) -> object:
+def connect_detection(
+    touching: Touching, work: ContactWork, pointers: Any = None, clock: Clock | None = None
+) -> object:
     """Let kernels that get `work`, or `pointers`, call `detect`, as long as the object returned is kept."""
     most = (MOST_CONTACTS,)
     manifold: Manifold = allocate(
         Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
     )
     pointers = work.detector if pointers is None else pointers
-    return point_at(DETECT, 1, pointers, touching.contacts, touching.shapes, make_gjk_work(), manifold, work)
+    entry = DETECT if clock is None else CLOCKED_DETECT
+    scratch = make_gjk_work(), manifold, work, clock
+    return point_at(entry, 1, pointers, touching.contacts, touching.shapes, *scratch)
 
 
 def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[int, int]:

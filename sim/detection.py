@@ -18,11 +18,13 @@ import math
 from typing import Any
 
 from artsim.collision.narrow_phase import collide
+from artsim.sim.clock import mark
 from artsim.sim.constraints.contact import impulse_along
 from artsim.sim.contacts import TOUCHING
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, velocities
 from artsim.sim.lanes import sqrt, where_greater
+from artsim.sim.phases import BROAD_PHASE, NARROW_PHASE
 from artsim.sim.recordtype import run_entry
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
@@ -274,10 +276,10 @@ def remember(s: Any, r: Any, g: Any, t: Any, agreed: Any) -> None:
 
 
 @njit
-def detect(g: Any, S: Any, k: Any, c: Any, t: Any) -> None:
+def detect(g: Any, S: Any, k: Any, c: Any, t: Any, q: Any) -> None:
     """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
-    The order depends on the shapes' places alone.
+    The order depends on the shapes' places alone. q: the run's Clock, None where nothing is timed.
     """
     t.number[0] = 0
     t.number[1] = 0
@@ -288,7 +290,7 @@ def detect(g: Any, S: Any, k: Any, c: Any, t: Any) -> None:
             a = g.plane[j]
             b = g.solid[n]
             if g.allowed[a, b] >= 0 and _above_plane(g, t, a, b) < t.allowance[a] + t.allowance[b] + _margin(g, a, b):
-                _touch(g, S, k, c, t, a, b)
+                _touch(g, S, k, c, t, q, a, b)
     axis = _sort(g, t)
     second = (axis + 1) % 3
     third = (axis + 2) % 3
@@ -306,9 +308,9 @@ def detect(g: Any, S: Any, k: Any, c: Any, t: Any) -> None:
                 and g.allowed[a, b] >= 0
             ):
                 if S.kind[b] < S.kind[a] or (S.kind[b] == S.kind[a] and b < a):
-                    _touch(g, S, k, c, t, b, a)
+                    _touch(g, S, k, c, t, q, b, a)
                 else:
-                    _touch(g, S, k, c, t, a, b)
+                    _touch(g, S, k, c, t, q, a, b)
 
 
 @inlined
@@ -379,8 +381,9 @@ def _margin(g: Any, a: Any, b: Any) -> Any:
 
 
 @njit
-def _touch(g: Any, S: Any, k: Any, c: Any, t: Any, a: Any, b: Any) -> None:
+def _touch(g: Any, S: Any, k: Any, c: Any, t: Any, q: Any, a: Any, b: Any) -> None:
     """Contacts of a pair whose boxes meet."""
+    mark(q, BROAD_PHASE)
     reach = t.allowance[a] + t.allowance[b] + _margin(g, a, b)
     c.number[0] = 0
     collide(S, t, k, a, b, reach, c)
@@ -400,6 +403,7 @@ def _touch(g: Any, S: Any, k: Any, c: Any, t: Any, a: Any, b: Any) -> None:
         _set_frame(t.frame[n], c.normal[found, 0], c.normal[found, 1], c.normal[found, 2])
         _set_belt(g, t, n)
         _combine(g, t, n, a, b, c.gap[found])
+    mark(q, NARROW_PHASE)
 
 
 @inlined

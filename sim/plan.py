@@ -11,7 +11,7 @@ import numpy as np
 
 from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
-from artsim.sim.contacts import DETECT, Touching
+from artsim.sim.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.continuous import ADVANCE
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.dataclass import dataclass
@@ -77,6 +77,11 @@ class Plan:
     def clocked_entry(self) -> Entry:
         """The same that times the phases of its steps."""
         return self._entry(clocked=True)
+
+    @property
+    def clocked_entries(self) -> tuple[Entry, ...]:
+        """Kernels that it takes beside `entries` to time its phases."""
+        return self.clocked_entry, *((CLOCKED_DETECT,) if self.touching is not None else ())
 
     def _entry(self, *, clocked: bool = False) -> Entry:
         config = self.config

@@ -15,6 +15,7 @@ from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWor
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, LinkRuleWork, link_rule_rows
 from artsim.sim.model import Model
+from artsim.sim.phases import Clock
 from artsim.sim.records import (
     ConstInts1,
     ConstReals1,
@@ -338,16 +339,6 @@ class Block(NamedTuple):
     contact_force: Reals2  # (, 3) on the second: along normal and tangents [N]
     contact_torque: Reals2  # (, 3) about them [N m]
 
-
-class Clock(NamedTuple):
-    """How long the phases of steps took, in ticks of the processor's counter."""
-
-    ticks: Ints1  # (len(PHASES),)
-    last: Ints1  # (1,) the last mark
-
-
-PHASES = ("kinematics and forces", "collision", "mass matrix and bias", "rows", "solver", "integration", "recording")
-FORCES, COLLISION, SYSTEM, ROWS, SOLVER, INTEGRATION, RECORDING = range(7)
 
 CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
 _OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"

@@ -16,6 +16,7 @@ from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind, point_at
 from artsim.sim.link_rules import make_link_rule_work
+from artsim.sim.phases import Clock
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import (
@@ -24,7 +25,6 @@ from artsim.sim.run import (
     NON_FINITE,
     SOLVE,
     Block,
-    Clock,
     NewtonWork,
     block_shapes,
     make_rows,
@@ -112,7 +112,7 @@ class Simulation:
             self._solver = point_at(SOLVE, 1, newton.entry, model, self._work, self._rows, self._step, newton)
         if touching is not None:
             work = make_contact_work(touching, self._room)
-            self._detection = connect_detection(touching, work)
+            self._detection = connect_detection(touching, work, clock=self.clock)
             self._further += touching.contacts, work
         return fixed
 

@@ -18,7 +18,7 @@ from artsim.sim.actuation import (
     passive_forces,
 )
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
-from artsim.sim.clock import mark
+from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import note_contact_forces, tame_bounces
 from artsim.sim.constraints.coupling import coupling_slope
@@ -51,20 +51,14 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
+from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
 from artsim.sim.recording import is_full, record
 from artsim.sim.recordtype import run_entry
 from artsim.sim.run import (
     BLOCK_GS,
-    COLLISION,
     CROWDED,
-    FORCES,
-    INTEGRATION,
     NON_FINITE,
     PGS,
-    RECORDING,
-    ROWS,
-    SOLVER,
-    SYSTEM,
     TGS,
 )
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
@@ -111,6 +105,7 @@ def simulate(
     compiled.
     """
     z = (y, c, p, q, k)
+    start(k)
     begin(m, s, w, i, f, e, x, d, z)
     if g is not None:
         b.contacts[0] = 0
@@ -135,6 +130,7 @@ def simulate(
             _finish_euler(m, s, w, i, r, f, e, x, g, t, c)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
+    mark(k, INTEGRATION)
 
 
 @njit
@@ -205,10 +201,11 @@ def _euler(
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
     mark(z[4], FORCES)
-    if g is not None and not find_contacts(m, s, w, i, g, t):
-        f.counters[2] = CROWDED
-        return
-    mark(z[4], COLLISION)
+    if g is not None:
+        if not find_contacts(m, s, w, i, g, t):
+            f.counters[2] = CROWDED
+            return
+        mark(z[4], BROAD_PHASE)
     for _ in range(_SEARCHES):
         _velocities_found(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if g is None or not outrun(m, w, i, f, g, t):
@@ -217,7 +214,7 @@ def _euler(
         if not detected(m, s, w, g, t):
             f.counters[2] = CROWDED
             return
-        mark(z[4], COLLISION)
+        mark(z[4], BROAD_PHASE)
     if g is not None:
         velocities(m, s.qvel, w)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
