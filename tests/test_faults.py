@@ -17,6 +17,8 @@ import h5py
 import pytest
 
 import artsim
+from artsim.cli.stored import loaded_instead, stored_robot
+from artsim.io.reader import open_recording
 from artsim.sim import jit
 from tests.conftest import ROOT
 from tests.test_bad_inputs import REJECT, Row
@@ -204,6 +206,9 @@ def test_119_a_model_that_is_not_the_file_s_is_refused(run_file: Path, tmp_path:
     refused(65, *verify, other, "--force", words=("other links, joints or actuators",))
     refused(66, *verify, tmp_path / "none.urdf", words=("no such file",))
     refused(65, "replay", run_file, "--model", heavier, words=("is another model",))
+    with open_recording(run_file) as recording:  # as the viewer does
+        robot = stored_robot(recording, {}, None, loaded_instead(str(same), {}, None, force=False, meshes=True))
+        assert (robot.path, [link.name for link in robot.links]) == (str(same), list(recording.labels.link))
 
 
 @pytest.fixture(scope="module")

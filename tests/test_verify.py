@@ -295,6 +295,36 @@ def test_a_flipped_bit_in_rows_is_found_by_computing_them_again(
     refused(3, "replay", "--verify", path, words=(told,))
 
 
+BATCHES: dict[str, tuple[str, ...]] = {
+    "rows that fail": ("arm7.urdf", "--compute", "gravity,mass_matrix", "--input", "poses.npy", "--on-error", "skip"),
+    "packed floats": ("arm7.urdf", "--compute", "mass_matrix", "--packed", "--float32", "--samples", "100"),
+    "wrenches": ("arm7.urdf", "--compute", "external_force", "--samples", "30", "--wrench", "2", "--links", "tool0"),
+    "a file of several inputs": ("arm7.urdf", "--compute", "inverse_dynamics", "--input", "motion.npz"),
+    "reduced": (
+        *("two_finger_gripper.urdf", "--compute", "mass_matrix,jacobian", "--reduced", "--samples", "77"),
+        *("--at", "origin", "--gravity", "0,0,-3"),
+    ),
+    "floating": ("quadruped.urdf", "--base", "floating", "--compute", "momentum", "--samples", "99", "--velocity", "1"),
+    "MJCF": ("clamp.xml", "--compute", "bias", "--samples", "99", "--velocity", "1"),
+    "no rows": ("arm7.urdf", "--compute", "gravity", "--samples", "0"),
+}
+
+
+@pytest.mark.parametrize("what", BATCHES)
+def test_every_kind_of_batch_is_computed_again_to_the_same_bytes(what: str, tmp_path: Path) -> None:
+    random, path = np.random.default_rng(0), tmp_path / "batch.h5"
+    poses = random.uniform(-1, 1, (50, 7))
+    np.savez(tmp_path / "motion.npz", qpos=poses, qvel=poses + 1, qacc=poses - 1, wrench=np.ones((50, 9, 6)))
+    poses[7, 2] = np.nan
+    np.save(tmp_path / "poses.npy", poses)
+    robot, *words = BATCHES[what]
+    words = [str(tmp_path / word) if word.startswith(("poses", "motion")) else word for word in words]
+    told = command("batch", ROBOTS / robot, *words, "-o", path)
+    assert told.exit_code == 0, told.stderr
+    told = command("replay", "--verify", path, "--threads", "2")
+    assert (told.exit_code, told.stdout) == (0, f"{path}: reproduced, every byte equal\n")
+
+
 def test_a_shard_and_what_is_wrong_with_it(others: dict[str, Path], tmp_path: Path) -> None:
     shards = sorted(others["index"].parent.glob("index.shard-*"))
     assert "every byte equal" in good("replay", "--verify", *shards).stdout
