@@ -27,6 +27,8 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
+_ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
+_LOST = 1e-11  # share of its terms below which a sum is rounding
 _WORK = 1e-6  # share of what an impulse moves that counts as no work
 SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
 
@@ -49,6 +51,10 @@ def contact_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
             else:
                 _add_rows(r, g, t, n)
             _add_columns(m, w, r, g, t, n)
+            if not _opens(m, w, g, t, n):
+                r.number[0] = t.row[n]
+                t.row[n] = -1
+                continue
             _set_targets(m, s, w, i, r, g, t, n)
             if t.pull[n] > 0.0:
                 _pull(i, r, f, g, t, n)
@@ -182,6 +188,41 @@ def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
         r.start[row] = start + k * count
         r.stop[row] = c + k * count
         r.start[row + 1] = r.start[row] + count
+
+
+@njit
+def _opens(m: Any, w: Any, g: Any, t: Any, n: Any) -> bool:
+    """Whether any dof moves the bodies of contact n apart, and not only along the surface, where the rest is rounding.
+
+    An impulse that mends an overlap against rounding has no bound.
+    """
+    a = last_dof(m, g.body[t.shape[n, 0]])
+    b = last_dof(m, g.body[t.shape[n, 1]])
+    while a != b:
+        if _parts(m, w, g, t, n, 0 if a > b else 1, max(a, b)):
+            return True
+        if a > b:
+            a = m.dof_parent[a]
+        else:
+            b = m.dof_parent[b]
+    return False
+
+
+@inlined
+def _parts(m: Any, w: Any, g: Any, t: Any, n: Any, end: Any, k: Any) -> bool:
+    """Whether dof k moves a body of contact n along the normal, by more than what is lost in its rounding."""
+    S = w.motion
+    N = t.frame[n, 0]
+    body = g.body[t.shape[n, end]]
+    x, y, z = w.arm[body, 0] + t.arm[n, end][0], w.arm[body, 1] + t.arm[n, end][1], w.arm[body, 2] + t.arm[n, end][2]
+    u, v, c = cross(S[3, k], S[4, k], S[5, k], x, y, z)
+    turning = S[3, k] * S[3, k] + S[4, k] * S[4, k] + S[5, k] * S[5, k]
+    terms = turning * (x * x + y * y + z * z) + S[0, k] * S[0, k] + S[1, k] * S[1, k] + S[2, k] * S[2, k]
+    u, v, c = u + S[0, k], v + S[1, k], c + S[2, k]
+    along = N[0] * u + N[1] * v + N[2] * c
+    least = _ACROSS * _ACROSS * (u * u + v * v + c * c) + _LOST * _LOST * terms
+    parts: bool = m.dof_independent[k] >= 0 and along * along > least
+    return parts
 
 
 @inlined
