@@ -372,7 +372,8 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     if touching is None:
         return None
     most, deepest = simulation.contact_extremes
-    return {"most": most, "deepest": deepest, "room": simulation.room, "first_room": first_room(touching)}
+    rooms = {"room": simulation.room, "first_room": first_room(touching)}
+    return {"most": most, "deepest": deepest, "eased_steps": simulation.eased_steps, **rooms}
 
 
 def _number(value: float) -> float | None:
@@ -413,6 +414,8 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     if not contacts["most"]:
         return ["contacts: none"]
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
+    if contacts["eased_steps"]:
+        lines.append(f"wedged or crowded contacts gave way a little in {contacts['eased_steps']} steps")
     if contacts["room"] > contacts["first_room"]:
         lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
     return lines

@@ -93,11 +93,11 @@ FIXED_LABELS["direction"] = ("normal", "tangent_1", "tangent_2")
 FIXED_LABELS["contact_entry"] = (
     *("shape_a", "shape_b", "feature"),
     *FIXED_LABELS["direction"],
-    *("torsion", "rolling_1", "rolling_2"),
+    *("torsion", "rolling_1", "rolling_2", "steps_eased"),
 )
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
-    *("most_contacts", "deepest_contact", "joint_gap", "joint_gap_angle"),
+    *("most_contacts", "deepest_contact", "eased_steps", "joint_gap", "joint_gap_angle"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 

@@ -113,6 +113,7 @@ class ContactWork(NamedTuple):
     rows: Ints1  # (k,) how many
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
+    eased: Ints1  # (k,) Rows.eased of the last step
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 

@@ -236,7 +236,7 @@ def acceleration_along(w: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) -> 
 
 @njit
 def _recall(s: Any, t: Any) -> None:
-    """t.start: impulses that these contacts had in the last step, 0 of new ones.
+    """t.start, t.eased: impulses that these contacts had in the last step, and how long they gave way; 0 of new ones.
 
     Contacts come in much the same order in every step: the search goes on from where the last one was found.
     """
@@ -245,6 +245,7 @@ def _recall(s: Any, t: Any) -> None:
         known += 1
     at = 0
     for n in range(t.number[0]):
+        t.eased[n] = 0
         for k in range(t.start.shape[1]):
             t.start[n, k] = 0.0
         for _ in range(known):
@@ -253,6 +254,7 @@ def _recall(s: Any, t: Any) -> None:
             if old[0] == t.shape[n, 0] and old[1] == t.shape[n, 1] and old[2] == t.feature[n]:
                 for k in range(t.start.shape[1]):
                     t.start[n, k] = old[3 + k]
+                t.eased[n] = int(old[9])
                 break
 
 
@@ -267,6 +269,7 @@ def remember(s: Any, r: Any, g: Any, t: Any, agreed: Any) -> None:
             for k in range(t.start.shape[1]):
                 carries = agreed and t.row[n] >= 0 and k < t.dimension[n]
                 s.contact[n, 3 + k] = impulse_along(r, g, t, n, k) if carries else 0.0
+            s.contact[n, 9] = r.eased[t.row[n]] if t.row[n] >= 0 else 0
         else:
             for k in range(s.contact.shape[1]):
                 s.contact[n, k] = 0.0  # a shape never touches itself: no contact

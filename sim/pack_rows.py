@@ -90,6 +90,7 @@ def _take_contacts(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any) -> None:
         memory[n, 2] = d.feature[n]
         for j in range(p.start.shape[1]):
             memory[n, 3 + j] = 0.0
+        memory[n, 9] = 0
         p.slot[lane, n] = -1
         if d.dimension[n] > 0 or d.adhesion[n] > 0.0:
             slot = _slot_of(p, d, n)
@@ -147,6 +148,8 @@ def _take_contact(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any, n: Any, slo
         if old[e, 0] == d.shape[n, 0] and old[e, 1] == d.shape[n, 1] and old[e, 2] == d.feature[n]:
             for j in range(d.dimension[n]):
                 lane_set(p.start, p.start.shape[1] * slot + j, lane, old[e, 3 + j])
+            if old[e, 9] > 0:
+                lane_set(p.away, 0, lane, 1.0)  # contacts that give way are for the solver of single robots
             break
 
 

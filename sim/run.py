@@ -101,6 +101,7 @@ class Rows(NamedTuple):
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
+    eased: Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/newton.py)
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
@@ -146,6 +147,7 @@ class NewtonWork(NamedTuple):
     eps: Lanes1  # (rows,) ε
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
     first: Lanes1  # (rows,) λ as it came in
+    given: Lanes1  # (rows,) cfm as it came in
     rho: Lanes1  # (rows,) impulse per velocity
     centre: Lanes1  # (rows,) λ_k
     miss: Lanes1  # (rows,) λ - P(λ - ρ û); nsgs.py: the velocity at x = 0
@@ -259,7 +261,7 @@ class Step(NamedTuple):
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
-    contact_extremes: Reals1  # (2,) most contacts in any step so far, largest depth [m]
+    contact_extremes: Reals1  # (3,) most contacts in any step so far, largest depth [m], steps in which they gave way
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1
@@ -518,7 +520,7 @@ def make_step(model: Model) -> Step:
         "coupling_error": (1,),
         "tendon_error": (1,),
         "energy": (2,),
-        "contact_extremes": (2,),
+        "contact_extremes": (3,),
         "worst_residual": (1,),
         "free": (nu,),
         "next": (nu,),

@@ -248,6 +248,11 @@ class Simulation:
         return int(self._step.contact_extremes[0]), float(self._step.contact_extremes[1])
 
     @property
+    def eased_steps(self) -> int:
+        """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
+        return int(self._step.contact_extremes[2])
+
+    @property
     def joint_gap(self) -> tuple[float, float] | None:
         """How far joints have come apart at worst [m], [rad]; None where they cannot."""
         return None

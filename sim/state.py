@@ -7,7 +7,7 @@ from typing import NamedTuple
 from artsim.sim.model import Model
 from artsim.sim.records import Lanes1, Lanes2, Lanes3, allocate
 
-CONTACT_MEMORY = 9  # numbers of a contact that the next step knows
+CONTACT_MEMORY = 10  # numbers of a contact that the next step knows
 
 
 class State(NamedTuple):
@@ -17,7 +17,7 @@ class State(NamedTuple):
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) of actuators
     impulse: Lanes1  # (rows,) of the last step's constraint rows, where the solver starts [N s or N m s]
-    contact: Lanes2  # (k, 9) of the last step's contacts: two shapes, feature, impulses; two zeros: none
+    contact: Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.eased; two zeros: none
     still: Lanes1  # (1,) steps in a row in which every link was slow, as sleeping counts them
     command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, whose change wakes
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for the friction that goes by it

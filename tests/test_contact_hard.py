@@ -418,3 +418,81 @@ def test_energy_grows_by_the_integrator_s_error_alone() -> None:
     print(f"\n{strays}", end="")
     assert strays[2] <= 0.4 * strays[0]
     assert strays[2] <= 0.02
+
+
+# --- wedged and crowded ----------------------------------------------------------------------------------------------
+
+
+def inner_corner(size: float) -> str:
+    """A floor and two walls whose faces are the planes x = 0 and y = 0."""
+    wall = f'type="box" size="{size} {size} {size}"'
+    return f'{FLOOR}<geom {wall} pos="-{size} 0 {size}"/><geom {wall} pos="0 -{size} {size}"/>'
+
+
+@pytest.mark.parametrize("dt", [DT, 1e-3], ids=["240 Hz", "1 kHz"])
+def test_a_ball_wedged_into_a_corner(dt: float) -> None:
+    """Two walls that it overlaps, friction 1, pressed in along their bisector: what friction holds cannot be mended.
+
+    With λ_n = λ_t on both walls friction alone holds any load along the bisector, so no impulses at Coulomb's law part
+    them; the ball must stay where it is, without a kick and with finite forces.
+    """
+    ball = free('type="sphere" size="0.1" mass="1"', "0.0999 0.0999 0.1")
+    text = mjcf(inner_corner(0.5) + ball, geom='friction="1"').replace("0 0 -9.81", "-7 -7 -9.81")
+    run = play(text, 2.0, dt, record=("qpos", "qvel", "solver_residual", "tau_contact"))
+    _, q, v = history(run)
+    assert run["solver_residual"].max() <= 1e-9
+    assert np.abs(v).max() <= 0.05
+    assert np.abs(v[-10:]).max() <= 1e-3
+    assert np.all(q[:, :2] >= 0.0995)
+    assert np.all(np.abs(q[:, :2] - 0.0999) <= 3e-4)
+    assert np.abs(run["tau_contact"]).max() <= 500.0
+
+
+def test_a_crowded_box_of_balls() -> None:
+    """36 balls of 1 kg with friction thrown into a shaft three balls wide: every step solved, nothing sinks in."""
+    wall = 'type="box" size=".05 .5 1"'
+    walls = "".join(
+        f'<geom {wall} pos="{x} {y} 1" euler="0 0 {turn}"/>'
+        for x, y, turn in ((0.36, 0, 0), (-0.36, 0, 0), (0, 0.36, math.pi / 2), (0, -0.36, math.pi / 2))
+    )
+    rng = np.random.default_rng(5)
+    balls = "".join(
+        free(
+            'type="sphere" size="0.1" mass="1"',
+            f"{x + rng.normal(0, 1e-3)} {y + rng.normal(0, 1e-3)} {0.11 + 0.21 * layer}",
+            name=f"b{layer}.{x}.{y}",
+        )
+        for layer in range(4)
+        for x in (-0.203, 0.0, 0.203)
+        for y in (-0.203, 0.0, 0.203)
+    )
+    run = play(
+        mjcf(FLOOR + walls + balls, geom='friction="0.5"'),
+        1.6,
+        2e-3,
+        record=("qpos", "energy", "solver_residual", "solver_iterations"),
+    )
+    energy = run["energy"].sum(axis=1)
+    depth = run.simulation.contact_extremes[1]
+    eased = run.simulation.eased_steps
+    print(f"\n{depth:.2g} m deep, {eased} steps eased, {run['solver_iterations'].mean():.1f} iterations", end="")
+    assert run["solver_residual"].max() <= 1e-9
+    assert depth <= 1e-3
+    assert np.all(np.diff(energy) <= 0.05)
+    assert energy[-1] < energy[0]
+
+
+@pytest.mark.parametrize("case", ["slide", "pivot"])
+def test_a_contact_that_moves_only_along_its_surface(case: str) -> None:
+    """A slide along the surface, or a ball joint in the contact's point: the run is that without contact."""
+    slide = """<geom type="box" size=".1 .1 .1" pos=".15 0 0"/><body><joint name="j" type="slide" axis="0 0 1"/>
+        <geom type="box" size=".1 .1 .1" mass="1"/></body>"""
+    pivot = """<geom type="capsule" size=".01" fromto="0 0 0 0 0 .1"/><body pos="0 0 .1"><joint name="j" type="ball"/>
+        <geom type="capsule" size=".01" fromto="0 0 0 0 .1 .1" mass="1"/></body>"""
+    text = mjcf({"slide": slide, "pivot": pivot}[case])
+    with_contact = play(text, 0.25, record=("qpos", "qvel", "tau_contact"))
+    without = play(text, 0.25, contacts=False, record=("qpos", "qvel"))
+    assert with_contact.simulation.contact_extremes[0] >= 1
+    assert with_contact["qvel"] == pytest.approx(without["qvel"], rel=1e-9, abs=1e-9)
+    assert np.abs(without["qvel"][-1]).max() > 0.5
+    assert np.all(with_contact["tau_contact"] == 0.0)

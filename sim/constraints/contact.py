@@ -130,6 +130,7 @@ def _add_edges(r: Any, g: Any, t: Any, n: Any) -> None:
 @inlined
 def _add_row(r: Any, g: Any, t: Any, n: Any) -> Any:
     row = add_row(r, CONTACT_ROW, n)
+    r.eased[row] = t.eased[n]
     r.static[row] = 1 if g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0 else 0
     return row
 
@@ -432,11 +433,15 @@ def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
                 normal = 0.5 * (r.entry_value[entry] + r.entry_value[entry - r.start[row] + r.start[opposite]])
                 f.contact[r.entry_dof[entry]] -= t.pull[n] * normal
     count = 0
+    eased = 0
     for n in range(t.number[0]):
+        if t.row[n] >= 0 and r.eased[t.row[n]] > 0:
+            eased = 1
         if is_felt(t, n):
             count += 1
             f.contact_extremes[1] = max(f.contact_extremes[1], -t.gap[n])
     f.contact_extremes[0] = max(f.contact_extremes[0], count)
+    f.contact_extremes[2] += eased
 
 
 @inlined

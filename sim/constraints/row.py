@@ -30,6 +30,7 @@ def add_row(r: Any, kind: Any, k: Any) -> Any:
     r.upper[n] = 1e308
     r.cone[n] = 0
     r.slope[n] = 0.0
+    r.eased[n] = 0
     r.static[n] = 0
     return n
 

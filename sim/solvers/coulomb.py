@@ -4,8 +4,8 @@ The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are 
 bounds or cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the
 shift's derivative in the matrix). That matrix is not symmetric, and there is no function that falls: a step is halved
 once where the residual would rise above a mean of those before (Zhang and Hager 2004), and then taken. Shorter steps
-were tried: they get stuck at kinks that a bold one jumps over. ε starts large and falls from round to round; a round
-that takes long makes it larger again.
+were tried: they get stuck at kinks that a bold one jumps over. ε falls from round to round; a round that takes long
+makes it larger again.
 
 Solved to 1e-9: 800 throws of one to three bodies with three or four contacts each, friction 0.1 to 1 mixed, in 16 steps
 in the mean, 30 at most; 100 stacks of two to ten boxes with four contacts per face, kicked, in 35 and 131 (with eight
@@ -24,37 +24,43 @@ from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, t
 
 _PATIENCE = 15  # steps in a round, before the problem is made easier
 _EASIER = 10.0  # ε then
-_FIRST = 1e3  # ε at the start, relative to newton's
 _FALL = 0.03  # in every further round
+_NO_BETTER = 0.3  # of what was left before, in a step or a round
+ENOUGH = 1e3  # tolerances, when nothing gets better
 _MEMORY = 0.85  # of residuals before, in what a step is measured by
 _ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
 
 
 @njit
-def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, most: Any) -> Any:
+def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, most: Any, first: Any) -> Any:
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
+    Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
+    `first`: ε at the start, relative to newton's.
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
     zero = tolerance - tolerance
     one = zero + 1.0
     left = zero + 1e300
     _balance(m, w, r, y, k)
-    _scale(r, y, k, zero + _FIRST)
+    _scale(r, y, k, zero + first)
     _recentre(r, y, k, one)
     size = _residual(r, y, k, zero)
     bar, past = size, 1.0
     steps, since = 0, 0
+    last = zero + 1e300
     while steps < most:
-        solved = where_greater(size, tolerance, zero, one)
+        solved = where_greater(size, where_greater(size, _NO_BETTER * last, ENOUGH * tolerance, tolerance), zero, one)
         if highest(solved) > 0.0:
-            left = where_greater(solved, zero, _recentre(r, y, k, solved), left)
+            before = left
+            left = where_greater(solved, zero, largest(_recentre(r, y, k, solved), size), left)
             left = where_greater(_pull(r, y, k), zero + _ABSURD, zero + 1e300, left)
-            if highest(left - tolerance) <= 0.0:
+            if highest(left - where_greater(left, _NO_BETTER * before, ENOUGH * tolerance, tolerance)) <= 0.0:
                 break
             _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
             size = _residual(r, y, k, zero)
             bar, past, since = size, 1.0, 0
+            last = zero + 1e300
         elif since == _PATIENCE:
             _scale(r, y, k, _EASIER * one)
             _recentre(r, y, k, one)
@@ -65,6 +71,7 @@ def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, 
         _assemble(m, w, r, y, k)
         factorise_blocks(y, k, y.matrix, y.transpose, True)
         _direction(m, w, r, force, y, k)
+        last = size
         size = _step(r, y, k, bar)
         bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
         past = _MEMORY * past + 1.0

@@ -10,7 +10,8 @@ sparsity but for what a row ties across branches; D is 1 / (cfm + ε) where a ro
 
 Coulomb's friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
 iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011). Contacts that
-stick or slide alone settle so in a step or two; several that slide together take coulomb.py.
+stick or slide alone settle so in a step or two; several that slide together take coulomb.py. What that does not solve
+either, contacts wedged or crowded together, gives way a little (`_eased`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from typing import Any
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
+from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest
-from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.coulomb import ENOUGH, coulomb
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -44,11 +46,20 @@ PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
-_CONTACT_STEPS = 8  # at first, where there are contacts
+_CONTACT_STEPS = 3  # at first, where there are contacts; one where there are many
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
-_ATTEMPTS = 4  # at Coulomb's law, with so many sweeps before
-_SWEEPS = (0, 100, 400, 2000)
-_COULOMB_STEPS = (60, 40, 40, 300)
+_MANY = 8  # contacts
+_VERY_MANY = 60  # for which the last of the attempts would take too long
+# attempts at Coulomb's law: so many sweeps, so many steps
+_SWEEPS = (30, 0, 100, 400, 2000)
+_COULOMB_STEPS = (20, 60, 40, 40, 300)
+_CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
+_FAR = 1e3
+_GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
+_KEPT = 0.9  # of the normal impulse before, to which they give way
+_EASED_STEPS = 30
+_EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
+_LAST_SWEEPS = 200
 _STALLED = 8  # rounds that hardly help
 
 
@@ -110,46 +121,149 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
 
     Few convex steps settle contacts that stick, or slide each by itself; coulomb.py, which needs M̂, what they leave.
     """
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.first[row] = r.impulse[row]
+    _note_start(r, y, k)
+    tree = p is None and d is None
     cones = _has_cones(r, y, k)
     most = _STEPS
-    if p is None and d is None:
-        most = _CONTACT_STEPS if cones else _FIRST_STEPS
+    if tree:
+        most = _contact_steps(y, k) if cones else _FIRST_STEPS
+        eased = _steps_eased(r, y, k)
+        if eased > 0 and not _tries_again(eased):
+            tolerance = TOLERANCE * largest_speed(u, y, k)
+            left = _eased(m, w, r, force, u, y, k, tolerance)
+            if highest(left - ENOUGH * tolerance) <= 0.0:
+                return left
     left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True)
     tolerance = TOLERANCE * largest_speed(u, y, k)
-    if p is None and d is None:
-        if (cones or not ended) and highest(left - tolerance) > 0.0:
-            left = _coulomb(m, w, r, force, u, y, p, d, k, tolerance)
-            if highest(left - tolerance) > 0.0:
-                left = _compromise(m, w, r, force, u, y, p, d, k)
-    elif cones and highest(left - tolerance) > 0.0:
+    if tree:
+        if (not cones and ended) or highest(left - tolerance) <= 0.0:
+            _mark(r, y, k, 0)
+            return left
+        left = _coulomb(m, w, r, force, u, y, k, tolerance)
+    if (cones or tree) and highest(left - ENOUGH * tolerance) > 0.0:
         left = _compromise(m, w, r, force, u, y, p, d, k)
     return left
 
 
 @njit
-def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, tolerance: Any) -> Any:
-    """Coulomb's law from the λ that came in; if that is not it, from where more and more sweeps of nsgs.py lead."""
-    left = tolerance - tolerance
-    for attempt in range(_ATTEMPTS):
-        _restart(m, w, r, force, u, y, p, d, k)
-        y.factorised[k] = 0
-        if attempt > 0:
-            sweep(m, w, r, y, k, tolerance, _SWEEPS[attempt])
-        left = coulomb(m, w, r, force, y, k, tolerance, _COULOMB_STEPS[attempt])
-        if highest(left - tolerance) <= 0.0:
+def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left. At last contacts give way."""
+    for attempt in range(len(_SWEEPS)):
+        if attempt == len(_SWEEPS) - 1 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
             break
+        first = _FAR if attempt > 0 else _CLOSE
+        left = _attempt(m, w, r, force, u, y, k, tolerance, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            _mark(r, y, k, 0)
+            return left
+    return _eased(m, w, r, force, u, y, k, tolerance)
+
+
+@njit
+def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """Hard contacts give way; what is left then. Without success they are hard again.
+
+    What is to be brought apart can be what friction holds together (a ball wedged into a corner): no impulses do it,
+    or there is no end to them. And many contacts that carry each other are hard to solve to the last digit. Here a
+    contact's velocity may differ by a share of its mobility times what its impulse changes from the step before: one
+    round of the method of multipliers for each step, which what rests does not feel; normal impulses are partly
+    forgotten, so that they cannot grow for ever.
+    """
+    left = tolerance - tolerance
+    for level in range(len(_GIVE)):
+        _give_way(r, y, k, _GIVE[level])
+        left = _attempt(m, w, r, force, u, y, k, tolerance, _SWEEPS[0], _EASED_STEPS, _CLOSE)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            _mark(r, y, k, _steps_eased(r, y, k) + 1)
+            break
+        _stand_firm(r, y, k)
     return left
 
 
 @njit
+def _give_way(r: Any, y: Any, k: Any, share: Any) -> None:
+    """Soften hard contacts by a share of their mobility."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.kind[n] == CONTACT_ROW:
+            zero = r.cfm[n] - r.cfm[n]
+            give = where_greater(y.given[n], zero, zero, share * inverse_or_zero(y.rho[n]))
+            for row in range(n, n + max(r.cone[n], 1)):
+                r.cfm[row] = r.cfm[row] + give
+                r.bias[row] = r.bias[row] - give * (_KEPT if row == n else 1.0) * y.first[row]
+
+
+@njit
+def _stand_firm(r: Any, y: Any, k: Any) -> None:
+    """Undo `_give_way`."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            give = r.cfm[row] - y.given[row]
+            r.bias[row] = r.bias[row] + give * (_KEPT if row == n else 1.0) * y.first[row]
+            r.cfm[row] = y.given[row]
+
+
+@njit
+def _steps_eased(r: Any, y: Any, k: Any) -> Any:
+    """For how many steps contacts of the island have given way, the longest."""
+    most = 0
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        most = max(most, r.eased[y.listed[q]])
+    return most
+
+
+@inlined
+def _tries_again(steps: Any) -> bool:
+    """Whether contacts that have given way for so many steps are to be tried as they are."""
+    tries: bool = steps % _EASED_FOR == 0 or steps == 8 or steps == 16 or steps == 32
+    return tries
+
+
+@njit
+def _mark(r: Any, y: Any, k: Any, steps: Any) -> None:
+    """Contacts have given way for so many steps."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        r.eased[n] = steps if r.kind[n] == CONTACT_ROW else 0
+
+
+@njit
+def _attempt(
+    m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any, sweeps: Any, steps: Any, first: Any
+) -> Any:
+    """So many sweeps and then so many of Newton's steps on Coulomb's law, from λ as it came in; what is left."""
+    _restart(m, w, r, force, u, y, None, None, k)
+    y.factorised[k] = 0
+    if sweeps > 0:
+        sweep(m, w, r, y, k, tolerance, sweeps)
+    return coulomb(m, w, r, force, y, k, tolerance, steps, tolerance - tolerance + first)
+
+
+@njit
+def _note_start(r: Any, y: Any, k: Any) -> None:
+    """λ and cfm as they came in."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.first[row] = r.impulse[row]
+            y.given[row] = r.cfm[row]
+
+
+@njit
 def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> Any:
-    """The last resort: the convex problem with the shifts of the step's start, which always has its minimum."""
+    """The last resort: the convex problem with shifts as sweeps leave them, which always has its minimum."""
     _restart(m, w, r, force, u, y, p, d, k)
     y.factorised[k] = 0
+    if p is None and d is None:
+        sweep(m, w, r, y, k, TOLERANCE * largest_speed(u, y, k), _LAST_SWEEPS)
+        times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
+        for q in range(y.unit_start[k], y.unit_start[k + 1]):
+            n = y.listed[q]
+            for row in range(n, n + max(r.cone[n], 1)):
+                y.centre[row] = r.impulse[row]
+            if r.cone[n] > 1:
+                y.shift[n] = wanted_shift(r, y, n)
     left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False)
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
@@ -228,6 +342,11 @@ def _has_cones(r: Any, y: Any, k: Any) -> bool:
         if r.cone[y.listed[q]] > 1:
             return True
     return False
+
+
+@inlined
+def _contact_steps(y: Any, k: Any) -> Any:
+    return _CONTACT_STEPS if y.unit_start[k + 1] - y.unit_start[k] < _MANY else 1
 
 
 @njit
