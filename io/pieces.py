@@ -1,4 +1,4 @@
-"""What meshes and height fields collided as, in /model: written, and read from files that strangers made.
+"""What meshes and height fields collided and were seen as, in /model: written, and read from files of strangers.
 
 With it a run can be simulated again where the mesh files are gone.
 """
@@ -54,10 +54,12 @@ def _arrays(kept: Kept) -> dict[str, Array]:
     return {
         "use_geom": np.array(kept.geom, np.int32),
         "use_piece": np.array(kept.piece, np.int32),
+        **({"use_seen": np.array(kept.seen, np.int8)} if any(kept.seen) else {}),
         **joined,
     }
 
 
+_USE_ARRAYS = ("use_geom", "use_piece", "use_seen")
 _PIECE_ARRAYS = (
     "piece_kind",
     "piece_vertices",
@@ -114,9 +116,11 @@ def read_pieces(group: Any, path: object) -> Kept:
     uses = reading.numbers("use_piece", len(pieces))
     geoms = reading.numbers("use_geom", 1 << 31)
     reading.want(len(uses) == len(geoms), "use_geom")
+    seen = reading.numbers("use_seen", 2) if "use_seen" in group else np.zeros(len(uses), np.int8)
+    reading.want(len(seen) == len(uses), "use_seen")
     for name, end in reading.ends.items():
         reading.want(end == len(reading.arrays[name]), name)
-    return Kept(tuple(geoms.tolist()), tuple(uses.tolist()), pieces)
+    return Kept(tuple(geoms.tolist()), tuple(uses.tolist()), pieces, tuple(seen.tolist()))
 
 
 class _Reading:
@@ -124,7 +128,7 @@ class _Reading:
 
     def __init__(self, group: Any, where: str) -> None:
         self._where = where
-        self.arrays = {name: self._array(group, name) for name in ("use_geom", "use_piece", *_PIECE_ARRAYS)}
+        self.arrays = {name: self._array(group, name) for name in (*_USE_ARRAYS, *_PIECE_ARRAYS)}
         self.ends = dict.fromkeys(_PIECE_ARRAYS[3:], 0)
         count = len(self.arrays["piece_kind"])
         for name in _PIECE_ARRAYS[:3]:

@@ -37,7 +37,6 @@ from artsim.sim.controls import Controls
 from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
 
 if TYPE_CHECKING:
-    from artsim.sim.contacts import Touching
     from artsim.sim.description import Articulation
     from artsim.sim.solids import Kept
 
@@ -81,11 +80,11 @@ class ModelRecord(NamedTuple):
     joint_effort: tuple[float, ...] = ()  # [N m or N]
     joint_velocity: tuple[float, ...] = ()  # [rad/s or m/s]
     meshes: tuple[MeshRecord, ...] = ()
-    kept: Kept | None = None  # what meshes and height fields collide as, where something may touch
+    kept: Kept | None = None  # what meshes and height fields collide and are seen as
 
 
-def model_record(robot: Articulation, touching: Touching | None = None) -> ModelRecord:
-    """The record of a robot as its reader described it, with the shapes of what may touch."""
+def model_record(robot: Articulation, kept: Kept | None = None) -> ModelRecord:
+    """The record of a robot as its reader described it, with the shapes of what may touch or be seen."""
     import hashlib
 
     inf = float("inf")
@@ -114,7 +113,7 @@ def model_record(robot: Articulation, touching: Touching | None = None) -> Model
             for geom in link.geoms
             if geom.kind == "mesh"
         ),
-        kept=None if touching is None else touching.kept,
+        kept=kept,
     )
 
 

@@ -412,7 +412,7 @@ def _content(
         rows=config.samples,
         columns=columns,
         labels=file_labels(robot.labels, plan.equipped),
-        model=model_record(robot.articulation, plan.touching),
+        model=model_record(robot.articulation, plan.kept),
         facts=told,
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told},
         group="rollout",

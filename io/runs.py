@@ -128,7 +128,7 @@ def run(
         output,
         labels=run_labels(plan),
         dt=plan.dt,
-        model=model_record(plan.robot.articulation, plan.touching),
+        model=model_record(plan.robot.articulation, plan.kept),
         controls=controls if controller is None else no_controls(plan),
         provenance=dict(provenance or {}) | {"config": plan.config.to_json(), **facts_of(plan)},
         variables=plan.config.record,

@@ -586,12 +586,15 @@ TABLE: dict[str, Variable] = {
     "model/mesh_uri": Variable(("mesh",), "1", "mesh as written in the robot's file", "str"),
     "model/mesh_path": Variable(("mesh",), "1", "file it was resolved to; empty when it was not found", "str"),
     "model/mesh_link": Variable(("mesh",), "1", "link it belongs to", "str"),
-    # what meshes and height fields collide as: convex polyhedra, triangles, heights, each piece once
+    # what meshes and height fields collide and are seen as: convex polyhedra, triangles, heights, each piece once
     "model/use_geom": Variable(
         ("piece_use",), "1", "geometry", "i4", comment="that a piece is of: of all links in their order, from 0"
     ),
     "model/use_piece": Variable(
         ("piece_use",), "1", "piece", "i4", comment="that the geometry is made of, or a part of it"
+    ),
+    "model/use_seen": Variable(
+        ("piece_use",), "1", "what for", "i1", comment="0: it collides, 1: rangefinders see it; absent: all collide"
     ),
     "model/piece_kind": Variable(("piece",), "1", "0 convex polyhedron, 1 triangles, 2 height field", "i1"),
     "model/piece_vertices": Variable(("piece",), "1", "vertices", "i4", comment="of a height field: rows, along y"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from artsim.collision.build import Built, build_shapes
@@ -45,7 +47,9 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
         return None
     built = built._replace(geom=used[built.geom])
     contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
-    return Touching(contacts, built.shapes, _names(pairs), _kept(articulation, pairs, built))
+    return Touching(
+        contacts, built.shapes, _names(pairs), kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
+    )
 
 
 def ground_plane(config: RunConfig) -> Geom:
@@ -60,12 +64,12 @@ def _names(pairs: CollisionPairs) -> tuple[str, ...]:
     return tuple(geom.name or f"geom_{n}" for n, (_, geom) in enumerate(pairs.geoms))
 
 
-def _kept(articulation: Articulation, pairs: CollisionPairs, built: Built) -> Kept:
-    """The pieces with the numbers of their geoms."""
+def kept_pieces(articulation: Articulation, geoms: Sequence[Geom], built: Built, *, seen: bool = False) -> Kept:
+    """The pieces with the numbers of their geoms; built.geom counts in `geoms`."""
     number = {id(geom): n for n, geom in enumerate(geom for link in articulation.links for geom in link.geoms)}
     used = np.flatnonzero(built.piece >= 0)
-    geoms = tuple(number[id(pairs.geoms[n].geom)] for n in built.geom[used])
-    return Kept(geoms, tuple(built.piece[used].tolist()), built.pieces)
+    of_uses = tuple(number[id(geoms[n])] for n in built.geom[used])
+    return Kept(of_uses, tuple(built.piece[used].tolist()), built.pieces, (int(seen),) * len(used))
 
 
 # ------------------------------------------------------------------ arrays

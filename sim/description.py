@@ -158,6 +158,7 @@ class Geom:
     most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
     heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
     pieces: tuple[Solid, ...] = ()  # what it collided as in a run, as an output keeps it; no file is needed with it
+    sights: tuple[Solid, ...] = ()  # what rangefinders saw of it in a run, likewise
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None

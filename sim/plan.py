@@ -28,6 +28,7 @@ from artsim.sim.records import Array
 from artsim.sim.robot import Robot
 from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
 from artsim.sim.sights import CAST, Seen, seen_shapes
+from artsim.sim.solids import Kept, joined
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -59,6 +60,11 @@ class Plan:
     def dt(self) -> float:
         """The time step [s]."""
         return float(self.inputs["time_step"][0])
+
+    @property
+    def kept(self) -> Kept:
+        """What outputs hold of the meshes and height fields that touch and are seen."""
+        return joined(*(part.kept for part in (self.touching, self.seen) if part is not None))
 
     @property
     def entry(self) -> Entry:

@@ -16,7 +16,7 @@ from artsim.collision.mesh import MAX_FACES
 from artsim.collision.shapes import HEIGHT_FIELD, PLANE, Placed, Shapes
 from artsim.sim.collision_pairs import from_urdf
 from artsim.sim.configuration import RunConfig
-from artsim.sim.contact_model import ground_plane, on_bodies
+from artsim.sim.contact_model import ground_plane, kept_pieces, on_bodies
 from artsim.sim.description import Articulation, Geom
 from artsim.sim.equipment.record import Equipment, EquipmentWork
 from artsim.sim.errors import ModelError
@@ -24,7 +24,7 @@ from artsim.sim.jit import Entry, point_at
 from artsim.sim.model import Model
 from artsim.sim.records import ConstInts1, ConstReals1, ConstReals2, ConstReals3, allocate
 from artsim.sim.robot import Robot
-from artsim.sim.solids import drawn_mesh
+from artsim.sim.solids import Kept, drawn_mesh
 from artsim.sim.spatial import rotation_matrix
 from artsim.sim.state import Workspace
 
@@ -45,6 +45,7 @@ class Seen(NamedTuple):
 
     sights: Sights
     shapes: Shapes
+    kept: Kept  # what outputs hold of meshes and height fields
 
 
 CAST = Entry(
@@ -56,7 +57,7 @@ def connect_rays(seen: Seen, model: Model, work: Workspace, equipment: Equipment
     """Let kernels that get `scratch` cast rays, as long as the object returned is kept."""
     n = len(seen.sights.body)
     placed: Placed = allocate(Placed, {"position": (n, 3), "rotation": (n, 3, 3)})
-    return point_at(CAST, 1, scratch.ray_caster, model, work, equipment, scratch, *seen, placed)
+    return point_at(CAST, 1, scratch.ray_caster, model, work, equipment, scratch, seen.sights, seen.shapes, placed)
 
 
 def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Seen | None:
@@ -68,8 +69,8 @@ def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, not
     if not any(sensor.kind == "rangefinder" for sensor in articulation.sensors):
         return None
     geoms = [*_visible(articulation), *([(-1, ground_plane(config))] if config.ground else [])]
-    solids = [_solid(geom, n, articulation.max_faces, notes) for n, (_, geom) in enumerate(geoms)]
-    built = build_shapes([solid for solid in solids if solid is not None])
+    max_faces = MAX_FACES if articulation.max_faces is None else articulation.max_faces
+    built = build_shapes([made for n, (_, geom) in enumerate(geoms) for made in _solids(geom, n, max_faces, notes)])
     link = np.array([geoms[n][0] for n in built.geom], np.int64)
     body, place, turn = on_bodies(robot.model, link, built)
     window, floor = np.zeros((len(link), 2)), np.zeros(len(link))
@@ -82,7 +83,8 @@ def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, not
     arrays = (body, link, place, turn, window, floor)
     for array in arrays:
         array.setflags(write=False)
-    return Seen(Sights(*arrays), built.shapes)
+    kept = kept_pieces(articulation, [geom for _, geom in geoms], built, seen=True)
+    return Seen(Sights(*arrays), built.shapes, kept)
 
 
 def _visible(articulation: Articulation) -> Iterator[tuple[int, Geom]]:
@@ -94,22 +96,25 @@ def _visible(articulation: Articulation) -> Iterator[tuple[int, Geom]]:
                 yield n, geom
 
 
-def _solid(geom: Geom, number: int, max_faces: int | None, notes: list[str]) -> Solid | None:
-    """The geom as rays see it; None, and a note, where its mesh was not looked for."""
+def _solids(geom: Geom, number: int, max_faces: int, notes: list[str]) -> list[Solid]:
+    """The geom as rays see it; none, and a note, where its mesh was not looked for."""
     called = geom.name or geom.mesh_uri or geom.kind
     title = f"{geom.source}: geom {called!r}"
     position, rotation = np.array(geom.pose.position), rotation_matrix(geom.pose.rotation)
     solid = Solid(geom.kind, geom.size, position, rotation, number, title)
     if geom.kind not in ("mesh", "heightfield"):
-        return solid
+        return [solid]
+    if geom.sights:
+        return [
+            solid._replace(kind=piece.kind, points=piece.points, faces=piece.faces, heights=piece.heights)
+            for piece in geom.sights
+        ]
     if geom.mesh_absent:
         raise ModelError(f"{title} {geom.mesh_absent}; rangefinders can see it (--no-meshes: goes on without)")
     if geom.kind == "heightfield" and geom.heights:
-        return solid._replace(heights=np.array(geom.heights))
-    found = drawn_mesh(geom, max_faces=MAX_FACES if max_faces is None else max_faces) if geom.kind == "mesh" else None
+        return [solid._replace(heights=np.array(geom.heights))]
+    found = drawn_mesh(geom, max_faces=max_faces) if geom.kind == "mesh" else None
     if found is None:
         notes.append(f"rangefinders do not see {called!r}: meshes were not looked for")
-        return None
-    if geom.pieces and geom.mesh is None:
-        notes.append(f"rangefinders see {called!r} as what it collides as: its mesh is not at hand")
-    return solid._replace(kind="triangles", points=found[0], faces=found[1])
+        return []
+    return [solid._replace(kind="triangles", points=found[0], faces=found[1])]

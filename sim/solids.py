@@ -24,11 +24,21 @@ Piece = Solid  # of which only kind and made, points and faces, or heights are m
 
 
 class Kept(NamedTuple):
-    """What meshes and height fields collide as in a run: with it a model's text is enough to simulate again."""
+    """What meshes and height fields are in a run: with it a model's text is enough to simulate again."""
 
     geom: tuple[int, ...] = ()  # of each use of a piece: the number of its geom, of all links in their order
     piece: tuple[int, ...] = ()
     pieces: tuple[Piece, ...] = ()
+    seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see it, 0: it collides
+
+
+def joined(*parts: Kept) -> Kept:
+    """All uses and pieces of several."""
+    geom, piece, pieces, seen = Kept()
+    for part in parts:
+        piece += tuple(n + len(pieces) for n in part.piece)
+        geom, pieces, seen = geom + part.geom, pieces + part.pieces, seen + part.seen
+    return Kept(geom, piece, pieces, seen)
 
 
 def convex_piece(vertices: Real, planes: Real, sizes: NDArray[Any], corners: NDArray[np.int32]) -> Piece:
@@ -47,17 +57,20 @@ def field_piece(heights: Real) -> Piece:
 
 
 def with_pieces(articulation: Articulation, kept: Kept) -> Articulation:
-    """The articulation whose geoms collide as kept, read from a text alone."""
+    """The articulation whose geoms collide and are seen as kept, read from a text alone."""
     if not kept.pieces:
         return articulation
-    of_geom: dict[int, list[Solid]] = {}
-    for geom, piece in zip(kept.geom, kept.piece, strict=True):
-        of_geom.setdefault(geom, []).append(kept.pieces[piece])
+    of_geom: dict[tuple[int, int], tuple[Solid, ...]] = {}
+    for geom, piece, seen in zip(kept.geom, kept.piece, kept.seen, strict=True):
+        of_geom[geom, seen] = (*of_geom.get((geom, seen), ()), kept.pieces[piece])
     links, number = [], 0
     for link in articulation.links:
-        pieces = [tuple(of_geom.get(n, ())) for n in range(number, number + len(link.geoms))]
-        geoms = tuple(replace(geom, pieces=found) for geom, found in zip(link.geoms, pieces, strict=True))
-        links.append(replace(link, geoms=geoms) if any(pieces) else link)
+        found = [[of_geom.get((number + n, seen), ()) for seen in (0, 1)] for n in range(len(link.geoms))]
+        geoms = tuple(
+            replace(geom, pieces=pieces, sights=sights)
+            for geom, (pieces, sights) in zip(link.geoms, found, strict=True)
+        )
+        links.append(replace(link, geoms=geoms) if any(map(any, found)) else link)
         number += len(geoms)
     return replace(articulation, links=tuple(links))
 

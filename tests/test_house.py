@@ -172,7 +172,8 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 MESHES_TOUCH = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
   <hfield name="f" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody><geom type="hfield" hfield="f"/>
-  <body><freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+  <body><freejoint/><geom type="mesh" mesh="m"/><site name="s"/></body></worldbody>
+  <sensor><rangefinder site="s"/></sensor></mujoco>"""
 
 
 def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
@@ -180,7 +181,8 @@ def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
     found: set[str] = set()
     touching = tmp_path / "touching.h5"
     (tmp_path / "scene.xml").write_text(MESHES_TOUCH)
-    artsim.simulate(artsim.load(tmp_path / "scene.xml"), steps=5, checkpoint=2, output=touching).close()
+    scene = artsim.load(tmp_path / "scene.xml")
+    artsim.simulate(scene, steps=5, record=RECORDED, checkpoint=2, output=touching).close()
     maximal = tmp_path / "maximal.h5"
     gripper = ROOT / "robots" / "parallel_gripper.urdf"
     artsim.simulate(gripper, steps=5, coordinates="maximal", record=("qpos",), checkpoint=2, output=maximal).close()

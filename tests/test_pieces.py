@@ -123,3 +123,25 @@ def test_damaged_pieces_are_refused(mjcf_run: Path, tmp_path: Path, change: Call
         change(file)
     with pytest.raises(ModelError, match=r"/model/\w+ is damaged: no shapes can be made of it"):
         runs.verify(path, load_stored)
+
+
+def test_what_rangefinders_saw_is_kept(tmp_path: Path) -> None:
+    """A mesh that is only seen, as it is, and one that collides as its hull and is seen as it is."""
+    (tmp_path / "tent.obj").write_text(
+        "v -1 -1 0\nv 1 -1 0\nv 0 1 0\nv 0 0 1\nv 0 0 .3\nf 1 2 4\nf 2 3 4\nf 3 1 4\nf 2 1 5\nf 3 2 5\nf 1 3 5\n"
+    )
+    (tmp_path / "scene.xml").write_text(
+        """<mujoco><asset><mesh name="t" file="tent.obj"/></asset><worldbody>
+        <geom type="mesh" mesh="t" pos="0 0 2" contype="0" conaffinity="0"/><geom type="mesh" mesh="t"/>
+        <body pos="0 0 1.3"><freejoint/><geom type="box" size=".1 .1 .02"/><site name="up"/>
+        <site name="down" zaxis="0 .1 -1"/></body></worldbody>
+        <sensor><rangefinder site="up"/><rangefinder site="down"/></sensor></mujoco>"""
+    )
+    out = tmp_path / "out.h5"
+    artsim.simulate(artsim.load(tmp_path / "scene.xml"), steps=5, record=["qpos", "sensors"], output=out)
+    with artsim.open(out) as run:
+        assert [piece.kind for piece in run.kept.pieces] == ["convex", "triangles"]
+        assert run.kept.seen == (0, 1, 1) and run.kept.geom == (1, 0, 1)
+        assert run["sensors"][0, 0] == pytest.approx(1.0)
+    (tmp_path / "tent.obj").unlink()
+    assert runs.verify(out, load_stored) is None
