@@ -21,8 +21,8 @@ from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
 BLOCK = 16  # rows that block_gs solves together: contacts are alone
 
 
-class Tree(NamedTuple):
-    """What they read of a Model: everything is on one link."""
+class SweptTree(NamedTuple):
+    """What they read of a Model: everything is on one link. Compiled code knows records by their classes' names alone."""
 
     independent_parent: ConstInts1  # (nu,)
     independent_run: ConstInts1  # (nu,)
@@ -30,7 +30,7 @@ class Tree(NamedTuple):
     dof_body: ConstInts1  # (nu,)
 
 
-class Inertia(NamedTuple):
+class SweptInertia(NamedTuple):
     """What they read of a Workspace; M̂ is factorised in place."""
 
     factor: Lanes2  # (nu, nu) M̂
@@ -74,7 +74,7 @@ def solve_nsgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
     r.report[0] = i.iterations[0]
 
 
-_RECORDS = (Tree, Inertia, Sweeps, Rows, Problem)
+_RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)
 SOLVERS = {
     "nsgs": Entry("solve_nsgs", __name__, (*_RECORDS, NewtonWork)),
     **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, (*_RECORDS, SweepWork)) for name in ("pgs", "tgs")},
@@ -86,11 +86,11 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     """A case ready to be solved by one of SOLVERS with so many sweeps; as newton_kernels.bound."""
     n, nu = case.jacobian.shape
     zero = np.zeros(nu, np.int64)
-    tree = Tree(parent.copy(), runs(parent), np.arange(nu), zero)
+    tree = SweptTree(parent.copy(), runs(parent), np.arange(nu), zero)
     given = Sweeps(np.array([sweeps]), np.ones(1))
     for array in (*tree, *given):
         array.setflags(write=False)
-    inertia: Inertia = allocate(Inertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
+    inertia: SweptInertia = allocate(SweptInertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
     problem: Problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)})
     rows, fill = rows_of(case)
     entry = SOLVERS[name]
