@@ -22,7 +22,7 @@ BLOCK = 16  # rows that block_gs solves together: contacts are alone
 
 
 class SweptTree(NamedTuple):
-    """What they read of a Model: everything is on one link. Compiled code knows records by their classes' names alone."""
+    """What they read of a Model: everything is on one link. Compiled code knows records by their classes' names."""
 
     independent_parent: ConstInts1  # (nu,)
     independent_run: ConstInts1  # (nu,)
