@@ -148,6 +148,12 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
 @njit
 def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
     """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left. At last contacts give way."""
+    slow = _sweeps_are_slow(m, y, k)
+    if slow:
+        left = _attempt(m, w, r, force, u, y, k, tolerance, 0, _COULOMB_STEPS[0], _CLOSE)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            _mark(r, y, k, 0)
+            return left
     for attempt in range(len(_SWEEPS)):
         if attempt == len(_SWEEPS) - 1 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
             break
@@ -157,6 +163,18 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
             _mark(r, y, k, 0)
             return left
     return _eased(m, w, r, force, u, y, k, tolerance)
+
+
+@njit
+def _sweeps_are_slow(m: Any, y: Any, k: Any) -> bool:
+    """Whether there are more dofs than free bodies have: Newton's steps then cost less than a few sweeps."""
+    dofs, trees = 0, 0
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            dofs += 1
+            trees += 1 if m.independent_parent[a] < 0 else 0
+    return dofs > 6 * trees
 
 
 @njit
