@@ -46,7 +46,7 @@ PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
-_CONTACT_STEPS = 3  # at first, where there are contacts; one where there are many
+_CONTACT_STEPS = 10  # at first, where there are contacts; one where there are many
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
 _MANY = 8  # contacts
 _VERY_MANY = 60  # for which the last of the attempts would take too long
@@ -126,14 +126,14 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     cones = _has_cones(r, y, k)
     most = _STEPS
     if tree:
-        most = _contact_steps(y, k) if cones else _FIRST_STEPS
+        most = _contact_steps(m, y, k) if cones else _FIRST_STEPS
         eased = _steps_eased(r, y, k)
         if eased > 0 and not _tries_again(eased):
             tolerance = TOLERANCE * largest_speed(u, y, k)
             left = _eased(m, w, r, force, u, y, k, tolerance)
             if highest(left - ENOUGH * tolerance) <= 0.0:
                 return left
-    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True)
+    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones)
     tolerance = TOLERANCE * largest_speed(u, y, k)
     if tree:
         if (not cones and ended) or highest(left - tolerance) <= 0.0:
@@ -154,7 +154,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
-    for attempt in range(len(_SWEEPS)):
+    for attempt in range(1 if slow else 0, len(_SWEEPS)):
         if attempt == len(_SWEEPS) - 1 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
             break
         first = _FAR if attempt > 0 else _CLOSE
@@ -282,7 +282,7 @@ def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: A
                 y.centre[row] = r.impulse[row]
             if r.cone[n] > 1:
                 y.shift[n] = wanted_shift(r, y, n)
-    left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False)
+    left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False, False)
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.cone[n] > 1:
@@ -302,8 +302,13 @@ def _restart(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any,
 
 
 @njit
-def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, most: Any, shifts: Any) -> Any:
-    """Newton steps until island k's rows are met; what is left of them, and whether more steps would not help."""
+def _iterate(
+    m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, most: Any, shifts: Any, hasty: Any
+) -> Any:
+    """Newton steps until island k's rows are met; what is left of them, and whether more steps would not help.
+
+    Most steps, whether shifts follow the velocities, and whether to end where those steps will not be enough.
+    """
     project(r, y, k)
     left = u[0] - u[0]
     before = left + 1e300
@@ -331,13 +336,23 @@ def _iterate(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any,
                 stalled += 1
                 if stalled <= 2:
                     _tighten(r, y, k)
+            ended = stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
             before = left
-            ended = stalled == _STALLED
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
             project(r, y, k)
     y.sizes[2] += steps
     return left if ended else _unfinished(r, y, k, left), ended
+
+
+@inlined
+def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
+    """Whether so many rounds as good as the last leave more than the tolerance."""
+    then = left
+    for _ in range(steps):
+        then = then * left / before
+    late: bool = highest(then - tolerance) > 0.0
+    return late
 
 
 @njit
@@ -363,8 +378,10 @@ def _has_cones(r: Any, y: Any, k: Any) -> bool:
 
 
 @inlined
-def _contact_steps(y: Any, k: Any) -> Any:
-    return _CONTACT_STEPS if y.unit_start[k + 1] - y.unit_start[k] < _MANY else 1
+def _contact_steps(m: Any, y: Any, k: Any) -> Any:
+    """How many convex steps are worth while before `_coulomb`."""
+    few = y.unit_start[k + 1] - y.unit_start[k] < _MANY
+    return _CONTACT_STEPS if few or _sweeps_are_slow(m, y, k) else 1
 
 
 @njit
