@@ -127,7 +127,8 @@ def is_telling(seed: int) -> bool:
     """Whether rows act in the first step, and can all be met with impulses of a robot's size."""
     run = run_of(seed, "newton", 1)
     impulse = np.abs(step_of(run).impulse).max(initial=0.0)
-    return bool(run.simulation.worst_residual <= 1e-9 and 0.0 < impulse <= 1e4)
+    simulation = run.simulation
+    return bool(simulation.worst_residual <= 1e-9 and simulation.eased_steps == 0 and 0.0 < impulse <= 1e4)
 
 
 def skip_sliding(run: Run) -> None:

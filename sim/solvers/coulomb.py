@@ -28,6 +28,8 @@ _FALL = 0.03  # in every further round
 _NO_BETTER = 0.3  # of what was left before, in a step or a round
 ENOUGH = 1e3  # tolerances, when nothing gets better
 _MEMORY = 0.85  # of residuals before, in what a step is measured by
+CONTRADICTION = 1e301  # what is left where impulses have no end
+_OVERFLOWING = 1e100  # rad/s or m/s
 _ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
 
 
@@ -62,6 +64,9 @@ def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, 
             bar, past, since = size, 1.0, 0
             last = zero + 1e300
         elif since == _PATIENCE:
+            if highest(_pull(r, y, k)) > _ABSURD:
+                left = zero + CONTRADICTION
+                break
             _scale(r, y, k, _EASIER * one)
             _recentre(r, y, k, one)
             size = _residual(r, y, k, zero)
@@ -75,6 +80,9 @@ def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, 
         size = _step(r, y, k, bar)
         bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
         past = _MEMORY * past + 1.0
+        if not highest(size) < _OVERFLOWING:
+            left = zero + CONTRADICTION
+            break
     y.sizes[2] += steps
     return left
 

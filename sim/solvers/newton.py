@@ -24,7 +24,7 @@ from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest
-from artsim.sim.solvers.coulomb import ENOUGH, coulomb
+from artsim.sim.solvers.coulomb import CONTRADICTION, ENOUGH, coulomb
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -136,7 +136,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones)
     tolerance = TOLERANCE * largest_speed(u, y, k)
     if tree:
-        if (not cones and ended) or highest(left - tolerance) <= 0.0:
+        if (not cones and ended) or highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
         left = _coulomb(m, w, r, force, u, y, k, tolerance)
@@ -162,6 +162,8 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
+        if highest(left) >= CONTRADICTION:
+            break
     return _eased(m, w, r, force, u, y, k, tolerance)
 
 
