@@ -40,6 +40,7 @@ _KERNEL_FOLDERS = ("sim", "collision")
 _WITHOUT_KERNELS = Path(__file__).parent / "maximal"
 # what LLVM makes of loops, and the functions of `math` that kernels may call
 _C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
+_RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # how names of numba's and Python's begin
 
 # without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
 # between the widths, and all of what fast-math may do here
@@ -366,11 +367,12 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
 
 @cache
 def _external(name: str) -> int:
-    """The address of a C function. Kernels neither raise nor allocate: what their objects name of numba's and Python's
-    runtime is never reached.
+    """The address of a C function, 0: there is none. Kernels neither raise nor allocate: what their objects name of
+    numba's and Python's runtime is never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one angle).
     """
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
-    return ctypes.cast(getattr(library, name if name in _C_LIBRARY else "abort"), ctypes.c_void_p).value or 0
+    function = getattr(library, "abort" if name.startswith(_RUNTIME) else name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, object]:

@@ -35,9 +35,9 @@ _RELOCATION.names = ("place", "kind", "symbol", "addend")
 
 
 def put_into_memory(code: bytes, symbol: str, external: Callable[[str], int]) -> tuple[int, object] | None:
-    """The address of `symbol`, and what keeps its memory; `external` gives the addresses of names from elsewhere.
+    """The address of `symbol`, and what keeps its memory; `external` gives the addresses of names from elsewhere, or 0.
 
-    None where the object is not of the kind that is understood here.
+    None where the object is not of the kind that is understood here, or a name is not known.
     """
     if os.name != "posix" or len(code) < _FILE.itemsize or not code.startswith(_BEGINNING):
         return None
@@ -58,6 +58,9 @@ def put_into_memory(code: bytes, symbol: str, external: Callable[[str], int]) ->
     for section, offset in zip(sections[loaded], offsets[loaded], strict=True):
         memory[offset : offset + int(section["size"])] = _bytes(code, section)
     names, addresses = _symbols(code, sections, base + offsets, external)
+    used = {int(index) for _, table in relocations for index in np.unique(table["symbol"])}
+    if any(names[index] and addresses[index] == 0 for index in used):
+        return None
     image = np.frombuffer(memory, np.uint8)
     for section, table in relocations:
         places = (offsets[section] + table["place"].astype(np.int64))[:, None] + np.arange(8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ def sines(t: Any) -> None:
         s, c = sincos(t.angle[i])
         t.sine[i] = s * t.factor[0]
         t.cosine[i] = c * t.factor[0]
+
+
+@njit
+def both(t: Any) -> None:
+    """Sine and cosine of one angle by the C library: LLVM asks it for both at once."""
+    angle = t.factor[0]
+    t.plain[0] = math.sin(angle) + 2.0 * math.cos(angle)
 
 
 @njit

@@ -496,3 +496,14 @@ def test_a_contact_that_moves_only_along_its_surface(case: str) -> None:
     assert with_contact["qvel"] == pytest.approx(without["qvel"], rel=1e-9, abs=1e-9)
     assert np.abs(without["qvel"][-1]).max() > 0.5
     assert np.all(with_contact["tau_contact"] == 0.0)
+
+
+def test_contacts_that_contradict_each_other() -> None:
+    """A hinge with balls deep in the floor on both sides: no impulses part all of them; it stays where it is."""
+    balls = "".join(f'<geom size=".1" pos="{x} 0 0" mass="1"/>' for x in (-0.2, -0.1, 0.1, 0.3))
+    text = mjcf(FLOOR + f'<body><joint axis="0 -1 0"/>{balls}</body>')
+    run = play(text, 0.5, 2e-3, record=("qpos", "qvel", "solver_residual", "tau_contact"))
+    assert run["solver_residual"].max() <= 1e-9
+    assert np.abs(run["qpos"]).max() <= 0.05
+    assert np.abs(run["qvel"][50:]).max() <= 0.1
+    assert run.simulation.eased_steps == 250

@@ -26,13 +26,6 @@ HEIGHTS = {
     "mjcf.mujoco.model_balloons_balloons": "swinging still; at rest in the same place after 6 s",
     "mjcf.mujoco_warp.benchmarks_humanoid_three_humanoids": "falls from a squat to the other side",
 }
-# what the solver leaves, of problems that it does not solve yet [m/s]
-LEFT = {
-    "mjcf.mujoco.model_replicate_bowl": 0.1,
-    "mjcf.gymnasium.humanoidstandup": 0.01,
-    "mjcf.mink.shadow_hand_scene_left": 0.1,
-    "mjcf.newton.newton_examples_assets_tabletop": 3.0,
-}
 # a walker whose links overlap deep at its pose: MuJoCo's soft contacts rest there, hard ones push without end
 RESTLESS = {"mjcf.dm_control.locomotion_walkers_assets_humanoid_CMU_V2020"}
 
@@ -51,7 +44,7 @@ def wrong(row: Row) -> list[str]:
     found = [row.failed] if row.failed else []
     if a.steps != b.steps:
         found.append(f"{a.steps} steps, MuJoCo {b.steps}")
-    if not row.residual <= LEFT.get(row.model, 1e-6):
+    if not row.residual <= 1e-6:
         found.append(f"residual {row.residual:.1e}")
     if not a.most_energy <= 2 * b.most_energy + 0.1:
         found.append(f"kinetic energy up to {a.most_energy:.3g} J, MuJoCo {b.most_energy:.3g} J")

@@ -102,3 +102,17 @@ OTHERS = {
 def test_left_to_llvm(kept: tuple[int, Kept], other: str) -> None:
     _, (symbol, _, code) = kept
     assert machine_code.put_into_memory(OTHERS[other](code), symbol, jit._external) is None
+
+
+def test_what_llvm_itself_asks_of_the_c_library() -> None:
+    """`sincos`, which numba's module does not declare; of names that nobody has, the object is left to LLVM."""
+    symbol, needed, code = jit._compile(entry("both", "tests.small_kernels"), 1)
+    assert b"sincos" in code
+    assert "sincos" not in needed
+    made = machine_code.put_into_memory(code, symbol, jit._external)
+    assert made is not None
+    values = make_table(3, 1)
+    angle = float(values.factor[0])
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(made[0])(table([values], 1).ctypes.data)
+    assert values.plain[0] == pytest.approx(np.sin(angle) + 2.0 * np.cos(angle), rel=1e-15)
+    assert machine_code.put_into_memory(code, symbol, lambda name: 0 if name == "sincos" else 1) is None

@@ -19,7 +19,7 @@ def times(r: Any, n: Any, x: Any, out: Any) -> None:
     if r.cone[n] == 3:
         s = r.start[n + 1]
         t = r.start[n + 2]
-        zero = out[n] - out[n]
+        zero = r.bias[n] - r.bias[n]
         normal, tangent, other = zero, zero, zero
         for e in range(r.stop[n] - first):
             value = x[r.column[first + e]]
@@ -29,7 +29,7 @@ def times(r: Any, n: Any, x: Any, out: Any) -> None:
         out[n], out[n + 1], out[n + 2] = normal, tangent, other
         return
     for row in range(n, n + max(r.cone[n], 1)):
-        value = out[row] - out[row]
+        value = r.bias[row] - r.bias[row]
         for e in range(r.start[row], r.stop[row]):
             value = value + r.value[e] * x[r.column[e]]
         out[row] = value
