@@ -371,8 +371,8 @@ def _external(name: str) -> int:
     numba's and Python's runtime is never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one angle).
     """
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
-    function = getattr(library, "abort" if name.startswith(_RUNTIME) else name, None)
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+    name = "abort" if name.startswith(_RUNTIME) else name
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
 
 
 def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, object]:
