@@ -269,7 +269,8 @@ class Recorder:
         self._touching = "contacts" in variables
         self._shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self._variables}
         self._datasets: dict[str, Any] = {}
-        self._last_inputs, self._chunk = b"", 0  # of a run that is taken up
+        self._last_inputs: bytes | None = None  # of a run that is taken up
+        self._chunk = 0
         self._rows = self._control_rows = self._contact_rows = self._checkpoints = self._known_rows = 0
         self._broken = self._closed = False
         self._checkpoint_steps = self._steps_between(checkpoint)
@@ -646,7 +647,7 @@ class Recorder:
         values = [getattr(controls, name) for name in self._control_names]
         repeated = controls.rows > 0 and b"".join(array[0].tobytes() for array in values) == self._last_inputs
         if controls.rows:
-            self._last_inputs = b""
+            self._last_inputs = None
         return Controls(controls.start_step[1:], *(array[1:] for array in values)) if repeated else controls
 
     def _set(self, path: str, value: Any) -> None:

@@ -67,7 +67,7 @@ class Assets:
         if not tried:
             raise AssetMissingError("the model is not in a file; give --mesh-root or --package NAME=DIR")
         folders = dict.fromkeys(path.parent for path in tried)
-        raise AssetMissingError(f"tried {listed(tried)}", f"tried in {listed(folders)}")
+        raise AssetMissingError(f"tried {listed(dict.fromkeys(tried))}", f"tried in {listed(folders)}")
 
     def candidates(self, name: str) -> Iterator[tuple[Path, Path | None]]:
         """Paths a name may mean, best first, each with the package root it must stay in (None: any allowed root)."""

@@ -339,3 +339,13 @@ def test_a_shard_and_what_is_wrong_with_it(others: dict[str, Path], tmp_path: Pa
     second.write_bytes(content)
     refused(3, "replay", "--verify", second, words=("jacobian differs first at row 0",))
     refused(3, "replay", "--verify", tmp_path / "index.h5", words=(f"jacobian differs first at row {first}",))
+
+
+def test_a_model_in_which_nothing_moves(tmp_path: Path) -> None:
+    """Its inputs have no columns, and one row all the same."""
+    model, out = tmp_path / "still.xml", tmp_path / "still.h5"
+    model.write_text('<mujoco><worldbody><geom type="box" size="1 1 1"/></worldbody></mujoco>')
+    good("run", model, "--steps", 10, "-o", out)
+    with h5py.File(out) as file:
+        assert file["controls/start_step"][:].tolist() == [0]
+    assert "every byte equal" in good("replay", "--verify", out).stdout
