@@ -101,13 +101,14 @@ class RobotStage:
         """Of the robot's pieces in these poses, or of its links' origins where nothing is drawn."""
         from artsim.sim.spatial import rotation_matrix
 
-        clouds = [positions]
+        clouds = []
         for piece in self._pieces:
             if not piece.scenery:
                 link = self._links.index(piece.link)
                 corners = _corners(piece.points)
                 clouds.append(corners @ rotation_matrix(quaternions[link]).T + positions[link])
-        points = np.concatenate([cloud[np.isfinite(cloud).all(axis=1)] for cloud in clouds])
+        points = np.concatenate(clouds or [positions])
+        points = points[np.isfinite(points).all(axis=1)]
         if not len(points):
             return Extent(self._offset, 1.0)
         lower, upper = points.min(axis=0), points.max(axis=0)
@@ -151,7 +152,7 @@ def look_at(server: viser.ViserServer, extents: Sequence[Extent]) -> None:
     """Point the first camera at all of them."""
     centre = np.mean([extent.centre for extent in extents], axis=0)
     away = max(float(np.linalg.norm(extent.centre - centre)) + extent.size for extent in extents)
-    server.initial_camera.position = tuple(centre + away * np.array([1.0, -1.0, 0.6]))
+    server.initial_camera.position = tuple(centre + away * np.array([0.8, -0.8, 0.5]))
     server.initial_camera.look_at = tuple(centre)
 
 
