@@ -276,7 +276,7 @@ def lines_side_by_side(S: Any, k: Any) -> bool:
         return False
     away = sqrt(k.offset[0] * k.offset[0] + k.offset[1] * k.offset[1])
     if away > 0.1 * (k.size[0, 0] + k.size[1, 0]):
-        try_normal(S, k, k.offset[0] / away, k.offset[1] / away, 0.0, AS_GOOD * k.scale[0])
+        try_normal(S, k, k.offset[0] / away, k.offset[1] / away, 0.0, AS_GOOD * k.scale[1])
     reach = k.size[1, 1] * abs(u2)
     low = max(-k.size[0, 1], k.offset[2] - reach)
     high = min(k.size[0, 1], k.offset[2] + reach)

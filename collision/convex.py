@@ -9,7 +9,7 @@ from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_sid
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
-from artsim.collision.normals import descend, settle_on_ellipsoid, snap_across_axes, snap_to_face
+from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
@@ -45,6 +45,10 @@ def triangle_convex(
         add_manifold(S, k, margin, c, feature)
 
 
+PRECISE = 1e-8  # relative to the scale: depths of a much smaller side that are known less well are improved
+LOOSE = 1e-6  # the same: points that may be farther than that from where the gap is are found again
+
+
 @njit
 def find_nearest(S: Any, k: Any, margin: Any) -> bool:
     """Whether the two sides are nearer than margin; k.gap, k.normal (from a to b) and k.point on both surfaces,
@@ -65,9 +69,10 @@ def find_nearest(S: Any, k: Any, margin: Any) -> bool:
         k.point[1, axis] -= k.radius[1] * k.normal[axis]
     if state != NEAR:
         snap_across_axes(S, k)
-        if not proven:
-            descend(S, k)
-        settle_on_ellipsoid(S, k)
+        if not proven or (k.scale[1] < k.scale[0] and k.loose[0] > PRECISE * k.scale[1]):
+            settle_normal(S, k)
+        if k.loose[0] > LOOSE * k.scale[1]:
+            place_points(S, k)
     return bool(k.gap[0] < margin)
 
 
@@ -134,7 +139,7 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
     deepest = margin
     for i in range(count):
         deepest = min(deepest, k.room[i])
-    if count == 0 or deepest > k.gap[0] + SAME_DEPTH * k.scale[0]:
+    if count == 0 or deepest > k.gap[0] + SAME_DEPTH * k.scale[1]:
         add_nearest(k, c, feature)
     n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
     for i in range(count):

@@ -26,10 +26,11 @@ VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rou
 
 @njit
 def depth(S: Any, k: Any) -> bool:
-    """The depth of the overlap that `distance` found: k.gap, negative; k.normal, k.point on the cores. False: room or
-    digits ran out before it was proven the least.
+    """The depth of the overlap that `distance` found: k.gap, negative; k.normal, k.point on the cores, k.loose. False:
+    room or digits ran out before it was proven the least.
     """
     k.gap[0] = -inf
+    k.loose[0] = 0.0
     return not _make_tetrahedron(S, k) or _expand(S, k)
 
 
@@ -161,22 +162,22 @@ def _expand(S: Any, k: Any) -> bool:
     """Grow where it is nearest; whether that came to an end."""
     _first_faces(k)
     tolerance = (ROUND_PRECISION if is_round(k.kind[0, 0]) or is_round(k.kind[1, 0]) else PRECISION) * k.scale[0]
-    loose = inf  # how far the face of the witness was from the surface
+    k.loose[0] = inf
     for vertex in range(4, MOST_VERTICES):
         face = _nearest_face(k, tolerance)
         if face < 0:
             return True
         lower = k.distance[face]
-        if loose <= SETTLED * k.scale[0] and -k.gap[0] - lower <= tolerance:
+        if k.loose[0] <= SETTLED * k.scale[0] and -k.gap[0] - lower <= tolerance:
             return True
         n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
         w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
         height = n0 * w0 + n1 * w1 + n2 * w2
         shorter = height < -k.gap[0] - tolerance
-        if shorter or (height <= -k.gap[0] + tolerance and height - lower < loose):
-            loose = height - lower
-            b0, b1, b2 = _point_of_face(k, _face_below(k, face))
+        if shorter or (height <= -k.gap[0] + tolerance and height - lower < k.loose[0]):
+            b0, b1, b2, beside = _point_of_face(k, _face_below(k, face))
             _keep_witness(k, height, n0, n1, n2, b0, b1, b2)
+            k.loose[0] = height - lower + beside
         if height - lower <= tolerance:
             return True
         _put_vertex(k, vertex, w0, w1, w2, a0, a1, a2)
@@ -381,7 +382,7 @@ def _face_below(k: Any, face: int) -> Any:
 
 @inlined
 def _point_of_face(k: Any, face: int) -> Any:
-    """The point of a over the origin's projection into a face."""
+    """The point of a over the origin's projection into a face, and how far beside the face that projection is."""
     V = k.vertex
     i, j, h = k.corner[face, 0], k.corner[face, 1], k.corner[face, 2]
     n0, n1, n2 = k.plane[face, 0], k.plane[face, 1], k.plane[face, 2]
@@ -391,6 +392,7 @@ def _point_of_face(k: Any, face: int) -> Any:
     area = n0 * (e1 * f2 - e2 * f1) + n1 * (e2 * f0 - e0 * f2) + n2 * (e0 * f1 - e1 * f0)
     s = (n0 * (q1 * f2 - q2 * f1) + n1 * (q2 * f0 - q0 * f2) + n2 * (q0 * f1 - q1 * f0)) / area
     t = (n0 * (e1 * q2 - e2 * q1) + n1 * (e2 * q0 - e0 * q2) + n2 * (e0 * q1 - e1 * q0)) / area
+    beside = max(-s, -t, s + t - 1.0, 0.0) * (abs(e0) + abs(e1) + abs(e2) + abs(f0) + abs(f1) + abs(f2))
     s = min(max(s, 0.0), 1.0)
     t = min(max(t, 0.0), 1.0 - s)
     r = 1.0 - s - t
@@ -398,4 +400,5 @@ def _point_of_face(k: Any, face: int) -> Any:
         r * V[i, 3] + s * V[j, 3] + t * V[h, 3],
         r * V[i, 4] + s * V[j, 4] + t * V[h, 4],
         r * V[i, 5] + s * V[j, 5] + t * V[h, 5],
+        beside,
     )

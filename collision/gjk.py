@@ -19,7 +19,9 @@ MOST_ROUNDS = 100
 PRECISION = 1e-12  # of the distance of polyhedra, relative
 ROUND_PRECISION = 1e-10  # of that of ellipsoids and cylinders, relative to the scale: normals to 1e-5
 ROUNDING = 4e-16  # of coordinates, relative to the scale
-TOUCHING = 1e-11  # relative to the scale: nearer than that is overlap
+TOUCHING = 1e-9  # relative to the scale: nearer than that is overlap, the direction would be rounding
+ALMOST = 1e-6  # relative to the scale: as near as that, what gets stuck far from proven is overlap too:
+UNSURE = 1e-9  # EPA's depth may as well be negative
 
 
 @njit
@@ -28,9 +30,17 @@ def distance(S: Any, k: Any, margin: Any) -> int:
     OVERLAP: the simplex holds the origin, but for rounding.
     """
     v0, v1, v2 = _first_direction(k)
+    rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
+    tolerance = ROUND_PRECISION * k.scale[1] if rounded else ROUNDING * k.scale[0]
+    return approach(S, k, v0, v1, v2, margin, tolerance)
+
+
+@njit
+def approach(S: Any, k: Any, v0: Any, v1: Any, v2: Any, margin: Any, tolerance: Any) -> int:
+    """The same from a direction on, b to a, until the distance is known to the tolerance [m]."""
     k.points[0] = 0
     floor = TOUCHING * k.scale[0]
-    tolerance = (ROUND_PRECISION if is_round(k.kind[0, 0]) or is_round(k.kind[1, 0]) else ROUNDING) * k.scale[0]
+    almost = ALMOST * k.scale[0]
     vv = inf
     for _ in range(MOST_ROUNDS):
         w0, w1, w2, a0, a1, a2 = difference(S, k, -v0, -v1, -v2)
@@ -53,7 +63,8 @@ def distance(S: Any, k: Any, margin: Any) -> int:
             return OVERLAP
         part, s, t, nearest = _nearest_part(W, n)
         if nearest >= vv:
-            break
+            stuck = vv <= almost * almost and vv - vw > UNSURE * k.scale[0] * sqrt(vv)
+            return OVERLAP if stuck else NEAR
         vv = nearest
         _keep_part(k, n, part, s, t)
         v0, v1, v2 = k.nearest[0], k.nearest[1], k.nearest[2]

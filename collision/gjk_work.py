@@ -26,7 +26,7 @@ class GjkWork(NamedTuple):
     frame: Reals2  # (3, 3) a's axes to world
     origin: Reals1  # (3,) their origin in the world [m]
     start: Reals1  # (3,) a direction from a to b, world axes; zeros: the difference of the centres
-    scale: Reals1  # (1,) how large coordinates may become [m]
+    scale: Reals1  # (2,) how large coordinates may become; what precision is relative to [m]
     # GJK
     points: Ints1  # (1,) of the simplex
     simplex: Reals2  # (4, 6)
@@ -47,6 +47,7 @@ class GjkWork(NamedTuple):
     # what was found
     normal: Reals1  # (3,) from a to b
     gap: Reals1  # (1,)
+    loose: Reals1  # (1,) how far `point` may be from where the gap is [m]
     point: Reals2  # (2, 3) on each surface
     # faces that are clipped
     corners: Ints1  # (3,) of a's face, b's face, what is left
@@ -63,10 +64,11 @@ def make_gjk_work() -> GjkWork:
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("offset", "origin", "start", "nearest", "normal"), (3,)),
         **dict.fromkeys(("rotation", "frame"), (3, 3)),
-        **dict.fromkeys(("scale", "points", "gap"), (1,)),
+        **dict.fromkeys(("points", "gap", "loose"), (1,)),
         **dict.fromkeys(("corner", "beside", "stack", "plane"), (faces, 3)),
         **dict.fromkeys(("free", "distance", "candidate", "listed"), (faces,)),
         **dict.fromkeys(("room", "away"), (corners,)),
+        "scale": (2,),
         "faces": (3,),
         "kind": (2, 5),
         "size": (2, 3),

@@ -6,17 +6,23 @@ ones), so that trying a direction is one support point: a face's normal, one acr
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
-from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
+from artsim.collision.gjk import NEAR, approach
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import across, difference
 from artsim.sim.jit import inlined, njit
 
 AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
-OFF = 1e-3  # of the depth: a point that lies so far inside its surface is none of contact
 FAR = 1e300
+ROUNDING = 1e-15  # of depths, relative to the scale
 MOST_STEPS = 10
+ENOUGH = 1e-9  # rad: the step after a smaller one gains nothing
+FARTHEST = 0.3  # rad, of a step
+FAR_OFF = 1e-3  # rad: the points of a normal so far away are others
+EVEN = 1e-5  # curvatures that are so much smaller than others are rounding
+OUT = 0.03  # relative to the scale: how far apart shapes are moved to see where they touch
 NUDGE = 1e-5  # rad
 ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
 
@@ -52,7 +58,7 @@ def snap_to_face(S: Any, k: Any, side: int) -> bool:
     """Take the normal of a side's face when it is as good."""
     sign = 1.0 if side == 0 else -1.0
     n0, n1, n2 = sign * k.facing[side, 0], sign * k.facing[side, 1], sign * k.facing[side, 2]
-    if not try_normal(S, k, n0, n1, n2, AS_GOOD * k.scale[0]):
+    if not try_normal(S, k, n0, n1, n2, AS_GOOD * k.scale[1]):
         return False
     _touch(k, 1 - side)
     return True
@@ -73,25 +79,6 @@ def _touch(k: Any, side: int) -> None:
 
 
 @njit
-def settle_on_ellipsoid(S: Any, k: Any) -> None:
-    """Move the points to an ellipsoid's farthest one where EPA's do not lie on the surfaces: shapes about the same
-    centre, which many directions are equally deep for.
-    """
-    side = 0 if k.kind[0, 0] == ELLIPSOID else 1
-    if k.kind[side, 0] != ELLIPSOID:
-        return
-    n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
-    w0, w1, w2, a0, a1, a2 = difference(S, k, n0, n1, n2)
-    P = k.point
-    extent = n0 * a0 + n1 * a1 + n2 * a2
-    height = extent + k.radius[0] - (n0 * P[0, 0] + n1 * P[0, 1] + n2 * P[0, 2])
-    extent -= n0 * w0 + n1 * w1 + n2 * w2
-    height = max(height, n0 * P[1, 0] + n1 * P[1, 1] + n2 * P[1, 2] - extent + k.radius[1])
-    if height > OFF * abs(k.gap[0]) and try_normal(S, k, n0, n1, n2, FAR):
-        _touch(k, side)
-
-
-@njit
 def snap_across_axes(S: Any, k: Any) -> None:
     """Take a normal across a cylinder's axis when it is better: coaxial ones have a ring of equally deep directions."""
     for side in range(2):
@@ -104,37 +91,128 @@ def snap_across_axes(S: Any, k: Any) -> None:
             if along != 0.0 and abs(along) < ACROSS_AXIS:
                 n0, n1, n2 = k.normal[0] - along * u0, k.normal[1] - along * u1, k.normal[2] - along * u2
                 factor = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                try_normal(S, k, factor * n0, factor * n1, factor * n2, 0.0)
+                if try_normal(S, k, factor * n0, factor * n1, factor * n2, 0.0) and abs(along) > FAR_OFF:
+                    k.loose[0] = inf
+
+
+# ------------------------------------------------------------------ depths that EPA has not proven, or not precisely
 
 
 @njit
-def descend(S: Any, k: Any) -> None:
-    """Newton's method on the depth as a function of the direction, from the one that EPA ran out of room with: round
-    shapes deep in each other, where many directions are nearly as short. Each step is taken only if it is better.
+def settle_normal(S: Any, k: Any) -> None:
+    """Newton's method on the depth as a function of the direction, from EPA's on. The depth has creases where the
+    direction is across an axis of a box, cylinder or capsule; on one of them there is one way left to go, where two
+    cross there is none. Each step is taken only if it is better.
     """
     for _ in range(MOST_STEPS):
-        n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
-        t0, t1, t2 = across(n0, n1, n2)
-        factor = 1.0 / sqrt(t0 * t0 + t1 * t1 + t2 * t2)
-        t0, t1, t2 = factor * t0, factor * t1, factor * t2
-        u0, u1, u2 = n1 * t2 - n2 * t1, n2 * t0 - n0 * t2, n0 * t1 - n1 * t0
-        g0, g1 = _slope(S, k, 0.0, 0.0, t0, t1, t2, u0, u1, u2)
-        p0, p1 = _slope(S, k, NUDGE, 0.0, t0, t1, t2, u0, u1, u2)
-        q0, q1 = _slope(S, k, 0.0, NUDGE, t0, t1, t2, u0, u1, u2)
-        h00, h11, h01 = (p0 - g0) / NUDGE, (q1 - g1) / NUDGE, 0.5 * (p1 - g1 + q0 - g0) / NUDGE
-        determinant = h00 * h11 - h01 * h01
-        if not (determinant > 0.0 and h00 > 0.0):
+        creases, e0, e1, e2 = _snap_to_creases(S, k)
+        if creases == 2 or not (_step_along(S, k, e0, e1, e2) if creases == 1 else _step(S, k)):
             break
-        x = (h01 * g1 - h11 * g0) / determinant
-        y = (h01 * g0 - h00 * g1) / determinant
-        m0, m1, m2 = n0 + x * t0 + y * u0, n1 + x * t1 + y * u1, n2 + x * t2 + y * u2
-        factor = 1.0 / sqrt(m0 * m0 + m1 * m1 + m2 * m2)
-        if not try_normal(S, k, factor * m0, factor * m1, factor * m2, 0.0):
-            break
-        _touch(k, 0)
-        _touch(k, 1)
-        if x * x + y * y < 1e-18:
-            break
+
+
+@inlined
+def _crease(k: Any, i: int) -> Any:
+    """Axis i of the three of each side, and whether the side is straight along it."""
+    side = i // 3
+    axis = i - 3 * side
+    kind = k.kind[side, 0]
+    straight = kind == BOX or (axis == 2 and (kind == CYLINDER or kind == CAPSULE))
+    if side == 0:
+        return straight, 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
+    return straight, k.rotation[0, axis], k.rotation[1, axis], k.rotation[2, axis]
+
+
+@njit
+def _snap_to_creases(S: Any, k: Any) -> Any:
+    """Take the normal across up to two axes near it where that is better; how many, and the first one."""
+    creases = 0
+    e0, e1, e2 = 0.0, 0.0, 0.0
+    for i in range(6):
+        straight, u0, u1, u2 = _crease(k, i)
+        along = k.normal[0] * u0 + k.normal[1] * u1 + k.normal[2] * u2
+        if not straight or abs(along) > ACROSS_AXIS:
+            continue
+        n0, n1, n2 = k.normal[0] - along * u0, k.normal[1] - along * u1, k.normal[2] - along * u2
+        if creases == 1:
+            m0, m1, m2 = e1 * u2 - e2 * u1, e2 * u0 - e0 * u2, e0 * u1 - e1 * u0
+            length = m0 * n0 + m1 * n1 + m2 * n2
+            if abs(length) < ACROSS_AXIS:  # the same crease, or nearly
+                continue
+            n0, n1, n2 = m0 * length, m1 * length, m2 * length
+        factor = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+        if not try_normal(S, k, factor * n0, factor * n1, factor * n2, ROUNDING * k.scale[0]):
+            continue
+        if abs(along) > ENOUGH:
+            k.loose[0] = inf
+        if _rises(S, k, u0, u1, u2):
+            creases += 1
+            if creases == 2:
+                break
+            e0, e1, e2 = u0, u1, u2
+    return creases, e0, e1, e2
+
+
+@njit
+def _rises(S: Any, k: Any, u0: Any, u1: Any, u2: Any) -> bool:
+    """Whether the depth grows to both sides of a crease that the normal is on."""
+    for way in range(2):
+        d = NUDGE if way == 0 else -NUDGE
+        w0, w1, w2, _, _, _ = difference(S, k, k.normal[0] + d * u0, k.normal[1] + d * u1, k.normal[2] + d * u2)
+        if d * (w0 * u0 + w1 * u1 + w2 * u2) < 0.0:
+            return False
+    return True
+
+
+@njit
+def _step_along(S: Any, k: Any, e0: Any, e1: Any, e2: Any) -> bool:
+    """A step on the crease across e; whether there is more to gain."""
+    n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
+    t0, t1, t2 = n1 * e2 - n2 * e1, n2 * e0 - n0 * e2, n0 * e1 - n1 * e0
+    g, _ = _slope(S, k, 0.0, 0.0, t0, t1, t2, e0, e1, e2)
+    p, _ = _slope(S, k, NUDGE, 0.0, t0, t1, t2, e0, e1, e2)
+    if not p > g:
+        return False
+    return _try_step(S, k, -g * NUDGE / (p - g), t0, t1, t2)
+
+
+@njit
+def _step(S: Any, k: Any) -> bool:
+    """A step in any direction; whether there is more to gain."""
+    n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
+    t0, t1, t2 = across(n0, n1, n2)
+    factor = 1.0 / sqrt(t0 * t0 + t1 * t1 + t2 * t2)
+    t0, t1, t2 = factor * t0, factor * t1, factor * t2
+    u0, u1, u2 = n1 * t2 - n2 * t1, n2 * t0 - n0 * t2, n0 * t1 - n1 * t0
+    g0, g1 = _slope(S, k, 0.0, 0.0, t0, t1, t2, u0, u1, u2)
+    p0, p1 = _slope(S, k, NUDGE, 0.0, t0, t1, t2, u0, u1, u2)
+    q0, q1 = _slope(S, k, 0.0, NUDGE, t0, t1, t2, u0, u1, u2)
+    h00, h11, h01 = (p0 - g0) / NUDGE, (q1 - g1) / NUDGE, 0.5 * (p1 - g1 + q0 - g0) / NUDGE
+    mean, half = 0.5 * (h00 + h11), 0.5 * (h00 - h11)
+    most = mean + sqrt(half * half + h01 * h01)  # the eigenvalues: this and the smaller one
+    if not most > 0.0:
+        return False
+    least = max(2.0 * mean - most, EVEN * most)
+    c, s = (most - h11, h01) if half > 0.0 else (h01, most - h00)
+    length = sqrt(c * c + s * s)
+    c, s = (c / length, s / length) if length > 0.0 else (1.0, 0.0)
+    x, y = -(g0 * c + g1 * s) / most, -(g1 * c - g0 * s) / least
+    x, y = c * x - s * y, s * x + c * y
+    size = sqrt(x * x + y * y)
+    factor = 1.0 / size if size > 0.0 else 0.0
+    x, y = factor * x, factor * y
+    return _try_step(S, k, size, x * t0 + y * u0, x * t1 + y * u1, x * t2 + y * u2)
+
+
+@njit
+def _try_step(S: Any, k: Any, size: Any, t0: Any, t1: Any, t2: Any) -> bool:
+    """Turn the normal towards t, across it, by `size` [rad] if that is better; whether there is more to gain."""
+    size = min(max(size, -FARTHEST), FARTHEST)
+    m0, m1, m2 = k.normal[0] + size * t0, k.normal[1] + size * t1, k.normal[2] + size * t2
+    factor = 1.0 / sqrt(m0 * m0 + m1 * m1 + m2 * m2)
+    if not try_normal(S, k, factor * m0, factor * m1, factor * m2, 0.0):
+        return False
+    k.loose[0] = inf
+    return bool(abs(size) > ENOUGH)
 
 
 @njit
@@ -146,3 +224,29 @@ def _slope(S: Any, k: Any, x: Any, y: Any, t0: Any, t1: Any, t2: Any, u0: Any, u
     length = sqrt(mm)
     share = (w0 * m0 + w1 * m1 + w2 * m2) / mm
     return (w0 * t0 + w1 * t1 + w2 * t2 - share * x) / length, (w0 * u0 + w1 * u1 + w2 * u2 - share * y) / length
+
+
+@njit
+def place_points(S: Any, k: Any) -> None:
+    """The points of an overlap whose normal is known: b is moved out along the normal and the nearest points are
+    found. EPA's face does not tell where they are when it is not on the surface: shapes about the same centre, which
+    many directions are equally deep for.
+    """
+    n0, n1, n2 = k.normal[0], k.normal[1], k.normal[2]
+    way = OUT * k.scale[1] - k.gap[0] - k.radius[0] - k.radius[1]
+    for axis in range(3):
+        k.offset[axis] += way * k.normal[axis]
+    state = approach(S, k, -n0, -n1, -n2, FAR, ROUNDING * k.scale[0])
+    for axis in range(3):
+        k.offset[axis] -= way * k.normal[axis]
+    if state != NEAR:
+        return
+    for axis in range(3):
+        point = k.radius[0] * k.normal[axis]
+        for i in range(k.points[0]):
+            point += k.weight[i] * k.simplex[i, 3 + axis]
+        k.point[0, axis] = point
+        k.point[1, axis] = point + k.gap[0] * k.normal[axis]
+    v0, v1, v2 = k.nearest[0], k.nearest[1], k.nearest[2]
+    factor = -1.0 / sqrt(v0 * v0 + v1 * v1 + v2 * v2)
+    try_normal(S, k, factor * v0, factor * v1, factor * v2, 0.0)

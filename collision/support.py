@@ -12,6 +12,7 @@ from typing import Any
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES
 from artsim.sim.jit import inlined, njit
 
+MOST_TIMES = 10.0  # the reach of the smaller side: of larger scales its precision is not a share
 FEW = 20  # vertices: so many are looked at one by one, more are climbed
 
 
@@ -42,6 +43,7 @@ def begin_pair(S: Any, P: Any, k: Any, a: int, b: int) -> None:
     _set_side(S, k, 0, a)
     _set_side(S, k, 1, b)
     k.scale[0] = S.reach[a] + S.reach[b]
+    k.scale[1] = min(k.scale[0], MOST_TIMES * min(S.reach[a], S.reach[b]))
     d0 = P.position[b, 0] - P.position[a, 0]
     d1 = P.position[b, 1] - P.position[a, 1]
     d2 = P.position[b, 2] - P.position[a, 2]
@@ -92,6 +94,7 @@ def begin_triangle(
     for i in range(3):
         longest += abs(T[1, i]) + abs(T[2, i])
     k.scale[0] = longest + depth + S.reach[b]
+    k.scale[1] = min(k.scale[0], MOST_TIMES * S.reach[b])
     k.offset[0] -= p0
     k.offset[1] -= p1
     k.offset[2] -= p2
