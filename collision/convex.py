@@ -9,9 +9,9 @@ from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_sid
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
-from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face
+from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face, touch_ellipsoid
 from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
-from artsim.collision.support import begin_pair, begin_triangle, is_round
+from artsim.collision.support import are_smooth, begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
 
 
@@ -69,9 +69,12 @@ def find_nearest(S: Any, k: Any, margin: Any) -> bool:
         k.point[1, axis] -= k.radius[1] * k.normal[axis]
     if state != NEAR:
         snap_across_axes(S, k)
-        if not proven or (k.scale[1] < k.scale[0] and k.loose[0] > PRECISE * k.scale[1]):
+        smooth = are_smooth(k)
+        if not proven or smooth or (k.scale[1] < k.scale[0] and k.loose[0] > PRECISE * k.scale[1]):
             settle_normal(S, k)
-        if k.loose[0] > LOOSE * k.scale[1]:
+        if smooth:
+            touch_ellipsoid(S, k)
+        elif k.loose[0] > LOOSE * k.scale[1]:
             place_points(S, k)
     return bool(k.gap[0] < margin)
 

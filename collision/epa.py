@@ -12,10 +12,11 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
-from artsim.collision.support import across, difference, is_round
+from artsim.collision.support import across, are_smooth, difference, is_round
 from artsim.sim.jit import inlined, njit
 
 PRECISION = 1e-10  # of the depth, relative to the scale
+SMOOTH_PRECISION = 1e-7  # the same of two smooth ones: Newton's method goes on from there
 ROUND_PRECISION = 1e-8  # the same with ellipsoids and cylinders: a hundredth costs a third more time
 SETTLED = 1e-6  # relative to the scale: a face that is so near to the surface tells where the shapes touch
 FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
@@ -161,7 +162,8 @@ def _to_fourth(S: Any, k: Any) -> bool:
 def _expand(S: Any, k: Any) -> bool:
     """Grow where it is nearest; whether that came to an end."""
     _first_faces(k)
-    tolerance = (ROUND_PRECISION if is_round(k.kind[0, 0]) or is_round(k.kind[1, 0]) else PRECISION) * k.scale[0]
+    rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
+    tolerance = (SMOOTH_PRECISION if are_smooth(k) else ROUND_PRECISION if rounded else PRECISION) * k.scale[0]
     k.loose[0] = inf
     for vertex in range(4, MOST_VERTICES):
         face = _nearest_face(k, tolerance)

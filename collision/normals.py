@@ -18,7 +18,7 @@ AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
 FAR = 1e300
 ROUNDING = 1e-15  # of depths, relative to the scale
 MOST_STEPS = 10
-ENOUGH = 1e-9  # rad: the step after a smaller one gains nothing
+ENOUGH = 1e-6  # rad: the step after a smaller one gains nothing
 FARTHEST = 0.3  # rad, of a step
 FAR_OFF = 1e-3  # rad: the points of a normal so far away are others
 EVEN = 1e-5  # curvatures that are so much smaller than others are rounding
@@ -76,6 +76,13 @@ def _touch(k: Any, side: int) -> None:
             a = b - k.gap[0] * k.normal[axis]
         k.point[0, axis] = a
         k.point[1, axis] = a + k.gap[0] * k.normal[axis]
+
+
+@njit
+def touch_ellipsoid(S: Any, k: Any) -> None:
+    """The points are where the farthest one of side 1, an ellipsoid, lies: no other belongs to the normal."""
+    if try_normal(S, k, k.normal[0], k.normal[1], k.normal[2], FAR):
+        _touch(k, 1)
 
 
 @njit

@@ -37,6 +37,12 @@ def is_round(kind: int) -> bool:
     return kind == ELLIPSOID or kind == CYLINDER
 
 
+@inlined
+def are_smooth(k: Any) -> bool:
+    """Two that touch at one point, about as large as each other: an ellipsoid and something round."""
+    return bool(k.kind[1, 0] == ELLIPSOID and k.kind[0, 0] != TRIANGLES and k.scale[1] == k.scale[0])
+
+
 @njit
 def begin_pair(S: Any, P: Any, k: Any, a: int, b: int) -> None:
     """Shape a is side 0, shape b is side 1; everything is in a's axes from here on."""
