@@ -124,7 +124,7 @@ def true_depth(a: Hull, b: Hull, position: Array, rotation: Array) -> float:
 @each_pair
 def test_distances_are_proven(pair: tuple[int, int]) -> None:
     """Two points as far apart as that, one of each shape: no more; a slab of that width between the shapes: no less."""
-    n = 20 if slow() else 300
+    n = 120 if slow() else 300
     (a, b), position, rotation, pairs = place(ITEMS, pair, n, 0.6)
     gap, normal, point = pairs.poses.gap, pairs.poses.normal, pairs.poses.point
     assert np.isfinite(gap).all()
