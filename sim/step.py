@@ -275,7 +275,7 @@ def _solve_in_bounds(
     m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
 ) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
-    most = 1
+    most = 2
     if e is not None:
         most += f.velocity.shape[0] + e.actuator_target.shape[0]
     for _ in range(most):  # every round makes an actuator explicit; two or three rounds are the rule

@@ -30,6 +30,7 @@ from artsim.sim.equipment.record import (
     DC_MOTOR_DYNAMICS,
     EXPLICIT,
     FILTER_EXACT,
+    GUESSED,
     IN_MATRIX,
     INTEGRAL,
     INTEGRATOR,
@@ -259,44 +260,121 @@ def bound_totals(e: Any, x: Any) -> None:
 
 
 @njit
+def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any) -> None:
+    """Make explicit, at their bound, implicit forces that would be beyond it if velocities stayed as they are.
+
+    What is at its bound mostly was in the step before: if `clamp_actuators` finds the guess right, the step has its
+    solution at once.
+    """
+    h = i.time_step[0]
+    found = False
+    for a in range(e.actuator_target.shape[0]):
+        if x.actuator_implicit[a] != EXPLICIT:
+            force = _force_at_end(e, x, a, x.actuator_velocity[a], h)
+            if _is_beyond(force, e.force_lower[a], e.force_upper[a]):
+                x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a])
+                x.actuator_implicit[a] = GUESSED
+                _add(e, x, a)
+                found = True
+    if found:
+        _gather(e, x)
+    for k in range(x.actuator_total.shape[0]):
+        if x.stiffness[k] != 0.0 or x.damping[k] != 0.0:
+            total = actuator_force(x, k, coordinate(m, q, k) + h * v[k], v[k])
+            if _is_beyond(total, e.dof_force_lower[k], e.dof_force_upper[k]):
+                _hold(e, x, k, total, 2.0)
+
+
+@njit
 def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
     """Make explicit, at their bound, implicit forces that are beyond it at the step's end; True if there are any.
 
     The end is q + h f.velocity, f.velocity. On False x.actuator_force holds what acted over the step. A force that was
-    made explicit stays so for this step: the step is solved again a finite number of times.
+    made explicit stays so for this step, but for wrong guesses, all of which are taken back at once: the step is solved
+    again a finite number of times.
     """
     h = i.time_step[0]
     found = False
+    guessed = True
     for a in range(e.actuator_target.shape[0]):
         if x.actuator_implicit[a] == EXPLICIT:
             continue
         rate = 0.0
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
             rate += x.actuator_moment[entry] * f.velocity[e.actuator_dof[entry]]
-        constant, stiffness, damping = affine_force(e, x, a)
-        force = constant - stiffness * (x.actuator_length[a] + h * rate) - damping * rate
-        slack = _SLACK * abs(force)
-        beyond = force < e.force_lower[a] - slack or force > e.force_upper[a] + slack
+        force = _force_at_end(e, x, a, rate, h)
+        if x.actuator_implicit[a] == GUESSED:
+            guessed = guessed and _stays(force, x.actuator_force[a], e.force_lower[a], e.force_upper[a])
+            continue
+        beyond = _is_beyond(force, e.force_lower[a], e.force_upper[a])
         x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a]) if beyond else force
-        held = x.actuator_implicit[a] == IN_MATRIX and x.dof_held[e.actuator_target[a]] == 1.0
+        held = x.actuator_implicit[a] == IN_MATRIX and x.dof_held[e.actuator_target[a]] != 0.0
         if beyond and not held:
             x.actuator_implicit[a] = EXPLICIT
             _add(e, x, a)
             found = True
+    for k in range(x.dof_held.shape[0]):
+        if x.dof_held[k] == 2.0:
+            total = _sum_on(e, x, k)
+            guessed = guessed and _stays(total, x.actuator_total[k], e.dof_force_lower[k], e.dof_force_upper[k])
+    if not guessed:
+        _distribute(e, x, 0)
+        for k in range(x.actuator_total.shape[0]):
+            x.actuator_total[k] += x.compensation[k]
+        bound_totals(e, x)
+        return True
     if found:
         _gather(e, x)
     for k in range(x.actuator_total.shape[0]):
         if x.dof_held[k] == 0.0 and (e.dof_force_lower[k] != -math.inf or e.dof_force_upper[k] != math.inf):
             total = actuator_force(x, k, coordinate(m, q, k) + h * f.velocity[k], f.velocity[k])
-            slack = _SLACK * abs(total)
-            if total < e.dof_force_lower[k] - slack or total > e.dof_force_upper[k] + slack:
-                x.dof_held[k] = 1.0
-                x.actuator_total[k] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
-                x.stiffness[k] = 0.0
-                x.damping[k] = 0.0
-                x.offset[k] = 0.0
+            if _is_beyond(total, e.dof_force_lower[k], e.dof_force_upper[k]):
+                _hold(e, x, k, total, 1.0)
                 found = True
     return found
+
+
+@inlined
+def _force_at_end(e: Any, x: Any, a: Any, rate: Any, h: Any) -> Any:
+    """An implicit actuator's force if its length changes at this rate, without bounds."""
+    constant, stiffness, damping = affine_force(e, x, a)
+    return constant - stiffness * (x.actuator_length[a] + h * rate) - damping * rate
+
+
+@inlined
+def _is_beyond(force: Any, lower: Any, upper: Any) -> bool:
+    """Whether a force is out of its bounds by more than rounding."""
+    slack = _SLACK * abs(force)
+    beyond: bool = force < lower - slack or force > upper + slack
+    return beyond
+
+
+@inlined
+def _stays(force: Any, bound: Any, lower: Any, upper: Any) -> bool:
+    """Whether a force still wants to be at the bound at which it was held, or beyond."""
+    stays: bool = (bound == upper and force >= upper) or (bound == lower and force <= lower)
+    return stays
+
+
+@inlined
+def _hold(e: Any, x: Any, k: Any, total: Any, how: Any) -> None:
+    """Hold the sum of dof k's actuators at the bound that it is beyond."""
+    x.dof_held[k] = how
+    x.actuator_total[k] = min(max(total, e.dof_force_lower[k]), e.dof_force_upper[k])
+    x.stiffness[k] = 0.0
+    x.damping[k] = 0.0
+    x.offset[k] = 0.0
+
+
+@njit
+def _sum_on(e: Any, x: Any, k: Any) -> Any:
+    """The sum of the actuators' forces on dof k, without bounds."""
+    total = x.compensation[k]
+    for a in range(e.actuator_target.shape[0]):
+        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+            if e.actuator_dof[entry] == k:
+                total += x.actuator_moment[entry] * x.actuator_force[a]
+    return total
 
 
 @njit

@@ -7,7 +7,7 @@ from typing import Any
 from artsim.sim.constraints.loop import loop_mobilities
 from artsim.sim.constraints.tendon import tendon_mobilities
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
-from artsim.sim.equipment.actuators import actuator_forces, bound_totals
+from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds
 from artsim.sim.equipment.passive import passive_extra
 from artsim.sim.equipment.record import MUSCLE, PID
 from artsim.sim.equipment.tendon_forces import tendon_forces
@@ -113,3 +113,5 @@ def equipment_forces(
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)
     bound_totals(e, x)
+    if explicit == 0:
+        guess_bounds(m, q, v, i, e, x)

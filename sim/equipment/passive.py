@@ -18,7 +18,7 @@ from artsim.sim.quaternions import rotation_vector
 
 @njit
 def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
-    """x.passive (nv,) at the kinematics and velocities in w; what a joint's motor compensates to x.actuator_total.
+    """x.passive (nv,) at the kinematics and velocities in w; x.compensation by motors, added to x.actuator_total.
 
     Uses w.force and w.torque as scratch.
     """
@@ -31,6 +31,7 @@ def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
         gather_forces(m, w, x.row)
         for k in range(v.shape[0]):
             if e.gravity_by_actuator[k]:
+                x.compensation[k] = x.row[k]
                 x.actuator_total[k] += x.row[k]
             else:
                 x.passive[k] += x.row[k]

@@ -33,7 +33,7 @@ NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMIC
 # gains and biases
 NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
 # how an actuator's force enters a semi-implicit step: at its start; at its end, as a part of M̂ or as a row
-EXPLICIT, IN_MATRIX, BY_ROW = range(3)
+EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: explicit at its bound, if that turns out so
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
@@ -256,10 +256,10 @@ class EquipmentWork(NamedTuple):
     actuator_moment: Reals1  # (entries,)
     actuator_force: Reals1  # (na,) as it acts over the step
     actuator_input: Reals1  # (na,) what the gain multiplies
-    actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX or BY_ROW in this step
+    actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
     control: Reals1  # (nu,) within their ranges
-    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound
+    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: it is if a guess is right
     activation_rate: Reals1  # (nact,)
     start_activation: Reals1  # (nact,) RK4
     start_length: Reals1  # (na,) RK4
@@ -280,6 +280,7 @@ class EquipmentWork(NamedTuple):
     stiffness: Reals1  # (nv,) what the implicit ones add to the system
     damping: Reals1  # (nv,)
     offset: Reals1  # (nv,) force of the implicit ones at q = 0, v = 0
+    compensation: Reals1  # (nv,) of gravity, by the joints' motors; part of actuator_total
     passive: Reals1  # (nv,) explicit passive forces: gravity compensation, fluid, springs of balls, polynomials
     tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
 
@@ -335,7 +336,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
         (na,),
     )
     dofs = dict.fromkeys(
-        "row row2 actuator_total stiffness damping offset passive tendon dof_held".split(),
+        "row row2 actuator_total stiffness damping offset compensation passive tendon dof_held".split(),
         (nv,),
     )
     work: EquipmentWork = allocate(

@@ -145,16 +145,16 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
     square = zero
     slip = zero
     for row in range(n + 1, last):
-        v = y.velocity[row] + t * y.along[row]
-        slip = slip + v * v
         z = r.impulse[row] + t * y.linear[row]
-        p = z - y.rho[n] * _yielding(r, y, row, z, t)
+        v = _yielding(r, y, row, z, t)
+        slip = slip + v * v
+        p = z - y.rho[n] * v
         y.unit[row] = p
         y.miss[row] = z
         square = square + p * p
-    slip = sqrt(slip)
+    y.shift[n] = r.slope[n] * sqrt(slip)
     z = r.impulse[n] + t * y.linear[n]
-    p = z - y.rho[n] * (_yielding(r, y, n, z, t) + r.slope[n] * slip)
+    p = z - y.rho[n] * (_yielding(r, y, n, z, t) + y.shift[n])
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, along, across = cone_projection(r.slope[n], p, length, per_length)
@@ -213,20 +213,31 @@ def _recentre(r: Any, y: Any, k: Any, chosen: Any) -> Any:
 # With B the derivative of P and κ = ρ (cfm + ε) a row's equation is, to first order,
 #     (1 - B + κ B) dλ = -miss - ρ B S J dx,   S = 1 + μ n v̂ᵀ of the shift.
 # B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1]: 1 along the cone's edge, c3 across e, 0 else; its functions look alike.
+# The shift falls with the friction where that gives way, by μ v̂ᵀ κ dλ_t / ρ; where a contact slides, v̂ = -e at the
+# solution, and along the edge κ is then divided by 1 + μ², and miss has one term more. What sticks has no shift.
 
 
 @njit
-def _stiffness(y: Any, n: Any) -> Any:
+def _stiffness(r: Any, y: Any, n: Any) -> Any:
     """The four numbers of ρ B / (1 - B + κ B)."""
     c3 = y.weight3[n]
     kappa = y.rho[n] * inverse_or_zero(y.inverse[n])
     across = y.rho[n] * c3 / (1.0 - c3 + kappa * c3)
-    return (
-        y.weight[n] * y.inverse[n],
-        y.weight1[n] * y.inverse[n],
-        (y.weight2[n] + c3) * y.inverse[n] - across,
-        across,
-    )
+    inverse = inverse_or_zero(_lengthwise(r, y, n))
+    return y.weight[n] * inverse, y.weight1[n] * inverse, (y.weight2[n] + c3) * inverse - across, across
+
+
+@inlined
+def _lengthwise(r: Any, y: Any, n: Any) -> Any:
+    """κ / ρ along the edge, or inside the cone."""
+    return inverse_or_zero(y.inverse[n]) * (1.0 - r.slope[n] * y.weight1[n])
+
+
+@inlined
+def _on_edge(y: Any, n: Any) -> Any:
+    """1 for a cone that slides, else 0."""
+    zero = y.weight1[n] - y.weight1[n]
+    return where_greater(y.weight1[n], zero, zero + 1.0, zero)
 
 
 @njit
@@ -238,14 +249,19 @@ def _answer(r: Any, y: Any, k: Any) -> None:
         if r.cone[n] <= 1:
             y.linear[n] = -y.miss[n] * (1.0 + y.weight[n] * (inverse_or_zero(kappa) - 1.0))
         else:
-            gain = inverse_or_zero(kappa) - 1.0
+            lengthwise = inverse_or_zero(y.rho[n] * _lengthwise(r, y, n))
+            gain = (1.0 - kappa) * lengthwise
             c3 = y.weight3[n]
             across = 1.0 / (1.0 - c3 + kappa * c3)
             along = kappa - kappa
             for row in range(n + 1, n + r.cone[n]):
                 along = along + y.unit[row] * y.miss[row]
-            y.linear[n] = -(y.miss[n] + gain * (y.weight[n] * y.miss[n] + y.weight1[n] * along))
-            both = gain * (y.weight1[n] * y.miss[n] + (y.weight2[n] + c3) * along) + along - across * along
+            edge = _on_edge(y, n)
+            more = kappa * r.slope[n] * lengthwise * along * edge
+            miss = y.miss[n] - (1.0 - edge) * y.weight[n] * y.rho[n] * y.shift[n]
+            y.linear[n] = -(miss + gain * (y.weight[n] * miss + y.weight1[n] * along) + more * y.weight[n])
+            both = gain * (y.weight1[n] * miss + (y.weight2[n] + c3) * along) + along - across * along
+            both = both + more * y.weight1[n]
             for row in range(n + 1, n + r.cone[n]):
                 y.linear[row] = -(y.unit[row] * both + across * y.miss[row])
 
@@ -270,13 +286,14 @@ def _assemble(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
 
 @njit
 def _add_cone(r: Any, y: Any, n: Any) -> None:
-    d0, d1, d2, d3 = _stiffness(y, n)
+    d0, d1, d2, d3 = _stiffness(r, y, n)
     slip = d0 - d0
     for row in range(n + 1, n + r.cone[n]):
-        slip = slip + y.velocity[row] * y.velocity[row]
-    slip = r.slope[n] * inverse_or_zero(sqrt(slip))
+        y.pull[row] = _yielding(r, y, row, r.impulse[row], d0 - d0)  # of the shift
+        slip = slip + y.pull[row] * y.pull[row]
+    slip = _on_edge(y, n) * r.slope[n] * inverse_or_zero(sqrt(slip))
     for row in range(n + 1, n + r.cone[n]):
-        y.pull[row] = slip * y.velocity[row]  # of the shift
+        y.pull[row] = slip * y.pull[row]
     set_lines(r, y, n, True)
     weigh_lines(r, y, n, d0, d1, d2, d3)
     add_product(r, y, n, y.matrix)
@@ -311,16 +328,13 @@ def _direction(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any) -> None:
 @njit
 def _cone_change(r: Any, y: Any, n: Any) -> None:
     """What dx does to the impulses of the cone that begins with row n."""
-    d0, d1, d2, d3 = _stiffness(y, n)
+    d0, d1, d2, d3 = _stiffness(r, y, n)
     zero = d0 - d0
-    slip = zero
-    pull = zero
+    normal = y.along[n]
     along = zero
     for row in range(n + 1, n + r.cone[n]):
-        slip = slip + y.velocity[row] * y.velocity[row]
-        pull = pull + y.velocity[row] * y.along[row]
+        normal = normal + y.pull[row] * y.along[row]
         along = along + y.unit[row] * y.along[row]
-    normal = y.along[n] + r.slope[n] * pull * inverse_or_zero(sqrt(slip))
     y.linear[n] = y.linear[n] - (d0 * normal + d1 * along)
     for row in range(n + 1, n + r.cone[n]):
         y.linear[row] = y.linear[row] - (y.unit[row] * (d1 * normal + d2 * along) + d3 * y.along[row])

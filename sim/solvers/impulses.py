@@ -55,10 +55,11 @@ def add_transposed(r: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
 
 @inlined
 def wanted_shift(r: Any, y: Any, n: Any) -> Any:
-    """μ |v_t| of the cone."""
+    """μ |v_t| of the cone, without what gives way: a contact that sticks has none."""
     square = y.velocity[n] - y.velocity[n]
     for row in range(n + 1, n + r.cone[n]):
-        square = square + y.velocity[row] * y.velocity[row]
+        slip = y.velocity[row] + r.cfm[row] * r.impulse[row] + y.eps[row] * (r.impulse[row] - y.centre[row])
+        square = square + slip * slip
     return r.slope[n] * sqrt(square)
 
 
@@ -127,6 +128,28 @@ def _project_cone(r: Any, y: Any, n: Any) -> None:
     for row in range(n + 1, n + r.cone[n]):
         y.unit[row] = y.unit[row] * per_length
         r.impulse[row] = across * y.unit[row]
+
+
+@njit
+def hold(r: Any, y: Any, k: Any) -> None:
+    """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes.
+
+    From x = 0 a line search would follow every kink on the way to where most of them stick after all.
+    """
+    zero = y.inverse[0] - y.inverse[0]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            held = y.centre[n]
+            y.shift[n] = where_greater(held, zero, zero, y.shift[n])
+            y.before[n] = y.shift[n]
+            y.weight[n] = where_greater(held, zero, y.inverse[n], y.weight[n])
+            y.weight1[n] = where_greater(held, zero, zero, y.weight1[n])
+            y.weight2[n] = where_greater(held, zero, zero, y.weight2[n])
+            y.weight3[n] = where_greater(held, zero, y.inverse[n], y.weight3[n])
+            for row in range(n, n + r.cone[n]):
+                free = free_impulse(y, row, y.velocity[row])
+                r.impulse[row] = where_greater(held, zero, free, r.impulse[row])
 
 
 @inlined

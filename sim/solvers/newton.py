@@ -31,6 +31,7 @@ from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note
 from artsim.sim.solvers.impulses import (
     add_transposed,
     follow_shift,
+    hold,
     project,
     set_lines,
     start_shift,
@@ -38,7 +39,7 @@ from artsim.sim.solvers.impulses import (
     wanted_shift,
     weigh_lines,
 )
-from artsim.sim.solvers.line_search import take
+from artsim.sim.solvers.line_search import leap, take
 from artsim.sim.solvers.nsgs import sweep
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
@@ -53,6 +54,8 @@ _VERY_MANY = 60  # for which the last of the attempts would take too long
 # attempts at Coulomb's law: so many sweeps, so many steps
 _SWEEPS = (30, 0, 100, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 40, 300)
+_SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
+_EDGE = 0.999  # of the square of the largest friction
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
@@ -133,6 +136,13 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
             left = _eased(m, w, r, force, u, y, k, tolerance)
             if highest(left - ENOUGH * tolerance) <= 0.0:
                 return left
+        elif most > 1 and cones and _slid(r, y, k):
+            tolerance = TOLERANCE * largest_speed(u, y, k)
+            set_gradient(r, force, y, k)
+            left = coulomb(m, w, r, force, y, k, tolerance, _SLIDING_STEPS, tolerance - tolerance + _CLOSE)
+            if highest(left - ENOUGH * tolerance) <= 0.0:
+                return left
+            _restart(m, w, r, force, u, y, p, d, k)
     left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones)
     tolerance = TOLERANCE * largest_speed(u, y, k)
     if tree:
@@ -143,6 +153,21 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     if (cones or tree) and highest(left - ENOUGH * tolerance) > 0.0:
         left = _compromise(m, w, r, force, u, y, p, d, k)
     return left
+
+
+@njit
+def _slid(r: Any, y: Any, k: Any) -> bool:
+    """Whether any of the island's impulses, as they came in, is on the edge of its cone."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            square = y.first[n] - y.first[n]
+            for row in range(n + 1, n + r.cone[n]):
+                square = square + y.first[row] * y.first[row]
+            limit = r.slope[n] * y.first[n]
+            if highest(square - _EDGE * limit * limit) > 0.0:
+                return True
+    return False
 
 
 @njit
@@ -309,9 +334,12 @@ def _iterate(
 ) -> Any:
     """Newton steps until island k's rows are met; what is left of them, and whether more steps would not help.
 
-    Most steps, whether shifts follow the velocities, and whether to end where those steps will not be enough.
+    Most steps, whether shifts follow the velocities (the first step is then as if nothing let go), and whether to end
+    where those steps will not be enough.
     """
     project(r, y, k)
+    if shifts:
+        hold(r, y, k)
     left = u[0] - u[0]
     before = left + 1e300
     ended = False
@@ -327,7 +355,7 @@ def _iterate(
         set_along(m, w, r, y, p, d, k)
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(u, y, k)
-        bent = take(r, force, y, k, tolerance)
+        bent = leap(r, y, k, left - left) if shifts and steps == 1 else take(r, force, y, k, tolerance)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
             ended = highest(left - tolerance) <= 0.0
@@ -336,9 +364,10 @@ def _iterate(
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
             if highest(left - 0.3 * before) > 0.0:
                 stalled += 1
+                ended = highest(left - ENOUGH * tolerance) <= 0.0
                 if stalled <= 2:
                     _tighten(r, y, k)
-            ended = stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
+            ended = ended or stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
             before = left
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
@@ -556,7 +585,8 @@ def _recentre(r: Any, y: Any, k: Any, left: Any, shifts: Any) -> Any:
         for row in range(n, n + max(r.cone[n], 1)):
             r.impulse[row] = y.linear[row]
             left = largest(left, y.eps[row] * absolute(y.linear[row] - y.centre[row]))
-            y.centre[row] = y.linear[row]
         if shifts and r.cone[n] > 1:
             left = largest(left, follow_shift(r, y, n))
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.centre[row] = y.linear[row]
     return left

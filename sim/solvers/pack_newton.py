@@ -13,7 +13,7 @@ from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.solvers.cone import largest, least
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.impulses import follow_shift, free_impulse, project
+from artsim.sim.solvers.impulses import follow_shift, hold, project
 from artsim.sim.solvers.line_search import leap, take
 from artsim.sim.solvers.newton import (
     TOLERANCE,
@@ -59,7 +59,7 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
         for a in range(y.block_start[b], y.block_start[b + 1]):
             p.change[a] = zero
     project(r, y, k)
-    _hold(r, y, k)
+    hold(r, y, k)
     for step in range(_STEPS):
         if y.factorised[k] == 0 or differs(r, y, k):
             factorise_island(m, w, r, y, None, None, k)
@@ -81,28 +81,6 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
                 break
             project(r, y, k)
     return ended
-
-
-@njit
-def _hold(r: Any, y: Any, k: Any) -> None:
-    """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes.
-
-    From x = 0 a line search would follow every kink on the way to where most of them stick after all.
-    """
-    zero = y.inverse[0] - y.inverse[0]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        if r.cone[n] > 1:
-            held = y.centre[n]
-            y.shift[n] = where_greater(held, zero, zero, y.shift[n])
-            y.before[n] = y.shift[n]
-            y.weight[n] = where_greater(held, zero, y.inverse[n], y.weight[n])
-            y.weight1[n] = where_greater(held, zero, zero, y.weight1[n])
-            y.weight2[n] = where_greater(held, zero, zero, y.weight2[n])
-            y.weight3[n] = where_greater(held, zero, y.inverse[n], y.weight3[n])
-            for row in range(n, n + r.cone[n]):
-                free = free_impulse(y, row, y.velocity[row])
-                r.impulse[row] = where_greater(held, zero, free, r.impulse[row])
 
 
 @njit
@@ -129,7 +107,6 @@ def _recentre(r: Any, y: Any, k: Any, flat: Any) -> Any:
         for row in range(n, n + max(r.cone[n], 1)):
             left = largest(left, y.eps[row] * absolute(y.linear[row] - y.centre[row]))
             r.impulse[row] = where_greater(flat, zero, y.linear[row], r.impulse[row])
-            y.centre[row] = where_greater(flat, zero, y.linear[row], y.centre[row])
         if r.cone[n] > 1:
             shift = y.shift[n]
             before = y.before[n]
@@ -138,4 +115,6 @@ def _recentre(r: Any, y: Any, k: Any, flat: Any) -> Any:
             y.shift[n] = where_greater(flat, zero, y.shift[n], shift)
             y.before[n] = where_greater(flat, zero, y.before[n], before)
             y.off[n] = where_greater(flat, zero, y.off[n], off)
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.centre[row] = where_greater(flat, zero, y.linear[row], y.centre[row])
     return left
