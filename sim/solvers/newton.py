@@ -45,7 +45,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
-TOLERANCE = 1e-13  # of rows' velocities, relative to the largest velocity
+TOLERANCE = 1e-14  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONTACT_STEPS = 10  # at first, where there are contacts; one where there are many
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
@@ -364,10 +364,9 @@ def _iterate(
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
             if highest(left - 0.3 * before) > 0.0:
                 stalled += 1
-                ended = highest(left - ENOUGH * tolerance) <= 0.0
                 if stalled <= 2:
                     _tighten(r, y, k)
-            ended = ended or stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
+            ended = stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
             before = left
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
