@@ -237,8 +237,7 @@ def _velocities_found(
     if f.counters[5] == 1 and not _touches(t):
         free_step(m, s, w, i, r, f, x)
         mark(z[4], SYSTEM)
-        clamped = _clamped(m, s, i, f, e, x)
-        if not clamped and _holds(m, s, i, f, e, x):
+        if _holds(m, s, i, f, e, x) and not _clamped(m, s, i, f, e, x):
             return
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
@@ -275,10 +274,10 @@ def _solve_in_bounds(
     m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
 ) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
-    most = 2
+    most = 1
     if e is not None:
-        most += f.velocity.shape[0] + e.actuator_target.shape[0]
-    for _ in range(most):  # every round makes an actuator explicit; two or three rounds are the rule
+        most += 2 * (f.velocity.shape[0] + e.actuator_target.shape[0])
+    for _ in range(most):  # every round takes a guess back or makes an actuator explicit; one or two are the rule
         _solve_with_rows(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if not _clamped(m, s, i, f, e, x):
             break

@@ -289,13 +289,12 @@ def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any) -> None:
 def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
     """Make explicit, at their bound, implicit forces that are beyond it at the step's end; True if there are any.
 
-    The end is q + h f.velocity, f.velocity. On False x.actuator_force holds what acted over the step. A force that was
-    made explicit stays so for this step, but for wrong guesses, all of which are taken back at once: the step is solved
-    again a finite number of times.
+    The end is q + h f.velocity, f.velocity. On False x.actuator_force holds what acted over the step. Wrong guesses are
+    taken back; else a force that was made explicit stays so for this step: it is solved again a finite number of times.
     """
     h = i.time_step[0]
     found = False
-    guessed = True
+    wrong = False
     for a in range(e.actuator_target.shape[0]):
         if x.actuator_implicit[a] == EXPLICIT:
             continue
@@ -304,7 +303,10 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
             rate += x.actuator_moment[entry] * f.velocity[e.actuator_dof[entry]]
         force = _force_at_end(e, x, a, rate, h)
         if x.actuator_implicit[a] == GUESSED:
-            guessed = guessed and _stays(force, x.actuator_force[a], e.force_lower[a], e.force_upper[a])
+            if not _stays(force, x.actuator_force[a], e.force_lower[a], e.force_upper[a]):
+                x.actuator_implicit[a] = e.actuator_linear[a]
+                x.actuator_force[a] = force
+                wrong = True
             continue
         beyond = _is_beyond(force, e.force_lower[a], e.force_upper[a])
         x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a]) if beyond else force
@@ -315,16 +317,19 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
             found = True
     for k in range(x.dof_held.shape[0]):
         if x.dof_held[k] == 2.0:
-            total = _sum_on(e, x, k)
-            guessed = guessed and _stays(total, x.actuator_total[k], e.dof_force_lower[k], e.dof_force_upper[k])
-    if not guessed:
-        _distribute(e, x, 0)
-        for k in range(x.actuator_total.shape[0]):
-            x.actuator_total[k] += x.compensation[k]
+            total = _sum_on(e, x, k, False)
+            if not _stays(total, x.actuator_total[k], e.dof_force_lower[k], e.dof_force_upper[k]):
+                x.dof_held[k] = 0.0
+                wrong = True
+    if wrong:
+        for k in range(x.dof_held.shape[0]):
+            if x.dof_held[k] == 0.0:
+                x.actuator_total[k] = _sum_on(e, x, k, True)
+    if found or wrong:
+        _gather(e, x)
+    if wrong:
         bound_totals(e, x)
         return True
-    if found:
-        _gather(e, x)
     for k in range(x.actuator_total.shape[0]):
         if x.dof_held[k] == 0.0 and (e.dof_force_lower[k] != -math.inf or e.dof_force_upper[k] != math.inf):
             total = actuator_force(x, k, coordinate(m, q, k) + h * f.velocity[k], f.velocity[k])
@@ -367,12 +372,13 @@ def _hold(e: Any, x: Any, k: Any, total: Any, how: Any) -> None:
 
 
 @njit
-def _sum_on(e: Any, x: Any, k: Any) -> Any:
-    """The sum of the actuators' forces on dof k, without bounds."""
+def _sum_on(e: Any, x: Any, k: Any, explicit: Any) -> Any:
+    """The sum of the actuators' forces on dof k, without bounds; of those alone that act explicitly, or of all."""
     total = x.compensation[k]
     for a in range(e.actuator_target.shape[0]):
+        acts = not explicit or x.actuator_implicit[a] == EXPLICIT or x.actuator_implicit[a] == GUESSED
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-            if e.actuator_dof[entry] == k:
+            if acts and e.actuator_dof[entry] == k:
                 total += x.actuator_moment[entry] * x.actuator_force[a]
     return total
 
