@@ -30,15 +30,17 @@ ENOUGH = 1e4  # tolerances, when nothing gets better
 _MEMORY = 0.85  # of residuals before, in what a step is measured by
 CONTRADICTION = 1e301  # what is left where impulses have no end
 _OVERFLOWING = 1e100  # rad/s or m/s
-_ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
+ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
 
 
 @njit
-def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, most: Any, first: Any) -> Any:
+def coulomb(
+    m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, limit: Any, most: Any, first: Any
+) -> Any:
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
     Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
-    `first`: ε at the start, relative to newton's.
+    `first`: ε at the start, relative to newton's. Impulses that would move their rows by more than the limit end it.
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
     zero = tolerance - tolerance
@@ -56,15 +58,16 @@ def coulomb(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, 
         if highest(solved) > 0.0:
             before = left
             left = where_greater(solved, zero, largest(_recentre(r, y, k, solved), size), left)
-            left = where_greater(_pull(r, y, k), zero + _ABSURD, zero + 1e300, left)
-            if highest(left - where_greater(left, _NO_BETTER * before, ENOUGH * tolerance, tolerance)) <= 0.0:
+            left = where_greater(_pull(r, y, k), limit, zero + 1e300, left)
+            enough = where_greater(left, _NO_BETTER * before, ENOUGH * tolerance, tolerance)
+            if highest(left) >= 1e300 or highest(left - enough) <= 0.0:
                 break
             _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
             size = _residual(r, y, k, zero)
             bar, past, since = size, 1.0, 0
             last = zero + 1e300
         elif since == _PATIENCE:
-            if highest(_pull(r, y, k)) > _ABSURD:
+            if highest(_pull(r, y, k)) > ABSURD:
                 left = zero + CONTRADICTION
                 break
             _scale(r, y, k, _EASIER * one)

@@ -24,7 +24,7 @@ from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest
-from artsim.sim.solvers.coulomb import CONTRADICTION, ENOUGH, coulomb
+from artsim.sim.solvers.coulomb import ABSURD, CONTRADICTION, ENOUGH, coulomb
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -63,6 +63,7 @@ _KEPT = 0.9  # of the normal impulse before, to which they give way
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
+_NATURAL = 100.0  # velocities that impulses would give their rows alone, relative to the largest there is
 _STALLED = 8  # rounds that hardly help
 
 
@@ -139,7 +140,8 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
         elif most > 1 and cones and _slid(r, y, k):
             tolerance = TOLERANCE * largest_speed(u, y, k)
             set_gradient(r, force, y, k)
-            left = coulomb(m, w, r, force, y, k, tolerance, _SLIDING_STEPS, tolerance - tolerance + _CLOSE)
+            limit = _natural(r, y, k, tolerance)
+            left = coulomb(m, w, r, force, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE)
             if highest(left - ENOUGH * tolerance) <= 0.0:
                 return left
             _restart(m, w, r, force, u, y, p, d, k)
@@ -172,10 +174,15 @@ def _slid(r: Any, y: Any, k: Any) -> bool:
 
 @njit
 def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left. At last contacts give way."""
+    """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left. At last contacts give way.
+
+    Friction can hold what it holds by any force (a ball between floor and wall): solutions by forces that nothing asks
+    for are taken only if there is no other.
+    """
     slow = _sweeps_are_slow(m, y, k)
+    limit = _natural(r, y, k, tolerance)
     if slow:
-        left = _attempt(m, w, r, force, u, y, k, tolerance, 0, _COULOMB_STEPS[0], _CLOSE)
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, 0, _COULOMB_STEPS[0], _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
@@ -183,13 +190,28 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if attempt == len(_SWEEPS) - 1 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
             break
         first = _FAR if attempt > 0 else _CLOSE
-        left = _attempt(m, w, r, force, u, y, k, tolerance, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
         if highest(left) >= CONTRADICTION:
             break
-    return _eased(m, w, r, force, u, y, k, tolerance)
+    left = _eased(m, w, r, force, u, y, k, tolerance)
+    if highest(left - ENOUGH * tolerance) > 0.0 and highest(left) < CONTRADICTION:
+        limit = limit - limit + ABSURD
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[1], _COULOMB_STEPS[1], _FAR)
+    return left
+
+
+@njit
+def _natural(r: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """What impulses may do to rows alone [rad/s or m/s], by the largest velocity and the impulses as they came in."""
+    most = tolerance - tolerance
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            most = largest(most, absolute(y.first[row]) * inverse_or_zero(y.rho[row]))
+    return largest(2.0 * most, (_NATURAL / TOLERANCE) * tolerance)
 
 
 @njit
@@ -215,14 +237,27 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
     forgotten, so that they cannot grow for ever.
     """
     left = tolerance - tolerance
+    _forget_unnatural(r, y, k, tolerance)
     for level in range(len(_GIVE)):
         _give_way(r, y, k, _GIVE[level])
-        left = _attempt(m, w, r, force, u, y, k, tolerance, _SWEEPS[0], _EASED_STEPS, _CLOSE)
+        limit = _natural(r, y, k, tolerance)
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, _steps_eased(r, y, k) + 1)
             break
         _stand_firm(r, y, k)
     return left
+
+
+@njit
+def _forget_unnatural(r: Any, y: Any, k: Any, tolerance: Any) -> None:
+    """Impulses that came in and are so large that, a little turned, they would throw things about: 0."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            pull = absolute(y.first[row]) * inverse_or_zero(y.rho[row])
+            zero = pull - pull
+            y.first[row] = where_greater(pull, (_NATURAL / TOLERANCE) * tolerance, zero, y.first[row])
 
 
 @njit
@@ -275,14 +310,25 @@ def _mark(r: Any, y: Any, k: Any, steps: Any) -> None:
 
 @njit
 def _attempt(
-    m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any, sweeps: Any, steps: Any, first: Any
+    m: Any,
+    w: Any,
+    r: Any,
+    force: Any,
+    u: Any,
+    y: Any,
+    k: Any,
+    tolerance: Any,
+    limit: Any,
+    sweeps: Any,
+    steps: Any,
+    first: Any,
 ) -> Any:
     """So many sweeps and then so many of Newton's steps on Coulomb's law, from λ as it came in; what is left."""
     _restart(m, w, r, force, u, y, None, None, k)
     y.factorised[k] = 0
     if sweeps > 0:
         sweep(m, w, r, y, k, tolerance, sweeps)
-    return coulomb(m, w, r, force, y, k, tolerance, steps, tolerance - tolerance + first)
+    return coulomb(m, w, r, force, y, k, tolerance, limit, steps, tolerance - tolerance + first)
 
 
 @njit
