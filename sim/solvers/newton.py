@@ -50,7 +50,7 @@ _STEPS = 100  # Newton steps at most; two to six are the rule
 _CONTACT_STEPS = 10  # at first, where there are contacts; one where there are many
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
 _MANY = 8  # contacts
-_VERY_MANY = 60  # for which the last of the attempts would take too long
+_VERY_MANY = 60  # for which a second attempt would take too long
 # attempts at Coulomb's law: so many sweeps, so many steps
 _SWEEPS = (30, 0, 100, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 40, 300)
@@ -187,7 +187,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
             _mark(r, y, k, 0)
             return left
     for attempt in range(1 if slow else 0, len(_SWEEPS)):
-        if attempt == len(_SWEEPS) - 1 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
+        if attempt > 0 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
             break
         first = _FAR if attempt > 0 else _CLOSE
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
