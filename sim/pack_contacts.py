@@ -178,7 +178,7 @@ def make_pack_rows(
         "implicit": (nv,),
         "report": (2,),
     }
-    work = allocate(NewtonWork, newton_shapes(model.independent_parent, n, nv), width)
+    work = allocate(NewtonWork, newton_shapes(model.independent_parent, n, nv, 0), width)
     of_solver: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),

@@ -162,6 +162,8 @@ class NewtonWork(NamedTuple):
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
+    whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
+    response: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
 
 
 class PropagationWork(NamedTuple):
@@ -421,7 +423,8 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0,
     """The scratch of a solver for so many rows; `driven` as in `make_rows`."""
     nu, n = len(model.independent_dof), len(rows.bias)
     if work is NewtonWork:
-        return allocate(work, newton_shapes(model.independent_parent, n, len(model.dof_body)), width)
+        shape = newton_shapes(model.independent_parent, n, len(model.dof_body), len(rows.value))
+        return allocate(work, shape, width)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(work._fields, (n,)),
         "of_column": (nu,),
@@ -437,7 +440,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0,
     return made._replace(**_family(model)) if work is DirectWork else made
 
 
-def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int) -> dict[str, tuple[int, ...]]:
+def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
     """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has 2 nv entries at most."""
     nu = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=nu)
@@ -457,6 +460,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int) -> dict[str, tu
         "factors": (nu + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
+        "response": (entries,),
     }
 
 

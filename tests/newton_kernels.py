@@ -133,8 +133,8 @@ def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | N
         array.setflags(write=False)
     inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, width)
     problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)}, width)
-    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu), width)
     rows, fill = rows_of(*cases, start=start)
+    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
 
     def restore() -> None:
         fill()

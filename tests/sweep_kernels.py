@@ -95,7 +95,7 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     rows, fill = rows_of(case)
     entry = SOLVERS[name]
     if NewtonWork in entry.records:
-        work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu))
+        work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
     else:
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
         shapes |= {"response": (n, nu), "sorted": (1,), "mean": (nu,), "matrix": (n, BLOCK), "triangle": (n, BLOCK)}

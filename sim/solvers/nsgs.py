@@ -73,9 +73,32 @@ def _visit(m: Any, r: Any, y: Any, n: Any) -> Any:
     for row in range(n, n + max(r.cone[n], 1)):
         r.impulse[row] = r.impulse[row] + y.linear[row]
         moved = largest(moved, absolute(y.linear[row]) * inverse_or_zero(y.pull[row]))
-    add_transposed(r, n, 1.0, y.linear, y.direction)
-    _spread(m, r, y, n, y.change)
+    if highest(moved) > 0.0:
+        if y.whole[n] == 1:
+            _respond(r, y, n)
+        else:
+            add_transposed(r, n, 1.0, y.linear, y.direction)
+            _spread(m, r, y, n, y.change)
     return moved
+
+
+@inlined
+def _respond(r: Any, y: Any, n: Any) -> None:
+    """x += M̂⁻¹ Jᵀ dλ of the unit, dλ in y.linear."""
+    first = r.start[n]
+    if r.cone[n] == 3:
+        s = r.start[n + 1]
+        t = r.start[n + 2]
+        normal, tangent, other = y.linear[n], y.linear[n + 1], y.linear[n + 2]
+        for e in range(r.stop[n] - first):
+            a = r.column[first + e]
+            y.change[a] = y.change[a] + (
+                y.response[first + e] * normal + y.response[s + e] * tangent + y.response[t + e] * other
+            )
+        return
+    for row in range(n, n + max(r.cone[n], 1)):
+        for e in range(r.start[row], r.stop[row]):
+            y.change[r.column[e]] = y.change[r.column[e]] + y.response[e] * y.linear[row]
 
 
 @inlined
@@ -95,8 +118,19 @@ def _rub(r: Any, y: Any, n: Any, most: Any) -> None:
 
 @njit
 def _find_steps(m: Any, r: Any, y: Any, n: Any) -> None:
-    """y.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds."""
+    """y.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds.
+
+    Its answers are kept where they have no more entries than its rows.
+    """
     count = max(r.cone[n], 1)
+    y.whole[n] = 1
+    root, dofs = -1, 0
+    for e in range(r.start[n], r.stop[n]):
+        if y.degree[r.column[e]] != root:
+            root = y.degree[r.column[e]]
+            dofs += y.list[root] - root
+    if dofs != r.stop[n] - r.start[n]:
+        y.whole[n] = 0
     for row in range(n, n + count):
         y.linear[row] = r.impulse[n] - r.impulse[n]
     widest = r.impulse[n] - r.impulse[n]
@@ -104,7 +138,7 @@ def _find_steps(m: Any, r: Any, y: Any, n: Any) -> None:
         y.linear[row] = y.linear[row] + 1.0
         add_transposed(r, n, 1.0, y.linear, y.direction)
         y.linear[row] = y.linear[row] - 1.0
-        _answer(m, r, y, n)
+        _answer(m, r, y, n, row)
         if row == n:
             y.pull[n] = inverse_or_zero(y.along[n] + r.cfm[n])
         else:
@@ -117,10 +151,13 @@ def _find_steps(m: Any, r: Any, y: Any, n: Any) -> None:
 
 
 @njit
-def _answer(m: Any, r: Any, y: Any, n: Any) -> None:
-    """y.along = J M̂⁻¹ y.direction of the unit of row n, which alone is pushed; y.direction is 0 again."""
+def _answer(m: Any, r: Any, y: Any, n: Any, row: Any) -> None:
+    """y.along = J M̂⁻¹ y.direction of the unit of row n, of which `row` alone is pushed; y.direction is 0 again."""
     _spread(m, r, y, n, y.through)
     times(r, n, y.through, y.along)
+    if y.whole[n] == 1:
+        for e in range(r.start[row], r.stop[row]):
+            y.response[e] = y.through[r.column[e]]
     for e in range(r.start[n], r.stop[n]):
         root = y.degree[r.column[e]]
         for a in range(root, y.list[root]):
