@@ -52,8 +52,8 @@ _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
 _MANY = 8  # contacts
 _VERY_MANY = 60  # for which a second attempt would take too long
 # attempts at Coulomb's law: so many sweeps, so many steps
-_SWEEPS = (30, 0, 100, 400, 2000)
-_COULOMB_STEPS = (20, 60, 40, 40, 300)
+_SWEEPS = (100, 0, 400, 2000)
+_COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near

@@ -1,7 +1,7 @@
 """Robots and heaps in contact beside MuJoCo: `python tests/benchmarks/contact_speed.py --models DIR [--only TEXT]`.
 
 DIR holds step_go2.xml, step_humanoid.xml, shadow.xml, step_boxes100.xml and step_spheres100.xml. Both engines run each
-as its file has it: the same step, integrator and inputs. CPU time of one thread per step, in turns, the median of ROUNDS
+as its file has it: the same step, integrator and inputs. CPU time of one thread per step, in turns, median of ROUNDS
 whole runs, for parts of the run: what falls costs more than what lies. Depth: of the deepest contact of the state at a
 part's end, by MuJoCo's collision for both. Needs mujoco (the extra `test`).
 """
