@@ -505,5 +505,5 @@ def test_contacts_that_contradict_each_other() -> None:
     run = play(text, 0.5, 2e-3, record=("qpos", "qvel", "solver_residual", "tau_contact"))
     assert run["solver_residual"].max() <= 1e-9
     assert np.abs(run["qpos"]).max() <= 0.05
-    assert np.abs(run["qvel"][50:]).max() <= 0.1
+    assert np.abs(run["qvel"][-20:]).max() <= 1e-2
     assert run.simulation.eased_steps == 250

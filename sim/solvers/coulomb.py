@@ -40,7 +40,7 @@ def coulomb(
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
     Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
-    `first`: ε at the start, relative to newton's. Impulses that would move their rows by more than the limit end it.
+    `first`: ε at the start, relative to newton's. Impulses above the limit are no solution.
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
     zero = tolerance - tolerance
@@ -58,9 +58,11 @@ def coulomb(
         if highest(solved) > 0.0:
             before = left
             left = where_greater(solved, zero, largest(_recentre(r, y, k, solved), size), left)
-            left = where_greater(_pull(r, y, k), limit, zero + 1e300, left)
+            beyond = where_greater(_largest_impulse(r, y, k), limit, solved, zero)
+            beyond = where_greater(_pull(r, y, k), zero + ABSURD, solved, beyond)
+            left = where_greater(beyond, zero, zero + 1e300, left)
             enough = where_greater(left, _NO_BETTER * before, ENOUGH * tolerance, tolerance)
-            if highest(left) >= 1e300 or highest(left - enough) <= 0.0:
+            if highest(beyond) > 0.0 or highest(left - enough) <= 0.0:
                 break
             _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
             size = _residual(r, y, k, zero)
@@ -193,6 +195,16 @@ def _pull(r: Any, y: Any, k: Any) -> Any:
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
             most = largest(most, absolute(r.impulse[row]) * inverse_or_zero(y.rho[row]))
+    return most
+
+
+@njit
+def _largest_impulse(r: Any, y: Any, k: Any) -> Any:
+    most = y.change[0] - y.change[0]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            most = largest(most, absolute(r.impulse[row]))
     return most
 
 

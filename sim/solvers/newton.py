@@ -63,7 +63,8 @@ _KEPT = 0.9  # of the normal impulse before, to which they give way
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
-_NATURAL = 100.0  # velocities that impulses would give their rows alone, relative to the largest there is
+_THROWING = 100.0  # times what is to be expected: impulses to be forgotten
+_NATURAL = 30.0  # times the largest velocity: what an impulse may do to a row alone before one looks for another
 _STALLED = 8  # rounds that hardly help
 
 
@@ -140,7 +141,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
         elif most > 1 and cones and _slid(r, y, k):
             tolerance = TOLERANCE * largest_speed(u, y, k)
             set_gradient(r, force, y, k)
-            limit = _natural(r, y, k, tolerance)
+            limit = _natural(w, r, force, u, y, k, tolerance)
             left = coulomb(m, w, r, force, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE)
             if highest(left - ENOUGH * tolerance) <= 0.0:
                 return left
@@ -180,7 +181,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
     for are taken only if there is no other.
     """
     slow = _sweeps_are_slow(m, y, k)
-    limit = _natural(r, y, k, tolerance)
+    limit = _natural(w, r, force, u, y, k, tolerance)
     if slow:
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, 0, _COULOMB_STEPS[0], _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
@@ -204,14 +205,33 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
 
 
 @njit
-def _natural(r: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """What impulses may do to rows alone [rad/s or m/s], by the largest velocity and the impulses as they came in."""
-    most = tolerance - tolerance
+def _natural(w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """The largest impulse to be expected of an island of contacts: by what presses and moves, and by those before.
+
+    Where there are other rows, a stiff drive's or a limit's, all may press as hard as they like.
+    """
+    before = tolerance - tolerance
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
+        if r.kind[n] != CONTACT_ROW:
+            return before + ABSURD
         for row in range(n, n + max(r.cone[n], 1)):
-            most = largest(most, absolute(y.first[row]) * inverse_or_zero(y.rho[row]))
-    return largest(2.0 * most, (_NATURAL / TOLERANCE) * tolerance)
+            before = largest(before, absolute(y.first[row]))
+    return largest(2.0 * before, _expected(w, r, force, u, y, k, tolerance))
+
+
+@njit
+def _expected(w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
+    """The same by what presses and moves alone."""
+    heaviest = tolerance - tolerance
+    momentum = tolerance - tolerance
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        heaviest = largest(heaviest, y.rho[y.listed[q]])
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            momentum = largest(momentum, absolute(force[a]) + w.factor[a, a] * absolute(u[a]))
+    return (_NATURAL / TOLERANCE) * tolerance * heaviest + 2.0 * momentum
 
 
 @njit
@@ -237,10 +257,10 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
     forgotten, so that they cannot grow for ever.
     """
     left = tolerance - tolerance
-    _forget_unnatural(r, y, k, tolerance)
+    _forget_unnatural(w, r, force, u, y, k, tolerance)
     for level in range(len(_GIVE)):
         _give_way(r, y, k, _GIVE[level])
-        limit = _natural(r, y, k, tolerance)
+        limit = _natural(w, r, force, u, y, k, tolerance)
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, _steps_eased(r, y, k) + 1)
@@ -250,14 +270,15 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
 
 
 @njit
-def _forget_unnatural(r: Any, y: Any, k: Any, tolerance: Any) -> None:
+def _forget_unnatural(w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> None:
     """Impulses that came in and are so large that, a little turned, they would throw things about: 0."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            pull = absolute(y.first[row]) * inverse_or_zero(y.rho[row])
-            zero = pull - pull
-            y.first[row] = where_greater(pull, (_NATURAL / TOLERANCE) * tolerance, zero, y.first[row])
+    if highest(_natural(w, r, force, u, y, k, tolerance)) < ABSURD:
+        most = _THROWING * _expected(w, r, force, u, y, k, tolerance)
+        zero = most - most
+        for q in range(y.unit_start[k], y.unit_start[k + 1]):
+            n = y.listed[q]
+            for row in range(n, n + max(r.cone[n], 1)):
+                y.first[row] = where_greater(absolute(y.first[row]), most, zero, y.first[row])
 
 
 @njit
