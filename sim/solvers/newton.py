@@ -257,11 +257,16 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
     forgotten, so that they cannot grow for ever.
     """
     left = tolerance - tolerance
+    slow = _sweeps_are_slow(m, y, k)
     _forget_unnatural(w, r, force, u, y, k, tolerance)
     for level in range(len(_GIVE)):
         _give_way(r, y, k, _GIVE[level])
         limit = _natural(w, r, force, u, y, k, tolerance)
-        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
+        left = left - left + 1e300
+        if slow:
+            left = _attempt(m, w, r, force, u, y, k, tolerance, limit, 0, _EASED_STEPS, _CLOSE)
+        if highest(left - ENOUGH * tolerance) > 0.0:
+            left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, _steps_eased(r, y, k) + 1)
             break
