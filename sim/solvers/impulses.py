@@ -136,11 +136,11 @@ def hold(r: Any, y: Any, k: Any) -> None:
 
     From x = 0 a line search would follow every kink on the way to where most of them stick after all.
     """
-    zero = y.inverse[0] - y.inverse[0]
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.cone[n] > 1:
             held = y.centre[n]
+            zero = held - held
             y.shift[n] = where_greater(held, zero, zero, y.shift[n])
             y.before[n] = y.shift[n]
             y.weight[n] = where_greater(held, zero, y.inverse[n], y.weight[n])
