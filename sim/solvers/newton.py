@@ -56,7 +56,6 @@ _SWEEPS = (100, 0, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
-_AFTER_EASING = 2  # attempts that come when giving way has not helped
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
@@ -188,21 +187,20 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
-    many = y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY
     for attempt in range(1 if slow else 0, len(_SWEEPS)):
-        if attempt == _AFTER_EASING or (many and attempt == 1):
-            left = _eased(m, w, r, force, u, y, k, tolerance)
-            if many or highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
-                break
-            limit = limit - limit + ABSURD
+        if attempt > 0 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
+            break
         first = _FAR if attempt > 0 else _CLOSE
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
+            return left
+        if highest(left) >= CONTRADICTION:
             break
-        if highest(left) >= CONTRADICTION and attempt < _AFTER_EASING:
-            left = _eased(m, w, r, force, u, y, k, tolerance)
-            break
+    left = _eased(m, w, r, force, u, y, k, tolerance)
+    if highest(left - ENOUGH * tolerance) > 0.0 and highest(left) < CONTRADICTION:
+        limit = limit - limit + ABSURD
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[1], _COULOMB_STEPS[1], _FAR)
     return left
 
 
