@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, sqrt, where_greater
+from artsim.sim.lanes import absolute, highest, sqrt, where_greater
+from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 
 
@@ -131,16 +132,19 @@ def _project_cone(r: Any, y: Any, n: Any) -> None:
 
 
 @njit
-def hold(r: Any, y: Any, k: Any) -> None:
-    """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes.
+def hold(r: Any, y: Any, k: Any) -> bool:
+    """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes;
+    whether there are any.
 
     From x = 0 a line search would follow every kink on the way to where most of them stick after all.
     """
+    holds = False
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        if r.cone[n] > 1:
+        if r.cone[n] > 1 and r.kind[n] == CONTACT_ROW:
             held = y.centre[n]
             zero = held - held
+            holds = holds or highest(held) > 0.0
             y.shift[n] = where_greater(held, zero, zero, y.shift[n])
             y.before[n] = y.shift[n]
             y.weight[n] = where_greater(held, zero, y.inverse[n], y.weight[n])
@@ -150,6 +154,7 @@ def hold(r: Any, y: Any, k: Any) -> None:
             for row in range(n, n + r.cone[n]):
                 free = free_impulse(y, row, y.velocity[row])
                 r.impulse[row] = where_greater(held, zero, free, r.impulse[row])
+    return holds
 
 
 @inlined

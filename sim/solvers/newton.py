@@ -410,8 +410,7 @@ def _iterate(
     where those steps will not be enough.
     """
     project(r, y, k)
-    if shifts:
-        hold(r, y, k)
+    holds = shifts and hold(r, y, k)
     left = u[0] - u[0]
     before = left + 1e300
     ended = False
@@ -427,7 +426,7 @@ def _iterate(
         set_along(m, w, r, y, p, d, k)
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(u, y, k)
-        bent = leap(r, y, k, left - left) if shifts and steps == 1 else take(r, force, y, k, tolerance)
+        bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
             ended = highest(left - tolerance) <= 0.0
