@@ -16,6 +16,7 @@ either, contacts wedged or crowded together, gives way a little (`_eased`).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
@@ -56,10 +57,12 @@ _SWEEPS = (100, 0, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
+_AFTER_EASING = 2  # attempts that come when giving way has not helped
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
 _KEPT = 0.9  # of the normal impulse before, to which they give way
+_LESS = math.sqrt(_GIVE[0] / _GIVE[1])  # of that where they give way by more
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
@@ -187,20 +190,21 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             return left
+    many = y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY
     for attempt in range(1 if slow else 0, len(_SWEEPS)):
-        if attempt > 0 and y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY:
-            break
+        if attempt == _AFTER_EASING or (many and attempt == 1):
+            left = _eased(m, w, r, force, u, y, k, tolerance)
+            if many or highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
+                break
+            limit = limit - limit + ABSURD
         first = _FAR if attempt > 0 else _CLOSE
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
-            return left
-        if highest(left) >= CONTRADICTION:
             break
-    left = _eased(m, w, r, force, u, y, k, tolerance)
-    if highest(left - ENOUGH * tolerance) > 0.0 and highest(left) < CONTRADICTION:
-        limit = limit - limit + ABSURD
-        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[1], _COULOMB_STEPS[1], _FAR)
+        if highest(left) >= CONTRADICTION and attempt < _AFTER_EASING:
+            left = _eased(m, w, r, force, u, y, k, tolerance)
+            break
     return left
 
 
@@ -260,7 +264,7 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
     slow = _sweeps_are_slow(m, y, k)
     _forget_unnatural(w, r, force, u, y, k, tolerance)
     for level in range(len(_GIVE)):
-        _give_way(r, y, k, _GIVE[level])
+        _give_way(r, y, k, level)
         limit = _natural(w, r, force, u, y, k, tolerance)
         left = left - left + 1e300
         if slow:
@@ -270,7 +274,7 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, _steps_eased(r, y, k) + 1)
             break
-        _stand_firm(r, y, k)
+        _stand_firm(r, y, k, level)
     return left
 
 
@@ -287,27 +291,38 @@ def _forget_unnatural(w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolera
 
 
 @njit
-def _give_way(r: Any, y: Any, k: Any, share: Any) -> None:
+def _give_way(r: Any, y: Any, k: Any, level: Any) -> None:
     """Soften hard contacts by a share of their mobility."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.kind[n] == CONTACT_ROW:
             zero = r.cfm[n] - r.cfm[n]
-            give = where_greater(y.given[n], zero, zero, share * inverse_or_zero(y.rho[n]))
+            give = where_greater(y.given[n], zero, zero, _GIVE[level] * inverse_or_zero(y.rho[n]))
             for row in range(n, n + max(r.cone[n], 1)):
                 r.cfm[row] = r.cfm[row] + give
-                r.bias[row] = r.bias[row] - give * (_KEPT if row == n else 1.0) * y.first[row]
+                r.bias[row] = r.bias[row] - give * _preload(r, y, n, row, level)
 
 
 @njit
-def _stand_firm(r: Any, y: Any, k: Any) -> None:
+def _stand_firm(r: Any, y: Any, k: Any, level: Any) -> None:
     """Undo `_give_way`."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
             give = r.cfm[row] - y.given[row]
-            r.bias[row] = r.bias[row] + give * (_KEPT if row == n else 1.0) * y.first[row]
+            r.bias[row] = r.bias[row] + give * _preload(r, y, n, row, level)
             r.cfm[row] = y.given[row]
+
+
+@inlined
+def _preload(r: Any, y: Any, n: Any, row: Any, level: Any) -> Any:
+    """The impulse to which a contact gives way; 0 where it did not give way before.
+
+    λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): what it gives back is what it took before, as a spring does.
+    So nothing of a hard contact's impulse is kept, and where it gives way by more, less.
+    """
+    kept = (_KEPT if row == n else 1.0) * (_LESS if level > 0 else 1.0)
+    return kept * y.first[row] if r.eased[n] > 0 else y.first[row] - y.first[row]
 
 
 @njit
