@@ -12,8 +12,10 @@ from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, 
 from artsim.sim.run import NewtonWork, Rows, SweepWork, newton_shapes
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.newton import prepare, set_gradient
+from artsim.sim.solvers.impulses import set_gradient
+from artsim.sim.solvers.newton import prepare
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
 from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
@@ -74,9 +76,24 @@ def solve_nsgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
     r.report[0] = i.iterations[0]
 
 
+@njit
+def solve_conjugate(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+    """Conjugate gradients on every island, the shifts those of the start."""
+    find_structure(m, r, y)
+    r.report[0] = 0.0
+    r.report[1] = 0.0
+    for k in range(y.sizes[1]):
+        prepare(m, w, r, p.velocity, y, None, None, k)
+        y.sizes[2] = 0
+        r.report[1] = max(r.report[1], descend(m, w, r, p.force, y, k, 1e-9, i.iterations[0]))
+        r.report[0] = max(r.report[0], y.sizes[2])
+    for a in range(p.velocity.shape[0]):
+        p.velocity[a] += y.change[a]
+
+
 _RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)
 SOLVERS = {
-    "nsgs": Entry("solve_nsgs", __name__, (*_RECORDS, NewtonWork)),
+    **{name: Entry(f"solve_{name}", __name__, (*_RECORDS, NewtonWork)) for name in ("nsgs", "conjugate")},
     **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, (*_RECORDS, SweepWork)) for name in ("pgs", "tgs")},
     "block-gs": Entry("solve_block_gs", __name__, (*_RECORDS, SweepWork)),
 }

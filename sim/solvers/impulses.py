@@ -54,6 +54,17 @@ def add_transposed(r: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
             x[r.column[e]] = x[r.column[e]] + r.value[e] * value
 
 
+@njit
+def set_gradient(r: Any, force: Any, y: Any, k: Any) -> None:
+    """y.gradient = M̂ x - f - Jᵀλ."""
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        for a in range(y.block_start[b], y.block_start[b + 1]):
+            y.gradient[a] = y.product[a] - force[a]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        add_transposed(r, y.listed[q], -1.0, r.impulse, y.gradient)
+
+
 @inlined
 def wanted_shift(r: Any, y: Any, n: Any) -> Any:
     """μ |v_t| of the cone, without what gives way: a contact that sticks has none."""

@@ -14,11 +14,15 @@ from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, l
 from artsim.sim.solvers.impulses import free_impulse, project
 
 _STEPS = 30
+EXACT = 1e-12
 
 
 @njit
-def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """Go along d as far as island k's function falls; how far from y.linear the rows then are [rad/s or m/s]."""
+def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any, close: Any) -> Any:
+    """Go along d as far as island k's function falls; how far from y.linear the rows then are [rad/s or m/s].
+
+    `close`: where on the way that is, relative to the way; the whole step is taken where the slope has gone by 0.9.
+    """
     zero = tolerance - tolerance
     base = zero
     bend = zero
@@ -37,7 +41,7 @@ def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any) -> Any:
     full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
     full = where_greater(longest, tolerance, full, zero + 1.0)
     if highest(1.0 - full) > 0.0:
-        t = _search(r, y, k, base, bend, full)
+        t = _search(r, y, k, base, bend, full, close)
     _move(r, y, k, t)
     project(r, y, k)
     return where_greater(full, zero, _off(r, y, k, zero), zero + 1e300)
@@ -118,7 +122,7 @@ def _cone_slope_at(r: Any, y: Any, n: Any, t: Any) -> Any:
 
 
 @njit
-def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any) -> Any:
+def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any, close: Any) -> Any:
     """The t at which the slope along d is zero; 1 where `full` is."""
     zero = base - base
     low = zero
@@ -136,7 +140,7 @@ def _search(r: Any, y: Any, k: Any, base: Any, bend: Any, full: Any) -> Any:
         following = where_greater(following, low, where_greater(high, following, following, middle), middle)
         following = where_greater(full, zero, zero + 1.0, following)
         following = where_greater(found, zero, t, following)
-        found = where_greater(absolute(following - t), 1e-12 * t, found, zero + 1.0)
+        found = where_greater(absolute(following - t), close * t, found, zero + 1.0)
         t = following
         if highest(1.0 - found) <= 0.0:
             break

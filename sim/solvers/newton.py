@@ -25,22 +25,23 @@ from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest
+from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.coulomb import ABSURD, CONTRADICTION, ENOUGH, coulomb
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
 from artsim.sim.solvers.impulses import (
-    add_transposed,
     follow_shift,
     hold,
     project,
+    set_gradient,
     set_lines,
     start_shift,
     times,
     wanted_shift,
     weigh_lines,
 )
-from artsim.sim.solvers.line_search import leap, take
+from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.nsgs import sweep
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
@@ -66,6 +67,9 @@ _LESS = math.sqrt(_GIVE[0] / _GIVE[1])  # of that where they give way by more
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
+_CROWD = 300  # contacts
+_CROWD_STEPS = 150
+_CROWD_TOLERANCES = (1e-4, 1e-6)  # of the largest velocity
 _THROWING = 100.0  # times what is to be expected: impulses to be forgotten
 _NATURAL = 30.0  # times the largest velocity: what an impulse may do to a row alone before one looks for another
 _STALLED = 8  # rounds that hardly help
@@ -136,7 +140,10 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     if tree:
         most = _contact_steps(m, y, k) if cones else _FIRST_STEPS
         eased = _steps_eased(r, y, k)
-        if eased > 0 and not _tries_again(eased):
+        crowd = _is_crowd(m, y, k)
+        if eased > 0 and crowd and eased % _EASED_FOR > 0:
+            return _crowd(m, w, r, force, u, y, k)
+        if eased > 0 and not crowd and not _tries_again(eased):
             tolerance = TOLERANCE * largest_speed(u, y, k)
             left = _eased(m, w, r, force, u, y, k, tolerance)
             if highest(left - ENOUGH * tolerance) <= 0.0:
@@ -156,6 +163,8 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
             _mark(r, y, k, 0)
             return left
         left = _coulomb(m, w, r, force, u, y, k, tolerance)
+        if crowd:
+            return left if highest(left - ENOUGH * tolerance) <= 0.0 else _crowd(m, w, r, force, u, y, k)
     if (cones or tree) and highest(left - ENOUGH * tolerance) > 0.0:
         left = _compromise(m, w, r, force, u, y, p, d, k)
     return left
@@ -163,17 +172,22 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
 
 @njit
 def _slid(r: Any, y: Any, k: Any) -> bool:
-    """Whether any of the island's impulses, as they came in, is on the edge of its cone."""
+    """Whether any of the island's contacts slid in the last step."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        if r.cone[n] > 1:
-            square = y.first[n] - y.first[n]
-            for row in range(n + 1, n + r.cone[n]):
-                square = square + y.first[row] * y.first[row]
-            limit = r.slope[n] * y.first[n]
-            if highest(square - _EDGE * limit * limit) > 0.0:
-                return True
+        if r.cone[n] > 1 and highest(_past_edge(r, y, n)) > 0.0:
+            return True
     return False
+
+
+@inlined
+def _past_edge(r: Any, y: Any, n: Any) -> Any:
+    """Above 0 for a cone whose impulse, as it came in, is on its edge."""
+    square = y.first[n] - y.first[n]
+    for row in range(n + 1, n + r.cone[n]):
+        square = square + y.first[row] * y.first[row]
+    limit = r.slope[n] * y.first[n]
+    return square - _EDGE * limit * limit
 
 
 @njit
@@ -192,6 +206,8 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
             return left
     many = y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY
     for attempt in range(1 if slow else 0, len(_SWEEPS)):
+        if attempt == 1 and _is_crowd(m, y, k):
+            break
         if attempt == _AFTER_EASING or (many and attempt == 1):
             left = _eased(m, w, r, force, u, y, k, tolerance)
             if many or highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
@@ -275,6 +291,41 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
             _mark(r, y, k, _steps_eased(r, y, k) + 1)
             break
         _stand_firm(r, y, k, level)
+    return left
+
+
+@njit
+def _is_crowd(m: Any, y: Any, k: Any) -> bool:
+    """Whether the island is free bodies with so many contacts that its matrix takes too long."""
+    return y.unit_start[k + 1] - y.unit_start[k] > _CROWD and not _sweeps_are_slow(m, y, k)
+
+
+@njit
+def _crowd(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any) -> Any:
+    """Contacts give way, and shifts are those of the step's start, then those found; what is left of Coulomb's law.
+
+    Whatever the shifts are, the convex problem has its minimum, and sliding takes energy: λ·v = -(shift) λ_n.
+    """
+    _forget_unnatural(w, r, force, u, y, k, TOLERANCE * largest_speed(u, y, k))
+    _give_way(r, y, k, 0)
+    _restart(m, w, r, force, u, y, None, None, k)
+    y.factorised[k] = 0
+    zero = u[0] - u[0]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            y.shift[n] = where_greater(_past_edge(r, y, n), zero, y.shift[n], zero)
+    left = zero
+    for turn in range(len(_CROWD_TOLERANCES)):
+        left = descend(m, w, r, force, y, k, _CROWD_TOLERANCES[turn] * largest_speed(u, y, k), _CROWD_STEPS)
+        for q in range(y.unit_start[k], y.unit_start[k + 1]):
+            n = y.listed[q]
+            if r.cone[n] > 1:
+                y.off[n] = wanted_shift(r, y, n)
+                left = largest(left, absolute(y.off[n] - y.shift[n]))
+                if turn == 0:
+                    y.shift[n] = y.off[n]
+    _mark(r, y, k, _steps_eased(r, y, k) + 1)
     return left
 
 
@@ -441,7 +492,7 @@ def _iterate(
         set_along(m, w, r, y, p, d, k)
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(u, y, k)
-        bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance)
+        bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance, EXACT)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
             ended = highest(left - tolerance) <= 0.0
@@ -619,17 +670,6 @@ def solve_island(m: Any, w: Any, y: Any, p: Any, d: Any, k: Any) -> None:
         solve_graph(m, w, d, y.direction)
     else:
         solve_blocks(y, k, y.matrix, y.matrix)
-
-
-@njit
-def set_gradient(r: Any, force: Any, y: Any, k: Any) -> None:
-    """y.gradient = M̂ x - f - Jᵀλ."""
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.gradient[a] = y.product[a] - force[a]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        add_transposed(r, y.listed[q], -1.0, r.impulse, y.gradient)
 
 
 @njit

@@ -13,8 +13,8 @@ from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.solvers.cone import largest, least
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.impulses import follow_shift, hold, project
-from artsim.sim.solvers.line_search import leap, take
+from artsim.sim.solvers.impulses import follow_shift, hold, project, set_gradient
+from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.newton import (
     TOLERANCE,
     differs,
@@ -23,7 +23,6 @@ from artsim.sim.solvers.newton import (
     linearise,
     prepare,
     set_along,
-    set_gradient,
     solve_island,
 )
 
@@ -69,7 +68,7 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
         set_along(m, w, r, y, None, None, k)
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(f.next, y, k)
-        bent = leap(r, y, k, zero) if step == 0 else take(r, f.free, y, k, tolerance)
+        bent = leap(r, y, k, zero) if step == 0 else take(r, f.free, y, k, tolerance, EXACT)
         flat = where_greater(bent, tolerance, zero, one)
         if highest(flat) > 0.0:
             left = _recentre(r, y, k, flat)
