@@ -89,7 +89,7 @@ def coulomb(
             left = zero + CONTRADICTION
             break
     y.sizes[2] += steps
-    return left
+    return largest(left, size)  # size: where steps ran out, of a round that is not finished
 
 
 @njit

@@ -69,7 +69,9 @@ _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlie
 _LAST_SWEEPS = 200
 _CROWD = 300  # contacts
 _CROWD_STEPS = 150
-_CROWD_TOLERANCES = (1e-4, 1e-6)  # of the largest velocity
+_CROWD_TOLERANCE = 1e-6  # of the largest velocity
+_CROWD_TURNS = 4
+_CROWD_NEAR = 1e-3  # of the largest velocity: shifts that are as good
 _THROWING = 100.0  # times what is to be expected: impulses to be forgotten
 _NATURAL = 30.0  # times the largest velocity: what an impulse may do to a row alone before one looks for another
 _STALLED = 8  # rounds that hardly help
@@ -316,14 +318,23 @@ def _crowd(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any) -> Any:
         if r.cone[n] > 1:
             y.shift[n] = where_greater(_past_edge(r, y, n), zero, y.shift[n], zero)
     left = zero
-    for turn in range(len(_CROWD_TOLERANCES)):
-        left = descend(m, w, r, force, y, k, _CROWD_TOLERANCES[turn] * largest_speed(u, y, k), _CROWD_STEPS)
+    for turn in range(_CROWD_TURNS):
+        speed = largest_speed(u, y, k)
+        left = descend(m, w, r, force, y, k, _CROWD_TOLERANCE * speed, _CROWD_STEPS)
+        off = zero
         for q in range(y.unit_start[k], y.unit_start[k + 1]):
             n = y.listed[q]
             if r.cone[n] > 1:
-                y.off[n] = wanted_shift(r, y, n)
-                left = largest(left, absolute(y.off[n] - y.shift[n]))
-                if turn == 0:
+                wanted = wanted_shift(r, y, n)
+                off = largest(off, absolute(wanted - y.shift[n]))
+                y.off[n] = wanted
+        left = largest(left, off)
+        if turn > 0 and highest(left - _CROWD_NEAR * speed) <= 0.0:
+            break
+        if turn < _CROWD_TURNS - 1:
+            for q in range(y.unit_start[k], y.unit_start[k + 1]):
+                n = y.listed[q]
+                if r.cone[n] > 1:
                     y.shift[n] = y.off[n]
     _mark(r, y, k, _steps_eased(r, y, k) + 1)
     return left
