@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import artsim
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.sim.description import Pose
 from artsim.sim.errors import StoppedError
 from artsim.sim.simulate import Simulation
+from tests.robot_contacts import check_forces, growth
 from tests.simulation import FORCES, Array, Run, constant_controls, relative, simulate
 from tests.test_contact_closed_forms import DT, FLOOR, RECORD, G, free, history, mjcf, play
 from tests.test_finger import DRIVES, HEIGHT, LENGTH, RADIUS, REST, SECONDS, TARGET, height, tip_jacobian
@@ -139,6 +141,24 @@ def test_two_thousand_contacts() -> None:
     assert np.abs(q - q[0]).max() <= 1e-6
     on_each = run["tau_contact"][2:, 2::6]
     assert on_each == pytest.approx(np.full(on_each.shape, G), rel=1e-5)
+
+
+@pytest.mark.parametrize("shape", ["cylinder", "box", "capsule"])
+def test_what_falls_on_a_heightfield_is_pushed(shape: str, tmp_path: Path) -> None:
+    """Contacts of many triangles with one plane say the same many times: none pulls, and none makes energy."""
+    field = f'<asset><hfield name="h" nrow="21" ncol="21" size="1 1 .05 .1" elevation="{"0 " * 441}"/></asset>'
+    size = {"cylinder": ".1 .05", "box": ".1 .08 .06", "capsule": ".06 .08"}[shape]
+    geom = f'type="{shape}" size="{size}" density="1000"'
+    body = f'<body pos=".01 .02 .3" euler="20 15 10"><freejoint/><geom {geom}/></body>'
+    text = mjcf('<geom type="hfield" hfield="h"/>' + body).replace("<worldbody>", f"{field}<worldbody>", 1)
+    (tmp_path / "field.xml").write_text(text)
+    run = artsim.simulate(artsim.load(tmp_path / "field.xml"), steps=1250, dt=2e-3, record=("qvel", "energy", "contacts"))
+    energy = run["energy"].sum(axis=1)
+    force = run.contacts["force"][:, 0]
+    print(f"{shape}: energy gained {growth(energy):.1e} of {energy[0]:.1f} J, normal forces from {force.min():.1e} N")
+    check_forces(run.contacts)
+    assert growth(energy) <= 1e-3 * energy[0]
+    assert np.abs(run["qvel"][-1]).max() <= 1e-6
 
 
 def test_a_wall_of_bricks_stands() -> None:

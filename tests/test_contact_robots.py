@@ -19,6 +19,7 @@ from tests.robot_contacts import (
     RECORD,
     G,
     carried,
+    check_forces,
     forces_on,
     growth,
     hard_humanoid,
@@ -107,6 +108,7 @@ def test_contact_makes_no_energy(name: str) -> None:
         energy = total_energy(run)
         assert run.contacts["contact_count"].max() >= 2
         assert energy[-1] < 0.7 * energy[0]
+        check_forces(run.contacts)
         gained.append(growth(energy) / energy[0])
     assert gained[0] <= 1e-2
     assert gained[1] <= 0.65 * gained[0] + 1e-6

@@ -20,7 +20,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
-from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, times, weigh_lines
+from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_gradient, set_lines, times, weigh_lines
 
 _PATIENCE = 15  # steps in a round, before the problem is made easier
 _EASIER = 10.0  # ε then
@@ -89,7 +89,25 @@ def coulomb(
             left = zero + CONTRADICTION
             break
     y.sizes[2] += steps
-    return largest(left, size)  # size: where steps ran out, of a round that is not finished
+    # steps may have run out in a round
+    good = ENOUGH * tolerance
+    back = where_greater(size, good, where_greater(left, good, zero, one), zero)
+    if highest(back) > 0.0:
+        _go_back(m, w, r, force, y, k, back)
+        size = _residual(r, y, k, zero)
+    return largest(left, size)
+
+
+@njit
+def _go_back(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, chosen: Any) -> None:
+    """λ becomes λ_k, which ended the round before, in the chosen lanes; x follows."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            r.impulse[row] = r.impulse[row] + chosen * (y.centre[row] - r.impulse[row])
+    times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
+    set_gradient(r, force, y, k)
+    _balance(m, w, r, y, k)
 
 
 @njit
