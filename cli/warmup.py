@@ -17,7 +17,7 @@ from artsim.sim.tendon_inertia import TENDON_INERTIA
 def warmup() -> None:
     """Compile every kernel that is not in the cache yet, in minutes.
 
-    Those of solvers but the default, link rules, --continuous, rangefinders and `artsim bench` wait for their first use.
+    Those of solvers but the default, link rules, --continuous, rangefinders and `artsim bench` wait for their use.
     """
     for equipped in (False, True):
         for integrator in (SEMI_IMPLICIT_EULER, RK4):
