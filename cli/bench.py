@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from artsim.cli.options import LoadOptions, model_options
-from artsim.cli.run import OF_MODEL
-from artsim.cli.run_options import run_config, run_options
+from artsim.cli.run_options import control_file, run_config, run_options
+from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn
-from artsim.io.runs import held_controls, prepare
-from artsim.loaders.load import load_articulation
+from artsim.io.runs import clamped_controls, held_controls, plan_controls, prepare
 from artsim.sim.configuration import RunConfig
+from artsim.sim.controls import Controls
 from artsim.sim.errors import UsageError
 from artsim.sim.jit import warm
 from artsim.sim.phases import PHASES, Clock
@@ -39,41 +38,43 @@ class Timing(NamedTuple):
 @click.command(
     short_help="Time the steps of a robot, phase by phase.", context_settings={"auto_envvar_prefix": "ARTSIM"}
 )
-@click.argument("model")
+@models_argument()
 @run_options
-@model_options
+@scene_options
 @click.option("--pieces", type=click.IntRange(min=1), default=10, show_default=True, help="Timed pieces of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the times as one JSON object on stdout.")
 @click.pass_context
 def bench(
-    ctx: click.Context, /, model: str, pieces: int, as_json: bool, load_options: LoadOptions, **options: Any
+    ctx: click.Context, /, models: tuple[str, ...], pieces: int, as_json: bool, scene: SceneOptions, **options: Any
 ) -> None:
-    """Simulate MODEL as `artsim run` would, in memory, and say how long a step takes: as a whole, and its phases.
+    """Simulate MODEL, or several, as `artsim run` would, in memory, and say how long a step and its phases take.
 
     The whole is timed without the marks between the phases, in a run of its own. Compiling does not count.
     """
-    articulation = load_articulation(model, **load_options)
-    of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
-    config = run_config(ctx, options, {}, articulation, **of_model)
+    articulation = load_models(models, scene)
+    config = run_config(ctx, options, {}, articulation, **scene.recorded(articulation))
     plan = prepare(articulation, config)
     if config.coordinates != "reduced" or config.is_python:
         raise UsageError("bench times compiled steps: reduced coordinates, no Python controller")
-    warn(plan.notes, all_of_them=False, more="artsim check shows them")
-    timing = measure(plan, pieces)
+    file = control_file(options["control"])
+    controls = held_controls(plan) if file is None else plan_controls(plan, file)
+    notes = [*clamped_controls(plan, controls), *plan.notes, *map(str, articulation.notes)]
+    warn(notes, all_of_them=False, more="artsim check shows them")
+    timing = measure(plan, controls, pieces)
     if as_json:
         click.echo(json.dumps(timing._asdict()))
         return
     _show(timing, plan.config)
 
 
-def measure(plan: Plan, pieces: int) -> Timing:
+def measure(plan: Plan, controls: Controls, pieces: int) -> Timing:
     """Two runs of the plan: one timed from outside, piece by piece, one by its phases."""
     size = max(1, plan.config.steps // pieces)
     for entry in (*plan.entries, *plan.clocked_entries):
         warm(entry, 1)
-    plain = _times(Simulation(plan, held_controls(plan)), size, pieces)
+    plain = _times(Simulation(plan, controls), size, pieces)
     clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))
-    simulation = Simulation(plan, held_controls(plan), clock=clock)
+    simulation = Simulation(plan, controls, clock=clock)
     _times(simulation, 1, 1)  # the first mark counts from nowhere
     clock.ticks[:] = 0
     effort = np.zeros(3)

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.progress import progress_bar
+from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable
-from artsim.loaders.load import load_articulation
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
 
@@ -23,17 +22,17 @@ MAX_WARNINGS = 40  # lines
 
 
 @click.command(short_help="Validate a robot file and print its tree.")
-@click.argument("model")
-@model_options
+@models_argument()
+@scene_options
 @click.option("--meshes", "read_meshes", is_flag=True, help="Read the mesh files too, not only find them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
-def check(model: str, as_json: bool, read_meshes: bool, load_options: LoadOptions) -> None:
-    """Validate MODEL (a file, or - for standard input) and print its tree.
+def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: SceneOptions) -> None:
+    """Validate MODEL (a file, or - for standard input) and print its tree; or several as one scene, as `artsim run`.
 
     Warnings go to stderr. A file that is refused gives one line with file, line and name, and exit code 65.
     """
-    articulation = load_articulation(model, **load_options)
-    contents = read_with_progress(articulation, load_options["max_faces"]) if read_meshes else None
+    articulation = load_models(models, scene)
+    contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
     notes = [*articulation.notes, *dynamics_notes(articulation)]
     if as_json:
         click.echo(json.dumps(as_object(articulation, notes, contents), allow_nan=False))
@@ -108,9 +107,8 @@ def branch_guides(articulation: Articulation) -> Mapping[str, tuple[str, str]]:
     children: dict[str, list[str]] = {}
     for joint in articulation.joints:
         children.setdefault(joint.parent, []).append(joint.child)
-    root = articulation.links[0].name
-    guides = {root: ""}
-    below = {root: ""}  # what stands in front of a link's children
+    guides = {link.name: "" for link in articulation.links}  # of roots, of which a scene has several
+    below = dict(guides)  # what stands in front of a link's children
     for link in articulation.links:  # parents come before children
         names = children.get(link.name, [])
         for name in names:
@@ -175,9 +173,10 @@ def describe_totals(articulation: Articulation) -> list[str]:
     """What there is of everything."""
     numbers = counts(articulation)
     kinds = ", ".join(f"{count} {kind}" for kind, count in joint_kinds(articulation).items())
+    name, base = printable(repr(articulation.name)), base_of(articulation)
+    what = f"{articulation.format.upper()} robot {name}, {base} base" if base else f"scene {name}"
     lines = [
-        f"{articulation.format.upper()} robot {printable(repr(articulation.name))}, {articulation.base} base: "
-        f"{numbers['links']} links, {numbers['joints']} joints{f' ({kinds})' if kinds else ''}",
+        f"{what}: {numbers['links']} links, {numbers['joints']} joints{f' ({kinds})' if kinds else ''}",
         f"{numbers['dofs']} dofs, {numbers['independent_dofs']} independent; mass {total_mass(articulation):.6g} kg",
     ]
     others = [
@@ -186,6 +185,15 @@ def describe_totals(articulation: Articulation) -> list[str]:
         if numbers[key]
     ]
     return [*lines, *([", ".join(others)] if others else []), *describe_ignored(articulation)]
+
+
+def base_of(articulation: Articulation) -> str | None:
+    """Whether the root is fixed or floating; None of a scene of several."""
+    if articulation.parts:
+        return None
+    root = articulation.links[0].name  # it has a joint where the model is placed or has an SRDF
+    free = any(joint.child == root and joint.kind == "free" for joint in articulation.joints)
+    return "floating" if free else articulation.base
 
 
 def contacts_object(articulation: Articulation) -> dict[str, Any]:
@@ -269,7 +277,7 @@ def as_object(
         "file": articulation.path,
         "name": articulation.name,
         "format": articulation.format,
-        "base": articulation.base,
+        "base": base_of(articulation),
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],

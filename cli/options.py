@@ -154,7 +154,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
 
     Bases of named models are for a command that takes `bases`, too.
     """
-    takes_bases = "bases" in inspect.signature(command).parameters
+    takes_bases = "bases" in inspect.signature(command, follow_wrapped=False).parameters
 
     @functools.wraps(command)
     def wrapped(

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from artsim.cli.options import LoadOptions, model_options, refuse_own_input
+from artsim.cli.options import refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.run_options import control_files, run_config, run_options, was_typed
+from artsim.cli.run_options import control_file, run_config, run_options, was_typed
+from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn
 from artsim.io.batch_file import check_name
 from artsim.io.recorder import check_output
@@ -26,9 +27,7 @@ from artsim.io.rollouts import (
     roll,
 )
 from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
-from artsim.loaders.load import load_articulation
 from artsim.sim.controls import Controls
-from artsim.sim.errors import UsageError
 from artsim.sim.evaluation import available_threads
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
@@ -55,7 +54,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
-@click.argument("model")
+@models_argument()
 @click.option("--samples", type=click.IntRange(min=1), metavar="N", required=True, help="How many to simulate.")
 @click.option(
     "--start",
@@ -74,7 +73,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     help=f"Factors of every link or joint, drawn evenly: {', '.join(VARIED)} (of all contacts).",
 )
 @run_options
-@model_options
+@scene_options
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help=".h5 or .npz file; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
@@ -84,7 +83,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
 def rollout(
     ctx: click.Context,
     /,
-    model: str,
+    models: tuple[str, ...],
     samples: int,
     start: str,
     spread: float,
@@ -95,24 +94,23 @@ def rollout(
     force: bool,
     as_json: bool,
     quiet: bool,
-    load_options: LoadOptions,
+    scene: SceneOptions,
     **options: Any,
 ) -> None:
     """Simulate N variations of a run of MODEL (URDF or MJCF, or - for standard input), 8 at a time where that can be.
 
+    Several models are one scene, as in `artsim run`.
     What a sample is depends on --seed and its number alone, and the result's bytes not on --threads. --control takes
     one file for all samples, or arrays (samples, rows, joints). The summary goes to stderr.
     """
-    if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
-        raise UsageError("give --steps or --duration, not both")
     config = RolloutConfig(samples, start, spread, velocity_spread, randomise)
     if output is not None:
         check_name(output)
-        refuse_own_input(output, model)
+        refuse_own_input(output, *input_files(models, scene))
         check_output(output, force=force)
-    articulation = load_articulation(model, **load_options)
+    articulation = load_models(models, scene)
     stored = {} if was_typed(ctx, "record") else {"record": list(RECORDED)}
-    plan = prepare(articulation, run_config(ctx, options, stored, articulation, base=articulation.base))
+    plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *plan.notes, *map(str, articulation.notes)])
@@ -138,10 +136,8 @@ def rollout(
 
 
 def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
-    files = control_files(words)
-    if len(files) > 1:
-        raise UsageError(f"--control: {len(files)} files, want one")
-    return plan_sample_controls(plan, files[0], samples) if files else [held_controls(plan)]
+    file = control_file(words)
+    return [held_controls(plan)] if file is None else plan_sample_controls(plan, file, samples)
 
 
 def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:

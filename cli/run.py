@@ -9,20 +9,20 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, is_file, model_options, refuse_own_input
+from artsim.cli.options import LoadOptions, is_file, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.run_options import control_files, run_config, run_options, was_typed
-from artsim.cli.scene_options import load_models, scene_options
+from artsim.cli.run_options import control_file, run_config, run_options, was_typed
+from artsim.cli.scene_options import OF_MODEL, SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
-from artsim.loaders.load import load_articulation, load_text
+from artsim.loaders.load import load_text
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
@@ -33,12 +33,6 @@ from artsim.sim.simulate import Controller, Simulation
 from artsim.sim.solids import Kept, with_pieces
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
-# how the model was read; a stored text is read alike
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
-    "base",
-    "balance_inertia",
-    "ignore_unsupported",
-)
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -54,10 +48,9 @@ class Stored(NamedTuple):
     short_help="Simulate a robot and write the result to an HDF5 file.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
-@click.argument("models", nargs=-1, metavar="[[NAME=]MODEL]…")
+@models_argument(required=False)
 @run_options
 @scene_options
-@model_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", show_default=True)
@@ -95,10 +88,7 @@ def run(
     as_json: bool,
     quiet: bool,
     verbose: bool,
-    load_options: LoadOptions,
-    bases: dict[str, Base],
-    place: tuple[str, ...],
-    srdf: tuple[str, ...],
+    scene: SceneOptions,
     **options: Any,
 ) -> None:
     """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
@@ -107,8 +97,6 @@ def run(
     joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every option can also
     be set as ARTSIM_<NAME> in the environment.
     """
-    if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
-        raise UsageError("give --steps or --duration, not both")
     if resume is not None:
         _refuse_beside_resume(ctx)
         with caught_signals() as caught:
@@ -118,28 +106,26 @@ def run(
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
-        refuse_own_input(output, *models, *srdf, None if config is None else str(config))
+        refuse_own_input(output, *input_files(models, scene), None if config is None else str(config))
         check_output(output, force=force)
     for name in OF_MODEL:
         if not was_typed(ctx, name) and name in stored.values:
-            load_options[name] = stored.values[name]
-    if load_options["base"] not in ("fixed", "floating"):
-        raise UsageError(f"configuration: base is {load_options['base']!r}, want 'fixed' or 'floating'")
+            scene.load[name] = stored.values[name]
+    base = scene.load["base"]
+    if base not in ("fixed", "floating"):
+        raise UsageError(f"configuration: base is {base!r}, want 'fixed' or 'floating'")
     if "base" in stored.values:
-        bases.setdefault("", load_options["base"])
-    articulation = None if not models else load_models(models, load_options, bases, place, srdf)
-    if not models and (place or srdf or bases.keys() - {""}):
+        scene.bases.setdefault("", base)
+    if not models and not scene.is_plain:
         raise UsageError("--place, --srdf and --base NAME=… are about models that are given, not stored ones")
-    articulation = articulation or _load(models[0] if models else None, stored, load_options)
-    of_model = {name: load_options[name] for name in OF_MODEL} | {"base": articulation.base}
-    plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **of_model))
+    articulation = load_models(models, scene) if models else _load_stored(stored, scene.load)
+    more = scene.recorded(articulation)
+    plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))
     controls: Controls | None = None
     controller: Controller | None = None
-    files = control_files(options["control"])
-    if len(files) > 1:
-        raise UsageError(f"--control: {len(files)} files, want one")
-    if files:
-        controls = plan_controls(plan, files[0])
+    file = control_file(options["control"])
+    if file is not None:
+        controls = plan_controls(plan, file)
     if stored.text is not None and not any(was_typed(ctx, name) for name in _INPUTS):
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
@@ -185,9 +171,7 @@ def _is_hdf5(path: Path) -> bool:
         return False
 
 
-def _load(model: str | None, stored: Stored, load_options: LoadOptions) -> Articulation:
-    if model is not None:
-        return load_articulation(model, **load_options)
+def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     assert stored.text is not None
     options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)

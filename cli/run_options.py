@@ -305,6 +305,8 @@ def run_config(
     config = RunConfig.from_mapping({**values, **more})
     if was_typed(ctx, "coupling_frequency") and config.coupling != "compliant":
         raise UsageError(f"--coupling-frequency is for --coupling compliant, not {config.coupling!r}")
+    if was_typed(ctx, "ground") and config.ground and not config.contacts:
+        raise UsageError("--ground is for contacts, which --no-contacts leaves out")
     for name in ("ground_friction", "ground_height"):
         if was_typed(ctx, name) and not config.ground:
             raise UsageError(f"--{name.replace('_', '-')} is for --ground")
@@ -326,6 +328,8 @@ def was_typed(ctx: click.Context, name: str) -> bool:
 
 def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, Any]) -> float | None:
     """The time to simulate, typed or else stored (it leaves `values`); typed steps win over a stored duration."""
+    if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
+        raise UsageError("give --steps or --duration, not both")
     stored: float | None = values.pop("duration", None)
     if stored is not None:
         if "steps" in values:
@@ -349,6 +353,14 @@ def _read_record(text: str | None) -> tuple[str, ...]:
         if name not in RECORDED:
             raise UsageError(f"--record: {name!r} is not known{nearest(name, RECORDED)}")
     return tuple(name for name in RECORDED if name in added)  # the file's order
+
+
+def control_file(words: Sequence[str]) -> str | None:
+    """The one of --control's values that is a file. Raises UsageError for two."""
+    files = control_files(words)
+    if len(files) > 1:
+        raise UsageError(f"--control: {len(files)} files, want one")
+    return files[0] if files else None
 
 
 def control_files(words: Sequence[str]) -> list[str]:

@@ -1,15 +1,16 @@
-"""The options that make a scene: several models, where they stand, which of their links do not touch."""
+"""One model or several in a scene: how they are read, where they stand, which of their links do not touch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, is_file
+from artsim.cli.options import Base, LoadOptions, is_file, model_options
 from artsim.loaders.elements import parse_number, quaternion_from_rpy
-from artsim.loaders.load import SceneEntry, load_scene
+from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
 from artsim.sim.description import Articulation, Pose
 from artsim.sim.errors import UsageError, nearest
@@ -32,30 +33,75 @@ SCENE_OPTIONS = (
 )
 
 
+# how a model was read; a stored text is read alike
+OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
+    "base",
+    "balance_inertia",
+    "ignore_unsupported",
+)
+
+
+class SceneOptions(NamedTuple):
+    """How models are read, which bases are fixed or free by name, where they stand, and their SRDFs."""
+
+    load: LoadOptions
+    bases: dict[str, Base]
+    place: tuple[str, ...]
+    srdf: tuple[str, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked for that a model as it is does not have."""
+        return not (self.place or self.srdf or self.bases.keys() - {""})
+
+    def recorded(self, articulation: Articulation) -> dict[str, Any]:
+        """What the configuration of a run says of how its model was read."""
+        return {**{name: self.load[name] for name in OF_MODEL}, "base": articulation.base}
+
+
 def scene_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of a scene; `load_models` uses them."""
+    """Add the options of loading one model or several; the command gets them as one argument, `scene: SceneOptions`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        load_options: LoadOptions,
+        bases: dict[str, Base],
+        place: tuple[str, ...],
+        srdf: tuple[str, ...],
+        **kwargs: Any,
+    ) -> R:
+        return command(*args, scene=SceneOptions(load_options, bases, place, srdf), **kwargs)
+
+    decorated: Callable[..., R] = model_options(wrapped)
     for option in reversed(SCENE_OPTIONS):
-        command = option(command)
-    return command
+        decorated = option(decorated)
+    return decorated
 
 
-def load_models(
-    words: Sequence[str],
-    load_options: LoadOptions,
-    bases: Mapping[str, Base],
-    place: Sequence[str],
-    srdf: Sequence[str],
-) -> Articulation | None:
-    """The scene that was asked for; None where it is one model as it is, which needs none of this.
+def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """The argument `models`: files, or names and files."""
+    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL…")
 
-    Raises UsageError for names that no model has, and what load_scene raises.
+
+def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
+    """The files that models and SRDFs are read from."""
+    srdf = [word if is_file(word) else word.partition("=")[2] for word in scene.srdf]
+    return [file for _, file in scene_names(words, is_file)] + srdf
+
+
+def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
+    """The model as it is, or the scene that was asked for.
+
+    Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
     """
     models = scene_names(words, is_file)
-    if len(models) == 1 and not models[0][0] and not place and not srdf and not bases.keys() - {""}:
-        return None
+    if len(models) == 1 and not models[0][0] and scene.is_plain:
+        return load_articulation(models[0][1], **scene.load)
     names = [name for name, _ in models]
-    places = {name: read_place(text) for name, text in by_name("--place", place, names)}
-    files = dict(by_name("--srdf", srdf, names))
+    bases = scene.bases
+    places = {name: read_place(text) for name, text in by_name("--place", scene.place, names)}
+    files = dict(by_name("--srdf", scene.srdf, names))
     wanted = {name: bases[name] for name in bases if name}
     for name in wanted:
         if name not in names:
@@ -63,7 +109,7 @@ def load_models(
     entries = [
         SceneEntry(name, file, wanted.get(name), places.get(name, Pose()), files.get(name, "")) for name, file in models
     ]
-    return load_scene(entries, default_base=bases.get(""), **{k: v for k, v in load_options.items() if k != "base"})  # type: ignore[arg-type]
+    return load_scene(entries, default_base=bases.get(""), **{k: v for k, v in scene.load.items() if k != "base"})  # type: ignore[arg-type]
 
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, model_options
-from artsim.cli.scene_options import load_models, scene_options
+from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn
 from artsim.cli.viewer import served, show, viewer_options
-from artsim.loaders.load import load_articulation
 
 
 @click.command(short_help="Show a robot with a slider for every joint.")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@scene_options
+@models_argument()
 @viewer_options
-@model_options
-def view(
-    models: tuple[str, ...],
-    place: tuple[str, ...],
-    srdf: tuple[str, ...],
-    port: int,
-    browser: bool,
-    load_options: LoadOptions,
-    bases: dict[str, Base],
-) -> None:
+@scene_options
+def view(models: tuple[str, ...], port: int, browser: bool, scene: SceneOptions) -> None:
     """Show MODEL (URDF or MJCF, or - for standard input), or several in one scene, in a browser.
 
     Sliders move the independent joints within their limits and those of the joints that follow them. The page is served
     to this machine only, until Ctrl-C.
     """
-    articulation = load_models(models, load_options, bases, place, srdf) or load_articulation(models[0], **load_options)
+    articulation = load_models(models, scene)
     with served(f"artsim: {articulation.name}", port) as server:
         from artsim.io.viewer.poser import Poser, viewed
 

@@ -15,7 +15,10 @@ from artsim.sim.tendon_inertia import TENDON_INERTIA
 
 @click.command(short_help="Compile and cache the engine's kernels.")
 def warmup() -> None:
-    """Compile every kernel that is not in the cache yet; those of solvers but the default and of link rules wait."""
+    """Compile every kernel that is not in the cache yet, in minutes.
+
+    Those of solvers but the default, link rules, --continuous, rangefinders and `artsim bench` wait for their use.
+    """
     for equipped in (False, True):
         for integrator in (SEMI_IMPLICIT_EULER, RK4):
             warm(simulate_entry(integrator, NEWTON, equipped), 1)

@@ -355,7 +355,7 @@ TABLE: dict[str, Variable] = {
         ("row", "xyz"), "1", "first tangent", comment="world axes; the second is normal x first tangent"
     ),
     "contact/depth": Variable(
-        ("row",), "m", "depth", comment="before the step, less the margin; negative: a gap that the step closes"
+        ("row",), "m", "depth", comment="before the step; negative: a gap that a margin or the step closes"
     ),
     "contact/force": Variable(
         ("row", "direction"), "N", "contact force", comment="on b, acting over the step, along normal and tangents"

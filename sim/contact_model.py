@@ -29,13 +29,15 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
         ModelError: a mesh that something may touch is missing or cannot be read.
     """
     if not config.contacts:
+        if config.ground:
+            notes.append("the ground is left out, as all contacts are")
         return None
     world = [ground_plane(config)] if config.ground else []
     pairs = collision_pairs(articulation, robot.compiled, world=world, self_collide=config.self_collide)
     used = np.flatnonzero(pairs.allowed.any(axis=1))
     if len(used) == 0:
         if config.ground:
-            notes.append("nothing of this robot touches the ground: it has no collision geometry that moves")
+            notes.append(f"nothing of this robot touches the ground: {_why_not(articulation, robot, pairs)}")
         return None
     chosen = [pairs.geoms[n] for n in used]
     body = robot.model.link_body
@@ -50,6 +52,18 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     return Touching(
         contacts, built.shapes, _names(pairs), kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
     )
+
+
+def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) -> str:
+    """Why no geom may touch the ground, and what would let it."""
+    links = [link for link, _ in pairs.geoms if link >= 0]
+    if not links:
+        return "it has no collision geometry"
+    if robot.model.link_body[links].any():
+        return "its file lets none of its collision geometry that moves touch it"
+    hint = {"urdf": "--base floating frees its root", "mjcf": "a <freejoint> frees a body"}
+    more = hint.get(articulation.format, "--base NAME=floating frees the root of a URDF")
+    return f"it has no collision geometry that moves; {more}"
 
 
 def ground_plane(config: RunConfig) -> Geom:

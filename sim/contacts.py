@@ -94,7 +94,8 @@ class ContactWork(NamedTuple):
     # contacts
     shape: Ints2  # (k, 2)
     feature: Ints1  # (k,)
-    gap: Reals1  # (k,) negative: depth; less the margin [m]
+    distance: Reals1  # (k,) between the surfaces; negative: depth [m]
+    gap: Reals1  # (k,) that less the margin, which is what must not close [m]
     point: Reals2  # (k, 3) world axes [m]
     frame: Reals3  # (k, 3, 3) by rows: normal from a to b, two tangents
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts

@@ -209,7 +209,7 @@ def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
             if body > 0:
                 sign = 1.0 if end == 1 else -1.0
                 x = t.arm[n, end]
-                out = sign * (0.5 * t.gap[n] + g.rounding[shape])
+                out = sign * (0.5 * t.distance[n] + g.rounding[shape])
                 drift = acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
                 value += sign * drift * _straight(w, i, g, t, shape) ** 2
         t.drift[n] = value
@@ -456,6 +456,7 @@ def _set_belt(g: Any, t: Any, n: Any) -> None:
 def _combine(g: Any, t: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
     """Properties of contact n of the two shapes, or of their explicit pair. MuJoCo: computation chapter, Contact."""
     k = g.allowed[a, b] - 1
+    t.distance[n] = distance
     t.restitution[n] = max(g.restitution[a], g.restitution[b])
     if k >= 0:
         for j in range(5):

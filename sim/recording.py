@@ -91,7 +91,7 @@ def _contacts(f: Any, row: Any, b: Any, t: Any) -> None:
         if not is_felt(t, n):
             continue
         b.contact_step[k] = f.counters[0]
-        b.contact_depth[k] = -t.gap[n]
+        b.contact_depth[k] = -t.distance[n]
         for j in range(2):
             b.contact_shapes[k, j] = t.shape[n, j]
         for j in range(3):

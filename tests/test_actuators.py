@@ -426,6 +426,15 @@ def test_a_servo_at_rest_carries_the_load() -> None:
 # ------------------------------------------------------------------ reading
 
 
+def test_an_actuator_on_a_body_acts_and_is_not_warned_of() -> None:
+    robot = read_text(
+        """<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody>
+        <actuator><adhesion name="ad" body="b" gain="20" ctrlrange="0 1"/></actuator></mujoco>"""
+    )
+    assert robot.actuators[0].transmission == "body"
+    assert robot.notes == ()
+
+
 CLASSES = (
     '<position kp="7" kv="0.5" inheritrange="0.5"/>',
     '<position kp="7" timeconst="0.3"/>',

@@ -197,6 +197,7 @@ def test_ground(tmp_path: Path) -> None:
         assert np.abs(recording["tau_contact"]).max() > 0
         assert recording.config["ground_height"] == 0.05
     refused(2, "run", finger, "--ground-friction", 0.3, words=("--ground-friction is for --ground",))
+    refused(2, "run", finger, "--ground", "--no-contacts", words=("--ground is for contacts, which --no-contacts",))
 
 
 def test_json_is_one_object_and_stderr_says_the_same(tmp_path: Path) -> None:

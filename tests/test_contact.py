@@ -106,12 +106,41 @@ def test_drift_is_the_gap_s_second_derivative(more: str) -> None:
 # --- what takes part -------------------------------------------------------------------------------------------------
 
 
+BOX = '<collision><geometry><box size="1 1 1"/></geometry></collision>'
+MASS = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+
+
 @pytest.mark.small
-def test_what_does_not_touch_is_told() -> None:
-    plan = plan_run(load(slider()), RunConfig(ground=True))
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (slider(), "it has no collision geometry"),
+        (
+            f'<robot name="r"><link name="b">{MASS}{BOX}</link></robot>',
+            "it has no collision geometry that moves; --base floating frees its root",
+        ),
+        (
+            '<mujoco><worldbody><body><geom size="1"/></body></worldbody></mujoco>',
+            "it has no collision geometry that moves; a <freejoint> frees a body",
+        ),
+        (
+            '<mujoco><worldbody><body><joint/><geom size="1" contype="0" conaffinity="2"/></body></worldbody></mujoco>',
+            "its file lets none of its collision geometry that moves touch it",
+        ),
+    ],
+)
+def test_what_does_not_touch_is_told(text: str, why: str) -> None:
+    plan = plan_run(load_text(text, name="model"), RunConfig(ground=True))
     assert plan.touching is None
-    assert "nothing of this robot touches the ground: it has no collision geometry that moves" in plan.notes
+    assert f"nothing of this robot touches the ground: {why}" in plan.notes
     assert "tau_contact" not in plan.config.record
+
+
+@pytest.mark.small
+def test_a_ground_without_contacts_is_told() -> None:
+    plan = plan_run(load_text(TREE.format(""), name="model.xml"), RunConfig(ground=True, contacts=False))
+    assert plan.touching is None
+    assert plan.notes == ("the ground is left out, as all contacts are",)
 
 
 @pytest.mark.small

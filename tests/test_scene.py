@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -338,6 +339,42 @@ def test_command_line(files: Path) -> None:
     assert "scene robot 'arm, box, ball, arm_2'" in good("info", out).stdout
 
 
+def test_commands_that_simulate_take_scenes(files: Path) -> None:
+    """An arm whose links touch themselves as its SRDF says, over a free box, in every command alike."""
+    words = (files / "arm.urdf", files / "box.urdf", "--srdf", f"arm={files / 'arm.srdf'}", "--place", "box=0,3,2")
+    told = good("check", *words).stdout
+    rows = [line.split() for line in told.splitlines()]
+    assert ["arm/base", "arm/root", "fixed", "1", "kg"] in rows and ["box/box", "box/root", "free", "2", "kg"] in rows
+    assert "scene 'arm, box': 5 links, 5 joints (1 fixed, 3 continuous, 1 free)" in told
+    assert "6 pairs may touch, 4 the ground" in told  # two of the arm with itself
+    plain = {"NUMBA_DISABLE_JIT": "1"}  # nothing is compiled
+    few = ("--steps", "2", "--ground", "--self-collide", "--velocity-limits")
+    push = files / "push.csv"
+    push.write_text("time,arm/upper.torque\n0,1\n")
+    timed = good("bench", *words, *few, "--pieces", 1, "--control", push, "--json", **plain)
+    assert json.loads(timed.stdout)["steps"] == 2
+    output = files / "rollout.h5"
+    made = good("rollout", *words, *few, "--samples", 2, "-o", output, **plain)
+    assert "2 samples, 4 steps" in made.stderr
+    with artsim.open(output) as recording:
+        coords = list(recording.labels.coord)
+        assert recording["qpos"][:, 0, coords.index("box/root.y")].tolist() == [3.0, 3.0]
+    good("replay", "--verify", output, **plain)
+
+
+def test_a_model_is_not_overwritten_by_its_output(files: Path) -> None:
+    arm, box, srdf = (files / name for name in ("arm.urdf", "box.urdf", "arm.srdf"))
+    for file in (arm, srdf):
+        words = (f"a={arm}", box, "--srdf", f"a={srdf}", "--force", "-o", file)
+        refused(2, "run", *words, words=("is the input itself",))
+
+
+def test_a_single_link_alone_is_fixed_and_told_of(files: Path) -> None:
+    words = ("check", files / "box.urdf", "--place", "0,0,1")
+    assert "URDF robot 'box', fixed base: 1 links" in good(*words).stdout
+    assert "URDF robot 'box', floating base: 1 links" in good(*words, "--base", "floating").stdout
+
+
 def test_wrong_scenes(files: Path) -> None:
     arm, box = files / "arm.urdf", files / "box.urdf"
     refused(2, "run", arm, box, "--place", "bxo=1,0,0", words=("'bxo'", "did you mean 'box'"))
@@ -347,6 +384,7 @@ def test_wrong_scenes(files: Path) -> None:
     refused(2, "run", arm, "--place", "1,0,nan", words=("nan",))
     refused(2, "run", arm, box, "--base", "bxo=floating", words=("did you mean 'box'",))
     refused(2, "check", arm, "--base", "arm=floating", words=("one model",))
+    refused(2, "info", arm, "--base", "arm=floating", words=("one model",))
     refused(65, "run", arm, files / "ball.xml", "--base", "ball=floating", words=("freejoint",))
     refused(66, "run", arm, files / "none.urdf", words=("none.urdf: no such file",))
     refused(66, "run", arm, "--srdf", files / "none.srdf", words=("none.srdf: no such file",))

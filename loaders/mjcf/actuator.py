@@ -96,8 +96,6 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
     actuator = replace(actuator, activation_size=count_states(item, actuator))
     actuator = read_ranges(targets, item, actuator, kind)
     add_rotor(targets, item, actuator)
-    if transmission == "body":
-        item.reading.idle(item.element, "an actuator on a body, which pulls at its contacts,", "body transmission")
     return read_muscle(targets, item, actuator) if "muscle" in (kind.gain, kind.bias) else actuator
 
 

@@ -75,10 +75,6 @@ class MjcfReading(Reading):
         else:
             self.refuse(element, f"{describe(element)}: {what} is not supported yet")
 
-    def idle(self, element: Element, what: str, key: str) -> None:
-        """Warn, once per kind, of what is kept in the description but exerts no force yet."""
-        self.note(element, f"{describe(element)}: {what} does not act yet", guess=True, once=key)
-
 
 def describe(element: Element) -> str:
     """How messages call an element: `geom 'palm'`, `<inertial> of body 'palm'`, `<option>`."""

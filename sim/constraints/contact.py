@@ -439,7 +439,7 @@ def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
             eased = 1
         if is_felt(t, n):
             count += 1
-            f.contact_extremes[1] = max(f.contact_extremes[1], -t.gap[n])
+            f.contact_extremes[1] = max(f.contact_extremes[1], -t.distance[n])
     f.contact_extremes[0] = max(f.contact_extremes[0], count)
     f.contact_extremes[2] += eased
 

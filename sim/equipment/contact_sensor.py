@@ -95,25 +95,13 @@ def _comes_before(e: Any, g: Any, t: Any, n: Any, a: Any, b: Any) -> bool:
     one = 0.0
     two = 0.0
     if reduction == LEAST_DISTANCE:
-        one = _distance(g, t, a)
-        two = _distance(g, t, b)
+        one = t.distance[a]
+        two = t.distance[b]
     elif reduction != AS_FOUND:
         one = -_strength(t, a)
         two = -_strength(t, b)
     before: bool = one < two or (one == two and a < b)
     return before
-
-
-@inlined
-def _distance(g: Any, t: Any, k: Any) -> Any:
-    """Of the two surfaces [m]."""
-    a = t.shape[k, 0]
-    b = t.shape[k, 1]
-    pair = g.allowed[a, b] - 1
-    margin = g.margin[a] + g.margin[b]
-    if pair >= 0:
-        margin = g.pair_margin[pair]
-    return t.gap[k] + margin
 
 
 @inlined
@@ -137,7 +125,7 @@ def _put(e: Any, g: Any, t: Any, x: Any, n: Any, at: Any, k: Any, side: Any, cou
             x.sensor[at + 2] = side * t.force[k, first + 2]
             at += 3
     if data & (1 << DISTANCE):
-        x.sensor[at] = _distance(g, t, k)
+        x.sensor[at] = t.distance[k]
         at += 1
     if data & (1 << POINT):
         for j in range(3):
