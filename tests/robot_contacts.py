@@ -61,7 +61,7 @@ def growth(energy: Array) -> float:
 def check_forces(contacts: Any, friction: float = 1.0) -> None:
     """In every recorded step contacts push, and friction stays within its cone."""
     force = contacts["force"]
-    small = 1e-6 * max(1.0, float(np.abs(force).max()) * 1e-3)
+    small = 1e-6 + 2e-8 * float(np.abs(force).max())
     assert force[:, 0].min() >= -small
     assert (np.hypot(force[:, 1], force[:, 2]) - friction * force[:, 0]).max() <= small
 
