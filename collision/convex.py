@@ -154,16 +154,19 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
 
 @njit
 def _reference(S: Any, k: Any) -> int:
-    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither."""
+    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither.
+
+    Of round shapes the normal is known only nearly: a face that is as good takes its place. Where one is not, the other
+    side's may be.
+    """
     rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
     least = ALMOST if rounded else ACROSS
     cosine_a = find_face(S, k, 0)
     cosine_b = find_face(S, k, 1)
-    side = -1
-    if cosine_a >= least and (cosine_b < least or k.kind[0, 0] != CYLINDER):
-        side = 0
-    elif cosine_b >= least:
-        side = 1
-    if side >= 0 and rounded and not snap_to_face(S, k, side):
-        side = side if (cosine_a if side == 0 else cosine_b) >= ACROSS else -1
-    return side
+    first = 0 if cosine_a >= least and (cosine_b < least or k.kind[0, 0] != CYLINDER) else 1
+    for n in range(2):
+        side = first if n == 0 else 1 - first
+        cosine = cosine_a if side == 0 else cosine_b
+        if cosine >= least and (not rounded or snap_to_face(S, k, side) or cosine >= ACROSS):
+            return side
+    return -1
