@@ -10,7 +10,8 @@ from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
 from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face, touch_ellipsoid
-from artsim.collision.shapes import CYLINDER, ELLIPSOID, SPHERE
+from artsim.collision.shapes import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from artsim.collision.sphere import from_cylinder
 from artsim.collision.support import are_smooth, begin_pair, begin_triangle, is_round
 from artsim.sim.jit import inlined, njit
 
@@ -21,6 +22,21 @@ def convex_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -
     begin_pair(S, P, k, a, b)
     if find_nearest(S, k, margin):
         add_manifold(S, k, margin, c, 0)
+        _add_all_corners(k, margin, c)
+
+
+@njit
+def beside_ball(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+    """Corners of b near the sphere a, besides the one contact that its closed form has found; see `_add_corners`."""
+    if c.number[0] == 0 or S.size[a, 0] <= S.reach[b]:
+        return
+    begin_pair(S, P, k, a, b)
+    F = k.frame
+    n0, n1, n2 = c.normal[0, 0], c.normal[0, 1], c.normal[0, 2]
+    for axis in range(3):
+        k.normal[axis] = F[0, axis] * n0 + F[1, axis] * n1 + F[2, axis] * n2
+    find_face(S, k, 1)
+    _add_corners(k, 1, margin, c)
 
 
 @njit
@@ -152,18 +168,100 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
             add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
 
 
+# ------------------------------------------------------------------ flat beside round
+
+LEAST = 1e-150  # a length to divide by
+BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
+
+
+@inlined
+def _add_all_corners(k: Any, margin: Any, c: Any) -> None:
+    """Corners of what `add_manifold` has looked at where no face has clipped another."""
+    if k.corners[0] <= 2 or k.corners[1] <= 2:
+        for side in range(2):
+            kind = k.kind[1 - side, 0]
+            if kind == SPHERE or kind == CAPSULE or kind == ELLIPSOID or (kind == CYLINDER and k.corners[1 - side] <= 2):
+                _add_corners(k, side, margin, c)
+
+
+@njit
+def _add_corners(k: Any, side: int, margin: Any, c: Any) -> None:
+    """A contact at every corner of a side's face or line that is nearer than margin to the other side, which is round.
+
+    They touch in a point or a line; but what turns about it in the step comes down with its corners.
+    """
+    for i in range(k.corners[side]):
+        x0, x1, x2 = k.polygon[side, i, 0], k.polygon[side, i, 1], k.polygon[side, i, 2]
+        gap, m0, m1, m2 = _from_round(k, 1 - side, x0, x1, x2)
+        gap -= k.radius[side]
+        if gap >= margin:
+            continue
+        back = k.radius[side] + 0.5 * gap
+        p0, p1, p2 = to_world(k, x0 - back * m0, x1 - back * m1, x2 - back * m2)
+        p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
+        near = BESIDE * k.scale[1]
+        known = False
+        for n in range(c.number[0]):
+            d0, d1, d2 = c.point[n, 0] - p0, c.point[n, 1] - p1, c.point[n, 2] - p2
+            known = known or d0 * d0 + d1 * d1 + d2 * d2 <= near * near
+        if not known:
+            n0, n1, n2 = to_world(k, m0, m1, m2)
+            sign = 1.0 if side == 1 else -1.0
+            feature = 2 * k.feature[side, i] + side
+            add_contact(c, gap, p0, p1, p2, sign * n0, sign * n1, sign * n2, feature)
+
+
+@njit
+def _from_round(k: Any, side: int, x0: Any, x1: Any, x2: Any) -> Any:
+    """Distance of a point from a round side and the direction away, all in k's axes; an ellipsoid's to first order."""
+    R = k.rotation
+    if side == 1:
+        x0, x1, x2 = x0 - k.offset[0], x1 - k.offset[1], x2 - k.offset[2]
+        x0, x1, x2 = (
+            R[0, 0] * x0 + R[1, 0] * x1 + R[2, 0] * x2,
+            R[0, 1] * x0 + R[1, 1] * x1 + R[2, 1] * x2,
+            R[0, 2] * x0 + R[1, 2] * x1 + R[2, 2] * x2,
+        )
+    kind = k.kind[side, 0]
+    if kind == CYLINDER:
+        gap, m0, m1, m2 = from_cylinder(k.size[side, 0], k.size[side, 1], x0, x1, x2)
+    elif kind == ELLIPSOID:
+        e0, e1, e2 = x0 / k.size[side, 0], x1 / k.size[side, 1], x2 / k.size[side, 2]
+        level = sqrt(e0 * e0 + e1 * e1 + e2 * e2)
+        m0, m1, m2 = e0 / k.size[side, 0], e1 / k.size[side, 1], e2 / k.size[side, 2]
+        length = max(sqrt(m0 * m0 + m1 * m1 + m2 * m2), LEAST)
+        gap = (level - 1.0) * level / length
+        m0, m1, m2 = m0 / length, m1 / length, m2 / length
+    else:
+        if kind == CAPSULE:
+            x2 -= min(max(x2, -k.size[side, 1]), k.size[side, 1])
+        length = max(sqrt(x0 * x0 + x1 * x1 + x2 * x2), LEAST)
+        gap = length - k.radius[side]
+        m0, m1, m2 = x0 / length, x1 / length, x2 / length
+    if side == 1:
+        m0, m1, m2 = (
+            R[0, 0] * m0 + R[0, 1] * m1 + R[0, 2] * m2,
+            R[1, 0] * m0 + R[1, 1] * m1 + R[1, 2] * m2,
+            R[2, 0] * m0 + R[2, 1] * m1 + R[2, 2] * m2,
+        )
+    return gap, m0, m1, m2
+
+
 @njit
 def _reference(S: Any, k: Any) -> int:
-    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither."""
+    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither.
+
+    Of round shapes the normal is known only nearly: a face that is as good takes its place. Where one is not, the other
+    side's may be.
+    """
     rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
     least = ALMOST if rounded else ACROSS
     cosine_a = find_face(S, k, 0)
     cosine_b = find_face(S, k, 1)
-    side = -1
-    if cosine_a >= least and (cosine_b < least or k.kind[0, 0] != CYLINDER):
-        side = 0
-    elif cosine_b >= least:
-        side = 1
-    if side >= 0 and rounded and not snap_to_face(S, k, side):
-        side = side if (cosine_a if side == 0 else cosine_b) >= ACROSS else -1
-    return side
+    first = 0 if cosine_a >= least and (cosine_b < least or k.kind[0, 0] != CYLINDER) else 1
+    for n in range(2):
+        side = first if n == 0 else 1 - first
+        cosine = cosine_a if side == 0 else cosine_b
+        if cosine >= least and (not rounded or snap_to_face(S, k, side) or cosine >= ACROSS):
+            return side
+    return -1

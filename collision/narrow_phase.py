@@ -6,7 +6,7 @@ from typing import Any
 
 from artsim.collision.box import box_box
 from artsim.collision.capsule import capsule_box, capsule_capsule
-from artsim.collision.convex import convex_convex
+from artsim.collision.convex import beside_ball, convex_convex
 from artsim.collision.height_field import height_field_convex
 from artsim.collision.plane import (
     plane_box,
@@ -85,3 +85,5 @@ def _with_sphere(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) ->
         sphere_box(S, P, a, b, margin, c)
     else:
         convex_convex(S, P, k, a, b, margin, c)
+    if other == CAPSULE or other == CYLINDER or other == BOX:
+        beside_ball(S, P, k, a, b, margin, c)

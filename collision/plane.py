@@ -6,11 +6,16 @@ from typing import Any
 
 from artsim.collision.frames import axis, centre, dot, turned_back
 from artsim.collision.manifold import add_contact
+from artsim.collision.support import farthest_vertex
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import sqrt
 
-FEW = 8  # corners of a mesh that are contacts, all of them or the outermost
-BAND = 0.02  # of the mesh's reach: how far above the lowest corner a mesh of many still counts as lying on the plane
+FEW = 8  # corners of a mesh that are all contacts; of more there is a choice
+AROUND = 8  # directions in which a mesh may tilt; the first a sixteenth of a turn from the plane's x axis
+COSINE_16 = 0.9238795325112867
+SINE_16 = 0.3826834323650898
+TILTS = 3  # so many in each, smaller and smaller
+FINER = 0.25
 UPRIGHT = 1e-6  # sine of a cylinder's tilt below which its lowest point is no direction to rely on
 STANDING = 0.7  # cosine of the tilt above which a cylinder stands on an end, below which it lies on its side
 DIAGONAL = 0.7071067811865476  # cosine of 45 degrees
@@ -176,7 +181,7 @@ def add_corner(S: Any, P: Any, a: Any, b: Any, first: Any, v: Any, margin: Any, 
 
 @njit
 def plane_convex(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
-    """The corners within the margin, or of more than FEW the lowest and the outermost; features: corners."""
+    """The corners within the margin, or of more than FEW those that can come to lie on the plane; features: corners."""
     x0, x1, x2 = centre(P, b)
     middle = height(P, a, x0, x1, x2)
     if middle - S.reach[b] >= margin:
@@ -196,16 +201,20 @@ def plane_convex(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
             lowest = v
     if number > FEW:
         add_corner(S, P, a, b, first, lowest, margin, c)
-        limit = min(margin - middle, depth + BAND * S.reach[b])
-        add_outermost(S, P, a, b, lowest, limit, margin, c)
+        add_tilted(S, P, a, b, lowest, (margin - min(middle + depth, 0.0)) / S.reach[b], margin, c)
     elif number > 0:
         for v in range(first, last):
             add_corner(S, P, a, b, first, v, margin, c)
 
 
 @njit
-def add_outermost(S: Any, P: Any, a: Any, b: Any, lowest: Any, limit: Any, margin: Any, c: Any) -> None:
-    """The corners below `limit` that are farthest out in FEW - 1 directions along the plane, each once."""
+def add_tilted(S: Any, P: Any, a: Any, b: Any, lowest: Any, most: Any, margin: Any, c: Any) -> None:
+    """The corners that are lowest when b is tilted in any of AROUND directions, by up to `most` [rad], each once.
+
+    Whatever becomes of the velocities, a corner goes in deepest only if it is lowest at the end of the step; b turns
+    by no more than its margin over its reach, or contacts are looked for again. The outermost corners alone hold
+    nothing that is domed: its middle goes in between them.
+    """
     n0, n1, n2 = axis(P, a, 2)
     l0, l1, l2 = turned_back(P, b, n0, n1, n2)
     n0, n1, n2 = axis(P, a, 0)
@@ -213,26 +222,22 @@ def add_outermost(S: Any, P: Any, a: Any, b: Any, lowest: Any, limit: Any, margi
     n0, n1, n2 = axis(P, a, 1)
     v0, v1, v2 = turned_back(P, b, n0, n1, n2)
     first = S.vertex_start[S.mesh[b]]
+    last = S.vertex_start[S.mesh[b] + 1]
     begin = c.number[0] - 1
-    cosine = 1.0
-    sine = 0.0
-    for _ in range(FEW - 1):
-        d0 = cosine * u0 + sine * v0
-        d1 = cosine * u1 + sine * v1
-        d2 = cosine * u2 + sine * v2
-        best = lowest
-        out = corner_height(S, lowest, d0, d1, d2)
-        for v in range(first, S.vertex_start[S.mesh[b] + 1]):
-            if corner_height(S, v, l0, l1, l2) <= limit:
-                x = corner_height(S, v, d0, d1, d2)
-                if x > out:
-                    out = x
-                    best = v
-        known = False
-        for k in range(begin, c.number[0]):
-            known = known or c.feature[k] == best - first
-        if not known:
-            add_corner(S, P, a, b, first, best, margin, c)
-        turned_on = cosine * 0.6234898018587336 - sine * 0.7818314824680298  # by 2 pi / 7
-        sine = cosine * 0.7818314824680298 + sine * 0.6234898018587336
-        cosine = turned_on
+    cosine = COSINE_16
+    sine = SINE_16
+    for _ in range(AROUND):
+        tilt = most
+        for _ in range(TILTS):
+            x = tilt * cosine
+            y = tilt * sine
+            best = farthest_vertex(
+                S, first, last, lowest, x * u0 + y * v0 - l0, x * u1 + y * v1 - l1, x * u2 + y * v2 - l2
+            )
+            known = False
+            for k in range(begin, c.number[0]):
+                known = known or c.feature[k] == best - first
+            if not known:
+                add_corner(S, P, a, b, first, best, margin, c)
+            tilt *= FINER
+        cosine, sine = DIAGONAL * (cosine - sine), DIAGONAL * (sine + cosine)

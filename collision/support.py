@@ -138,6 +138,14 @@ def _climbed(S: Any, start: int, d0: Any, d1: Any, d2: Any) -> Any:
     return best
 
 
+@inlined
+def farthest_vertex(S: Any, first: int, end: int, start: int, d0: Any, d1: Any, d2: Any) -> Any:
+    """Of a convex mesh's vertices from `first` to before `end` the one farthest along d; of many, uphill from `start`."""
+    if end - first <= FEW:
+        return _highest(S, first, end, d0, d1, d2)
+    return _climbed(S, start, d0, d1, d2)
+
+
 @njit
 def support(S: Any, k: Any, side: int, d0: Any, d1: Any, d2: Any) -> Any:
     """The point of a side's core that lies farthest along d (any length), in the shape's own axes."""
@@ -146,7 +154,7 @@ def support(S: Any, k: Any, side: int, d0: Any, d1: Any, d2: Any) -> Any:
     if kind == CONVEX:
         first = k.kind[side, 1]
         end = k.kind[side, 2]
-        best = _highest(S, first, end, d0, d1, d2) if end - first <= FEW else _climbed(S, k.kind[side, 3], d0, d1, d2)
+        best = farthest_vertex(S, first, end, k.kind[side, 3], d0, d1, d2)
         k.kind[side, 3] = best
         return S.vertex[best, 0], S.vertex[best, 1], S.vertex[best, 2]
     x = k.size[side, 0]
