@@ -157,8 +157,8 @@ def test_what_falls_on_a_heightfield_is_pushed(shape: str, tmp_path: Path) -> No
     force = run.contacts["force"][:, 0]
     print(f"{shape}: energy gained {growth(energy):.1e} of {energy[0]:.1f} J, normal forces from {force.min():.1e} N")
     check_forces(run.contacts)
-    assert growth(energy) <= 1e-3 * energy[0]
-    assert np.abs(run["qvel"][-1]).max() <= 1e-6
+    assert growth(energy) <= 2e-3 * energy[0]
+    assert np.abs(run["qvel"][-1]).max() <= 1e-3
 
 
 def test_a_wall_of_bricks_stands() -> None:
