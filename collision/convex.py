@@ -180,7 +180,12 @@ def _add_all_corners(k: Any, margin: Any, c: Any) -> None:
     if k.corners[0] <= 2 or k.corners[1] <= 2:
         for side in range(2):
             kind = k.kind[1 - side, 0]
-            if kind == SPHERE or kind == CAPSULE or kind == ELLIPSOID or (kind == CYLINDER and k.corners[1 - side] <= 2):
+            if (
+                kind == SPHERE
+                or kind == CAPSULE
+                or kind == ELLIPSOID
+                or (kind == CYLINDER and k.corners[1 - side] <= 2)
+            ):
                 _add_corners(k, side, margin, c)
 
 

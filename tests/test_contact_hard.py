@@ -152,7 +152,9 @@ def test_what_falls_on_a_heightfield_is_pushed(shape: str, tmp_path: Path) -> No
     body = f'<body pos=".01 .02 .3" euler="20 15 10"><freejoint/><geom {geom}/></body>'
     text = mjcf('<geom type="hfield" hfield="h"/>' + body).replace("<worldbody>", f"{field}<worldbody>", 1)
     (tmp_path / "field.xml").write_text(text)
-    run = artsim.simulate(artsim.load(tmp_path / "field.xml"), steps=1250, dt=2e-3, record=("qvel", "energy", "contacts"))
+    run = artsim.simulate(
+        artsim.load(tmp_path / "field.xml"), steps=1250, dt=2e-3, record=("qvel", "energy", "contacts")
+    )
     energy = run["energy"].sum(axis=1)
     force = run.contacts["force"][:, 0]
     print(f"{shape}: energy gained {growth(energy):.1e} of {energy[0]:.1f} J, normal forces from {force.min():.1e} N")
