@@ -208,6 +208,17 @@ def _inwards(k: Any, reference: int, i: int, m0: Any, m1: Any, m2: Any) -> Any:
     return p0, p1, p2, factor * i0, factor * i1, factor * i2
 
 
+@njit
+def is_over(k: Any, reference: int, x0: Any, x1: Any, x2: Any) -> bool:
+    """Whether a point lies within the sides of the reference face."""
+    m0, m1, m2 = k.facing[reference, 0], k.facing[reference, 1], k.facing[reference, 2]
+    for i in range(k.corners[reference]):
+        p0, p1, p2, i0, i1, i2 = _inwards(k, reference, i, m0, m1, m2)
+        if i0 * (x0 - p0) + i1 * (x1 - p1) + i2 * (x2 - p2) < 0.0:
+            return False
+    return True
+
+
 @inlined
 def _clip_by_plane(
     k: Any, source: int, target: int, edge: int, p0: Any, p1: Any, p2: Any, i0: Any, i1: Any, i2: Any

@@ -5,14 +5,23 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, lines_side_by_side, measure, spread
+from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, is_over, lines_side_by_side, measure, spread
 from artsim.collision.epa import depth
 from artsim.collision.gjk import APART, NEAR, distance
 from artsim.collision.manifold import add_contact
 from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face, touch_ellipsoid
-from artsim.collision.shapes import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from artsim.collision.plane import AROUND, COSINE_16, DIAGONAL, FEW, FINER, SINE_16
+from artsim.collision.shapes import CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES
 from artsim.collision.sphere import from_cylinder
-from artsim.collision.support import are_smooth, begin_pair, begin_triangle, is_round
+from artsim.collision.support import (
+    MOST_TIMES,
+    across,
+    are_smooth,
+    begin_pair,
+    begin_triangle,
+    farthest_vertex,
+    is_round,
+)
 from artsim.sim.jit import inlined, njit
 
 
@@ -132,6 +141,7 @@ def add_nearest(k: Any, c: Any, feature: int) -> None:
 
 # ------------------------------------------------------------------ more than one contact
 
+BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
 SAME_DEPTH = 1e-9  # relative to the scale: a corner of the overlap as deep as that is the deepest point
 
 
@@ -166,12 +176,102 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
             p0, p1, p2 = to_world(k, k.polygon[at, i, 0], k.polygon[at, i, 1], k.polygon[at, i, 2])
             q0, q1, q2 = k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2
             add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
+    moving = margin > MOVING * k.scale[1] and kinds[0, 0] != TRIANGLES
+    if moving and at >= 0 and reference >= 0 and k.kind[1 - reference, 0] == CONVEX:
+        _add_tilted(S, k, reference, margin, c)
+
+
+MOVING = 1e-3  # relative to the scale: with a smaller margin nothing comes down that is not down
+RINGS = 4  # of tilts, the largest first
+
+
+@njit
+def _add_tilted(S: Any, k: Any, reference: int, margin: Any, c: Any) -> None:
+    """Corners of a mesh over a reference face that come down when it tilts, as in `plane.add_tilted`: the incident
+    face is one of many where the mesh is domed.
+    """
+    side = 1 - reference
+    first, end = k.kind[side, 1], k.kind[side, 2]
+    if end - first <= FEW:
+        return
+    sign = 1.0 if reference == 0 else -1.0
+    f0, f1, f2 = k.facing[reference, 0], k.facing[reference, 1], k.facing[reference, 2]
+    slope = sign * (f0 * k.normal[0] + f1 * k.normal[1] + f2 * k.normal[2])
+    u0, u1, u2 = across(f0, f1, f2)
+    scale = 1.0 / sqrt(u0 * u0 + u1 * u1 + u2 * u2)
+    u0, u1, u2 = scale * u0, scale * u1, scale * u2
+    v0, v1, v2 = f1 * u2 - f2 * u1, f2 * u0 - f0 * u2, f0 * u1 - f1 * u0
+    q0, q1, q2 = k.polygon[reference, 0, 0], k.polygon[reference, 0, 1], k.polygon[reference, 0, 2]
+    cosine = COSINE_16
+    sine = SINE_16
+    last = -1
+    for _ in range(AROUND):
+        tilt = (margin - min(k.gap[0], 0.0)) * MOST_TIMES / k.scale[1]
+        for _ in range(RINGS):
+            x, y = tilt * cosine, tilt * sine
+            tilt *= FINER
+            best = _lowest(S, k, side, x * u0 + y * v0 - f0, x * u1 + y * v1 - f1, x * u2 + y * v2 - f2)
+            if best == last:
+                continue
+            last = best
+            p0, p1, p2 = _placed(k, side, S.vertex[best, 0], S.vertex[best, 1], S.vertex[best, 2])
+            gap = max((f0 * (p0 - q0) + f1 * (p1 - q1) + f2 * (p2 - q2)) / slope, k.gap[0])
+            if gap < margin and is_over(k, reference, p0, p1, p2):
+                _add_apart(k, c, gap, sign, p0, p1, p2, 2 * (1 + best - first) + side)
+        cosine, sine = DIAGONAL * (cosine - sine), DIAGONAL * (sine + cosine)
+
+
+@inlined
+def _lowest(S: Any, k: Any, side: int, d0: Any, d1: Any, d2: Any) -> int:
+    """The vertex of a mesh farthest along d, k's axes."""
+    if side == 1:
+        R = k.rotation
+        d0, d1, d2 = (
+            R[0, 0] * d0 + R[1, 0] * d1 + R[2, 0] * d2,
+            R[0, 1] * d0 + R[1, 1] * d1 + R[2, 1] * d2,
+            R[0, 2] * d0 + R[1, 2] * d1 + R[2, 2] * d2,
+        )
+    vertex: int = farthest_vertex(S, k.kind[side, 1], k.kind[side, 2], k.kind[side, 3], d0, d1, d2)
+    return vertex
+
+
+@inlined
+def _placed(k: Any, side: int, x0: Any, x1: Any, x2: Any) -> Any:
+    """A point of a side in k's axes."""
+    if side == 1:
+        R = k.rotation
+        return (
+            k.offset[0] + R[0, 0] * x0 + R[0, 1] * x1 + R[0, 2] * x2,
+            k.offset[1] + R[1, 0] * x0 + R[1, 1] * x1 + R[1, 2] * x2,
+            k.offset[2] + R[2, 0] * x0 + R[2, 1] * x1 + R[2, 2] * x2,
+        )
+    return x0, x1, x2
+
+
+@inlined
+def _add_apart(k: Any, c: Any, gap: Any, sign: Any, x0: Any, x1: Any, x2: Any, feature: int) -> None:
+    """The contact of a point that is `gap` from a face, along the contacts' normal, unless there is one close by."""
+    half = 0.5 * sign * gap
+    p0, p1, p2 = to_world(k, x0 - half * k.normal[0], x1 - half * k.normal[1], x2 - half * k.normal[2])
+    p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
+    if not _is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
+        n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
+        add_contact(c, gap, p0, p1, p2, n0, n1, n2, feature)
+
+
+@inlined
+def _is_known(c: Any, p0: Any, p1: Any, p2: Any, near: Any) -> bool:
+    """Whether there is a contact so near to p."""
+    known = False
+    for n in range(c.number[0]):
+        d0, d1, d2 = c.point[n, 0] - p0, c.point[n, 1] - p1, c.point[n, 2] - p2
+        known = known or d0 * d0 + d1 * d1 + d2 * d2 <= near * near
+    return known
 
 
 # ------------------------------------------------------------------ flat beside round
 
 LEAST = 1e-150  # a length to divide by
-BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
 
 
 @inlined
@@ -204,12 +304,7 @@ def _add_corners(k: Any, side: int, margin: Any, c: Any) -> None:
         back = k.radius[side] + 0.5 * gap
         p0, p1, p2 = to_world(k, x0 - back * m0, x1 - back * m1, x2 - back * m2)
         p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
-        near = BESIDE * k.scale[1]
-        known = False
-        for n in range(c.number[0]):
-            d0, d1, d2 = c.point[n, 0] - p0, c.point[n, 1] - p1, c.point[n, 2] - p2
-            known = known or d0 * d0 + d1 * d1 + d2 * d2 <= near * near
-        if not known:
+        if not _is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
             n0, n1, n2 = to_world(k, m0, m1, m2)
             sign = 1.0 if side == 1 else -1.0
             feature = 2 * k.feature[side, i] + side

@@ -140,7 +140,7 @@ def _climbed(S: Any, start: int, d0: Any, d1: Any, d2: Any) -> Any:
 
 @inlined
 def farthest_vertex(S: Any, first: int, end: int, start: int, d0: Any, d1: Any, d2: Any) -> Any:
-    """Of a convex mesh's vertices from `first` to before `end` the one farthest along d; of many, uphill from `start`."""
+    """Of a convex mesh's vertices, `first` to before `end`, the one farthest along d; of many, uphill from `start`."""
     if end - first <= FEW:
         return _highest(S, first, end, d0, d1, d2)
     return _climbed(S, start, d0, d1, d2)
