@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, is_over, lines_side_by_side, measure, spread
@@ -41,6 +41,7 @@ def beside_ball(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> 
         return
     begin_pair(S, P, k, a, b)
     F = k.frame
+    k.gap[0] = c.gap[0]
     n0, n1, n2 = c.normal[0, 0], c.normal[0, 1], c.normal[0, 2]
     for axis in range(3):
         k.normal[axis] = F[0, axis] * n0 + F[1, axis] * n1 + F[2, axis] * n2
@@ -272,6 +273,7 @@ def _is_known(c: Any, p0: Any, p1: Any, p2: Any, near: Any) -> bool:
 # ------------------------------------------------------------------ flat beside round
 
 LEAST = 1e-150  # a length to divide by
+WITHIN = 0.9  # of an ellipsoid, seen from its middle: farther in its surface says nothing to first order
 
 
 @inlined
@@ -299,8 +301,9 @@ def _add_corners(k: Any, side: int, margin: Any, c: Any) -> None:
         x0, x1, x2 = k.polygon[side, i, 0], k.polygon[side, i, 1], k.polygon[side, i, 2]
         gap, m0, m1, m2 = _from_round(k, 1 - side, x0, x1, x2)
         gap -= k.radius[side]
-        if gap >= margin:
+        if gap >= margin or gap < k.gap[0] - SAME_DEPTH * k.scale[1]:  # none is deeper than the pair: deep inside
             continue
+        gap = max(gap, k.gap[0])
         back = k.radius[side] + 0.5 * gap
         p0, p1, p2 = to_world(k, x0 - back * m0, x1 - back * m1, x2 - back * m2)
         p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
@@ -330,7 +333,7 @@ def _from_round(k: Any, side: int, x0: Any, x1: Any, x2: Any) -> Any:
         level = sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         m0, m1, m2 = e0 / k.size[side, 0], e1 / k.size[side, 1], e2 / k.size[side, 2]
         length = max(sqrt(m0 * m0 + m1 * m1 + m2 * m2), LEAST)
-        gap = (level - 1.0) * level / length
+        gap = (level - 1.0) * level / length if level > WITHIN else -inf
         m0, m1, m2 = m0 / length, m1 / length, m2 / length
     else:
         if kind == CAPSULE:
