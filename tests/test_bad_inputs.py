@@ -650,7 +650,7 @@ def test_an_internal_error_is_one_line_and_exit_70(good: Path, monkeypatch: pyte
 
     from artsim.cli import check
 
-    monkeypatch.setattr(check, "load_articulation", fail)
+    monkeypatch.setattr(check, "load_models", fail)
     result = artsim("check", good)
     assert (result.exit_code, len(result.stderr.splitlines())) == (70, 1)
     assert "Traceback" in artsim("--debug", "check", good).stderr
