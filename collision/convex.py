@@ -301,8 +301,8 @@ def _add_corners(k: Any, side: int, margin: Any, c: Any) -> None:
         x0, x1, x2 = k.polygon[side, i, 0], k.polygon[side, i, 1], k.polygon[side, i, 2]
         gap, m0, m1, m2 = _from_round(k, 1 - side, x0, x1, x2)
         gap -= k.radius[side]
-        if gap >= margin or gap < k.gap[0] - SAME_DEPTH * k.scale[1]:  # none is deeper than the pair: deep inside
-            continue
+        if gap >= margin or gap < max(k.gap[0] - SAME_DEPTH * k.scale[1], -BESIDE * k.scale[1]):
+            continue  # deeper than the pair, or far inside, where the way out is another
         gap = max(gap, k.gap[0])
         back = k.radius[side] + 0.5 * gap
         p0, p1, p2 = to_world(k, x0 - back * m0, x1 - back * m1, x2 - back * m2)
