@@ -152,14 +152,11 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
 
     The deepest point is among them, or is added to them, first and with feature 0.
     """
-    kinds = k.kind
-    one_point = kinds[0, 0] == SPHERE or kinds[0, 0] == ELLIPSOID or kinds[1, 0] == ELLIPSOID
-    # the first of these kinds is a; a sphere meets polyhedra exactly as it is
     at = -1
     count = 0
     reference = _reference(S, k)
     if reference >= 0:
-        if not one_point and k.corners[1 - reference] > 0:
+        if _is_flat(k, 1 - reference):
             at = clip(k, reference)
             count = measure(k, reference, at, margin)
             count = spread(k, at, count)
@@ -171,15 +168,45 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
         deepest = min(deepest, k.room[i])
     if count == 0 or deepest > k.gap[0] + SAME_DEPTH * k.scale[1]:
         add_nearest(k, c, feature)
+    _add_corners_of(k, at, count, -inf, margin, c, feature)
+    moving = margin > MOVING * k.scale[1] and k.kind[0, 0] != TRIANGLES
+    if moving and at >= 0 and reference >= 0 and k.kind[1 - reference, 0] == CONVEX:
+        _add_tilted(S, k, reference, margin, c)
+
+
+@njit
+def add_overlap(S: Any, k: Any, nearest: Any, margin: Any, c: Any, feature: int) -> None:
+    """Only the corners of the overlap of two faces across k.normal; the two are `nearest` to each other elsewhere."""
+    reference = _reference(S, k)
+    if reference >= 0 and _is_flat(k, 1 - reference):
+        k.gap[0] = -inf
+        at = clip(k, reference)
+        count = spread(k, at, measure(k, reference, at, margin))
+        _add_corners_of(k, at, count, nearest, margin, c, feature)
+
+
+@inlined
+def touches_once(k: Any) -> bool:
+    """Whether one of the two is so round that they touch in one point at most."""
+    a, b = k.kind[0, 0], k.kind[1, 0]
+    return bool(a == SPHERE or b == SPHERE or a == ELLIPSOID or b == ELLIPSOID)
+
+
+@inlined
+def _is_flat(k: Any, incident: int) -> bool:
+    """Whether a side's face, or line, may lie on the other's."""
+    return bool(not touches_once(k) and k.corners[incident] > 0)
+
+
+@inlined
+def _add_corners_of(k: Any, at: int, count: int, least: Any, margin: Any, c: Any, feature: int) -> None:
+    """The first corners of polygon `at` whose gaps are at least so much, and less than margin."""
     n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
     for i in range(count):
-        if k.room[i] < margin:
+        if least <= k.room[i] < margin:
             p0, p1, p2 = to_world(k, k.polygon[at, i, 0], k.polygon[at, i, 1], k.polygon[at, i, 2])
             q0, q1, q2 = k.origin[0] + p0, k.origin[1] + p1, k.origin[2] + p2
             add_contact(c, k.room[i], q0, q1, q2, n0, n1, n2, feature + k.feature[at, i])
-    moving = margin > MOVING * k.scale[1] and kinds[0, 0] != TRIANGLES
-    if moving and at >= 0 and reference >= 0 and k.kind[1 - reference, 0] == CONVEX:
-        _add_tilted(S, k, reference, margin, c)
 
 
 MOVING = 1e-3  # relative to the scale: with a smaller margin nothing comes down that is not down

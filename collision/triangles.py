@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import Any
 
-from artsim.collision.convex import add_manifold, add_nearest, find_nearest
+from artsim.collision.convex import add_manifold, add_nearest, add_overlap, find_nearest, touches_once
 from artsim.collision.shapes import SPHERE
 from artsim.collision.support import begin_pair, begin_triangle, difference, support
 from artsim.sim.jit import inlined, njit
@@ -268,8 +268,11 @@ def add_touch(
     crosses = k.gap[0] < 0.0
     if _lean(S, k, margin, rises, peaks):
         add_manifold(S, k, margin, c, feature)
-    if c.number[0] > first and c.gap[first] == inf:  # only the corners of an overlap count, and there are none
-        c.number[0] = first
+    elif not (crosses or touches_once(k)):  # another triangle is nearer: here only what may come down flat counts
+        nearest = k.gap[0]
+        _turn_to(S, k, *normal_of(k))
+        if k.gap[0] < margin:
+            add_overlap(S, k, nearest, margin, c, feature)
     if c.number[0] > first or not crosses:
         return -inf
     n0, n1, n2 = normal_of(k)
@@ -327,9 +330,7 @@ def _lean(S: Any, k: Any, margin: Any, rises: tuple[Any, Any, Any], peaks: tuple
         return False
     if xx > 0.0 or yy > 0.0:
         return bool(k.gap[0] > least)
-    if not _is_over(k, n0, n1, n2, rises, k.gap[0] > least):
-        k.gap[0] = inf  # the farthest point belongs to another triangle: here only what lies flat counts
-    return True
+    return _is_over(k, n0, n1, n2, rises, k.gap[0] > least)  # else the farthest point belongs to another triangle
 
 
 @inlined

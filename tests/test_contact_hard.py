@@ -157,8 +157,11 @@ def test_what_falls_on_a_heightfield_is_pushed(shape: str, tmp_path: Path) -> No
     )
     energy = run["energy"].sum(axis=1)
     force = run.contacts["force"][:, 0]
+    deepest = 1e3 * run.contacts["depth"].max()
     print(f"{shape}: energy gained {growth(energy):.1e} of {energy[0]:.1f} J, normal forces from {force.min():.1e} N")
+    print(f"at most {deepest:.1e} mm deep")
     check_forces(run.contacts)
+    assert deepest <= 1e-3
     assert growth(energy) <= 2e-3 * energy[0]
     assert np.abs(run["qvel"][-1]).max() <= 1e-3
 
