@@ -357,7 +357,8 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
         return None
     most, deepest = simulation.contact_extremes
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
-    return {"most": most, "deepest": deepest, "eased_steps": simulation.eased_steps, **rooms}
+    steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
+    return {"most": most, "deepest": deepest, **steps, **rooms}
 
 
 def _number(value: float) -> float | None:
@@ -400,6 +401,9 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
     if contacts["eased_steps"]:
         lines.append(f"wedged or crowded contacts gave way a little in {contacts['eased_steps']} steps")
+    if contacts["left_inside_steps"]:
+        stayed = f"what no joint can part stayed inside in {contacts['left_inside_steps']} steps"
+        lines.append(f"{stayed}; an SRDF, or <exclude> in MJCF, takes such pairs out")
     if contacts["room"] > contacts["first_room"]:
         lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
     return lines

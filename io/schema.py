@@ -97,7 +97,7 @@ FIXED_LABELS["contact_entry"] = (
 )
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
-    *("most_contacts", "deepest_contact", "eased_steps", "joint_gap", "joint_gap_angle"),
+    *("most_contacts", "deepest_contact", "eased_steps", "left_inside_steps", "joint_gap", "joint_gap_angle"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 

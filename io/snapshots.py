@@ -20,7 +20,7 @@ _EXTREMES = {
     "tendon_error": 1,
     "worst_residual": 1,
     "energy": 2,
-    "contact_extremes": 3,
+    "contact_extremes": 4,
     "joint_gap": 2,
 }
 

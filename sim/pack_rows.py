@@ -8,16 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.contact import SLOWEST_BOUNCE, largest_friction, last_dof, stiffness_and_damping
+from artsim.sim.constraints.contact import (
+    FARTHEST,
+    PARTING,
+    SLOW,
+    SLOWEST_BOUNCE,
+    largest_friction,
+    last_dof,
+    stiffness_and_damping,
+)
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.detection import acceleration_along, place_shapes, place_static, speed_bound
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, velocities
-from artsim.sim.lanes import lane_count, lane_get, lane_set, where_greater
+from artsim.sim.lanes import absolute, lane_count, lane_get, lane_set, where_greater
 from artsim.sim.recordtype import run_entry
 from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.solvers.cone import largest, least
+
+_SHORT = 1e-2  # [m or 1] largest entry along the normal of what may move along the surface alone, to ten metres away
 
 # ------------------------------------------------------------------ detection
 
@@ -296,8 +306,13 @@ def _aim_hard(w: Any, i: Any, r: Any, g: Any, p: Any, slot: Any, zero: Any) -> N
     out = sign * (0.5 * gap + g.rounding[p.shape[slot]])
     x = p.arm[slot]
     drift = acceleration_along(w, p.body[slot], N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
-    bias = where_greater(zero, gap, gap / max(h, RECOVERY), gap / h)
-    r.bias[p.row[slot]] = bias + 0.5 * h * least(sign * drift, zero)
+    row = p.row[slot]
+    reach = zero
+    for e in range(r.start[row], r.stop[row]):
+        reach = reach + absolute(r.value[e])
+    recovery = where_greater(-gap, FARTHEST * reach, zero, gap / max(h, RECOVERY))  # as `contact._is_stuck`
+    bias = where_greater(zero, gap, recovery, gap / h)
+    r.bias[row] = bias + 0.5 * h * least(sign * drift, zero)
 
 
 @njit
@@ -319,14 +334,28 @@ def _aim_soft(i: Any, r: Any, f: Any, g: Any, p: Any, slot: Any, zero: Any) -> N
 
 
 @njit
-def bouncing(w: Any, i: Any, r: Any, s: Any, p: Any) -> Any:
-    """More than 0 where a contact is met in this step that bounces."""
-    worst = like(-1.0, w)
+def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, p: Any) -> Any:
+    """More than 0 where `contact.tame` may want to: a contact is met in this step that bounces, or what it brings apart
+    is fast; and where what is inside moves so little that `contact._opens` may say no.
+    """
+    zero = like(0.0, w)
+    worst = zero - 1.0
     for slot in range(p.active.shape[0]):
-        if p.active[slot] == 1 and p.restitution[slot] > 0.0:
-            rate = _rate(r, p.row[slot], s.qvel, like(0.0, w))
-            arrives = -(largest(p.gap[slot], like(0.0, w)) + i.time_step[0] * rate)
+        row = p.row[slot]
+        if p.active[slot] == 0:
+            continue
+        if p.restitution[slot] > 0.0:
+            rate = _rate(r, row, s.qvel, zero)
+            arrives = -(largest(p.gap[slot], zero) + i.time_step[0] * rate)
             worst = largest(worst, least(-rate - SLOWEST_BOUNCE, arrives) + 1e-12)
+        elif p.soft[slot] == 0:
+            fastest = zero
+            lever = zero
+            for e in range(r.start[row], r.stop[row]):
+                fastest = largest(fastest, absolute(f.next[r.column[e]]))
+                lever = largest(lever, absolute(r.value[e]))
+            inside = -p.gap[slot] / max(i.time_step[0], RECOVERY) - SLOW
+            worst = largest(worst, least(inside, largest(fastest - PARTING, _SHORT - lever)))
     return worst
 
 

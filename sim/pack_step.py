@@ -18,7 +18,7 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
-from artsim.sim.pack_rows import bouncing, build_in_lanes, find_in_lanes, note_contacts, outrun_lanes, place_world
+from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, note_contacts, outrun_lanes, place_world, untamed
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
 from artsim.sim.run import CROWDED, NON_FINITE
@@ -225,7 +225,7 @@ def _step_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, t: A
             f.velocity[k] = f.next[k]
         t.beyond[0] = where_greater(y.bound[0], y.solved[0], like(1.0, w), t.beyond[0])
         if g is not None:
-            t.beyond[0] = largest(t.beyond[0], bouncing(w, i, r, s, p))
+            t.beyond[0] = largest(t.beyond[0], untamed(w, i, r, f, s, p))
     if g is not None:
         t.beyond[0] = largest(t.beyond[0], p.away[0])
         t.beyond[0] = largest(t.beyond[0], outrun_lanes(m, w, i, f, g, p))

@@ -263,7 +263,9 @@ class Step(NamedTuple):
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
-    contact_extremes: Reals1  # (3,) most contacts in any step so far, largest depth [m], steps in which they gave way
+    contact_extremes: (
+        Reals1  # (4,) most contacts in any step so far, largest depth [m], steps eased, with some left inside
+    )
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1
@@ -524,7 +526,7 @@ def make_step(model: Model) -> Step:
         "coupling_error": (1,),
         "tendon_error": (1,),
         "energy": (2,),
-        "contact_extremes": (3,),
+        "contact_extremes": (4,),
         "worst_residual": (1,),
         "free": (nu,),
         "next": (nu,),

@@ -253,6 +253,11 @@ class Simulation:
         return int(self._step.contact_extremes[2])
 
     @property
+    def left_inside_steps(self) -> int:
+        """Steps so far in which contacts were left inside, as no joint can part them (constraints/contact.py)."""
+        return int(self._step.contact_extremes[3])
+
+    @property
     def joint_gap(self) -> tuple[float, float] | None:
         """How far joints have come apart at worst [m], [rad]; None where they cannot."""
         return None

@@ -20,11 +20,12 @@ from artsim.sim.actuation import (
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
-from artsim.sim.constraints.contact import note_contact_forces, tame_bounces
+from artsim.sim.constraints.contact import note_contact_forces, tame
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
+from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import (
     has_sprung_tendons,
@@ -72,8 +73,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.tgs import tgs
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
-_TAMINGS = 6  # of bounces, each time by half
-_CONTRADICTION = 1e-9  # rad/s or m/s that a solver leaves
+_TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
 @njit
@@ -284,14 +284,14 @@ def _solve_in_bounds(
     if e is not None and has_hard_loops(e) and not drives_are_rows(z):
         _close_loops(m, s, w, i, r, f, e, x, z)
     if g is not None and not drives_are_rows(z):
-        _bounce_without_gain(m, s, w, i, r, f, t, z)
+        _tame_contacts(m, s, w, i, r, f, g, t, z)
 
 
 @njit
-def _bounce_without_gain(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any, z: Any) -> None:
-    """Solve again while bounces make energy, each time with less of a bounce."""
+def _tame_contacts(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any, z: Any) -> None:
+    """Solve again while contacts make energy, each time with less of a bounce."""
     for _ in range(_TAMINGS):
-        if not tame_bounces(m, s, w, i, r, f, t):
+        if not tame(m, s, w, i, r, f, g, t):
             break
         solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
@@ -622,7 +622,7 @@ def _hand_on(s: Any, r: Any, g: Any, t: Any) -> None:
 
     What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
     """
-    agreed = r.report[1] <= _CONTRADICTION
+    agreed = r.report[1] <= UNSOLVED
     for n in range(s.impulse.shape[0]):
         s.impulse[n] = r.impulse[n] if agreed and n < r.number[1] else 0.0
     if t is not None:

@@ -256,6 +256,40 @@ def deepest(run: Run) -> Array:
     return depth
 
 
+JOINTED = {  # links that overlap a ball of the world where they are hinged, .1 m deep
+    "a link": """<body><joint axis="0 1 0" damping=".01"/><geom type="sphere" size=".08" pos=".01 0 0" mass="1"/>
+      <geom type="capsule" size=".03" fromto="0 0 0 0 0 -.4" mass="2" contype="0" conaffinity="0"/></body>""",
+    "a hip": """<body><joint axis="1 0 0" range="-30 30" damping=".1"/><joint axis="0 1 0" range="-30 30" damping=".1"/>
+      <joint axis="0 0 1" range="-10 10" damping=".1"/><geom type="sphere" size=".08" pos=".01 .02 -.02" mass="1"/>
+      <geom type="capsule" size=".05" fromto=".02 0 -.05 .02 0 -.4" mass="5"/></body>""",
+    "at a limit": """<body pos="0 0 -.1"><joint axis="0 1 0" range="-1 1"/>
+      <geom type="sphere" size=".08" pos=".05 0 0" mass="1"/></body>""",
+    "two links": """<body><joint axis="0 1 0" range="-40 40" damping=".1"/>
+      <geom type="sphere" size=".08" pos=".01 0 0" mass="1"/>
+      <body pos="0 0 -.3"><joint axis="0 1 0" range="-100 1" damping=".1"/>
+      <geom type="capsule" size=".05" fromto="0 0 .25 0 0 -.3" mass="2"/></body></body>""",
+}
+
+
+@pytest.mark.parametrize("condim", [1, 3])
+@pytest.mark.parametrize("case", JOINTED)
+def test_what_no_joint_can_part_is_left_inside(case: str, condim: int) -> None:
+    """Parting it would take hundreds of rad/s, or go against a limit: it goes no deeper instead, and comes to rest."""
+    ball = '<geom type="sphere" size=".1" pos="0 0 .012"/>'
+    text = mjcf(ball + JOINTED[case]).replace(
+        "<worldbody>", f'<default><geom condim="{condim}"/></default><worldbody>', 1
+    )
+    text = text.replace("radian", "degree")
+    run = play(text, 6.0, record=("qvel", "energy", "solver_residual"))
+    kinetic = run["energy"][:, 0]
+    fastest = np.abs(run["qvel"]).max()
+    print(f"\n{case}: fastest {fastest:.2f} rad/s, most kinetic {kinetic.max():.3f} J, at last {kinetic[-1]:.1e} J")
+    assert fastest <= 20.0
+    assert kinetic[-1] <= 1e-6
+    assert run.simulation.left_inside_steps > 0 or case == "at a limit"  # where friction may hold it
+    assert run["solver_residual"].max() <= 1e-9
+
+
 @pytest.mark.parametrize("dt", [1 / 240, 1e-3])
 @pytest.mark.parametrize("case", DEEP)
 def test_deep_overlap_is_left_without_a_jump(case: str, dt: float) -> None:

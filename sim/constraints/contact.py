@@ -3,8 +3,8 @@
 The gap's row keeps the end of the step open: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would arrive within
 the step is stopped at the surface and not beyond it. Of the second order only what closes the gap counts: it is known
 for the velocity before the step, and a body that is stopped in the step has none of what would have lifted it. What is
-inside already is brought back over a tenth of a second, as with limits. A soft contact (MJCF's solref and solimp) gives
-way as in MuJoCo.
+inside already is brought back over a tenth of a second, as with limits, but for what no joint can part (`tame`). A soft
+contact (MJCF's solref and solimp) gives way as in MuJoCo.
 
 Friction has up to five rows: two slips, the spin about the normal, the rolling about two tangents. Its cone is an
 ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it round. The rows of a contact follow
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_row, drift_of, one_sided, row_rate
+from artsim.sim.constraints.row import RECOVERY, UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
@@ -28,8 +28,12 @@ from artsim.sim.kinematics import cross, link_frame
 from artsim.sim.run import CONTACT_ROW
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
+_ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
 _LOST = 1e-11  # share of its terms below which a sum is rounding
 _WORK = 1e-6  # share of what an impulse moves that counts as no work
+PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
+FARTHEST = 10.0  # [rad or m] no dof farther
+SLOW = 1e-3  # [m/s] bringing apart that does not matter
 SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
 
 
@@ -221,7 +225,9 @@ def _parts(m: Any, w: Any, g: Any, t: Any, n: Any, end: Any, k: Any) -> bool:
     terms = turning * (x * x + y * y + z * z) + S[0, k] * S[0, k] + S[1, k] * S[1, k] + S[2, k] * S[2, k]
     u, v, c = u + S[0, k], v + S[1, k], c + S[2, k]
     along = N[0] * u + N[1] * v + N[2] * c
-    least = _ACROSS * _ACROSS * (u * u + v * v + c * c) + _LOST * _LOST * terms
+    inside = t.soft[n] == 0 and t.gap[n] < -SLOW * RECOVERY
+    across = _ACROSS_INSIDE if inside else _ACROSS
+    least = across * across * (u * u + v * v + c * c) + _LOST * _LOST * terms
     parts: bool = m.dof_independent[k] >= 0 and along * along > least
     return parts
 
@@ -319,9 +325,22 @@ def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, rate: 
     """Bias of contact n's row along the normal, or near it; rate is its velocity before the step."""
     h = i.time_step[0]
     one_sided(r, i, row, t.gap[n])
+    if _is_stuck(r, row, t.gap[n]):
+        r.bias[row] = 0.0
+        r.rate[row] = 0.0
     r.bias[row] += h * _drift(m, w, r, row) + 0.5 * h * min(t.drift[n], 0.0) + belt
     if t.restitution[n] > 0.0:
         r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
+
+
+@inlined
+def _is_stuck(r: Any, row: Any, gap: Any) -> bool:
+    """Whether what is inside would stay there however far the dofs turn that move a row."""
+    reach = 0.0
+    for entry in range(r.start[row], r.stop[row]):
+        reach += abs(r.value[entry])
+    stuck: bool = FARTHEST * reach < -gap
+    return stuck
 
 
 @njit
@@ -383,33 +402,59 @@ def _bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
 
 
 @njit
-def tame_bounces(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, t: Any) -> bool:
-    """Halve the restitution of contacts whose impulses do work; True when there are any: their rows are to be solved
-    again.
+def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool:
+    """Halve the restitution of contacts whose impulses do work, and leave inside what takes too much to bring apart;
+    True when there are any: their rows are to be solved again.
 
     Newton's law beside friction can make energy: what a bounce throws back along the surface may be more than what it
-    takes across it (Kane and Levinson 1985; Stronge 1990).
+    takes across it (Kane and Levinson 1985; Stronge 1990). And no joint may be able to part what is inside (links that
+    overlap where they are hinged), or only at a speed that throws all about; it then only goes no deeper.
     """
     tamed = False
+    solved = r.report[1] <= UNSOLVED
     for n in range(t.number[0]):
-        if t.row[n] < 0 or t.restitution[n] <= 0.0 or r.impulse[t.row[n]] <= 0.0:
+        row = t.row[n]
+        if row < 0:
             continue
-        rate = row_rate(r, t.row[n], s.qvel)
-        if _bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, t, n):
-            t.restitution[n] *= 0.5
-            _aim_normal(m, w, i, r, t, n, t.row[n], rate, t.belt[n, 0])
+        if t.restitution[n] > 0.0:
+            rate = row_rate(r, row, s.qvel)
+            if _bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, g, t, n):
+                t.restitution[n] *= 0.5
+                _aim_normal(m, w, i, r, t, n, row, rate, t.belt[n, 0])
+                tamed = True
+        elif -r.rate[row] * t.gap[n] > SLOW and (
+            _throws(s, r, f, g, t, n) or not (solved or r.eased[row] > 0)  # a crowd gives way and is not solved
+        ):
+            for k in range(t.rows[n] if is_pyramid(g, t, n) else 1):
+                r.bias[row + k] -= r.rate[row + k] * t.gap[n] + 0.5 * i.time_step[0] * min(t.drift[n], 0.0)
+                r.rate[row + k] = 0.0
+            for k in range(t.rows[n]):
+                r.impulse[row + k] = 0.0  # nor does it give way from what it had
             tamed = True
+    if tamed and not solved:  # nor are its impulses a place to start from
+        for row in range(r.number[0]):
+            r.impulse[row] = 0.0
     return tamed
 
 
 @inlined
-def _does_work(s: Any, r: Any, f: Any, t: Any, n: Any) -> bool:
+def _throws(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
+    """Whether contact n does work on a dof that is faster than what is inside may be brought apart."""
+    row = t.row[n]
+    fastest = 0.0
+    for entry in range(r.start[row], r.stop[row]):
+        fastest = max(fastest, abs(f.velocity[r.entry_dof[entry]]))
+    return fastest > PARTING and _does_work(s, r, f, g, t, n)
+
+
+@inlined
+def _does_work(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
     """Whether contact n's impulses gain from the mean of the velocities before and after them."""
     work = 0.0
     size = 0.0
-    for k in range(t.dimension[n]):
+    for k in range(t.rows[n]):
         row = t.row[n] + k
-        belt = t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
+        belt = _belt(t, n, k, is_pyramid(g, t, n))
         before = row_rate(r, row, s.qvel) + belt
         after = row_rate(r, row, f.velocity) + belt
         work += r.impulse[row] * (before + after)
@@ -434,14 +479,17 @@ def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
                 f.contact[r.entry_dof[entry]] -= t.pull[n] * normal
     count = 0
     eased = 0
+    left = 0
     for n in range(t.number[0]):
-        if t.row[n] >= 0 and r.eased[t.row[n]] > 0:
-            eased = 1
+        if t.row[n] >= 0:
+            eased = max(eased, 1 if r.eased[t.row[n]] > 0 else 0)
+            left = max(left, 1 if t.soft[n] == 0 and t.gap[n] < 0.0 and r.rate[t.row[n]] == 0.0 else 0)
         if is_felt(t, n):
             count += 1
             f.contact_extremes[1] = max(f.contact_extremes[1], -t.distance[n])
     f.contact_extremes[0] = max(f.contact_extremes[0], count)
     f.contact_extremes[2] += eased
+    f.contact_extremes[3] += left
 
 
 @inlined

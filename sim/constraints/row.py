@@ -7,6 +7,7 @@ from typing import Any
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import BLOCK_GS, PGS, TGS
 
+UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
 RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
@@ -100,10 +101,11 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d
 @njit
 def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any) -> None:
     """Go on from where `newton` ended, with r.bias changed since; u holds its velocities."""
+    anew = r.report[1] > UNSOLVED
     for a in range(u.shape[0]):
         u[a] = u[a] - y.change[a]
     for k in range(y.sizes[1]):
-        if _has_cones(r, y, k):
+        if anew or _has_cones(r, y, k):
             y.factorised[k] = 0
             prepare(m, w, r, u, y, p, d, k)
         else:
