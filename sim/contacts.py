@@ -91,6 +91,7 @@ class ContactWork(NamedTuple):
     low: Reals2  # (n, 3) box that holds it and its allowance [m]
     high: Reals2
     order: Ints1  # (solids,) along an axis
+    before: Reals2  # (k, 8) contacts found before in the same step: shapes, feature, dimension, gap, point
     # contacts
     shape: Ints2  # (k, 2)
     feature: Ints1  # (k,)
@@ -151,6 +152,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "impedance"), (room, 5)),
         "reference": (room, 2),
+        "before": (room, 8),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }

@@ -28,7 +28,7 @@ from artsim.sim.phases import BROAD_PHASE, NARROW_PHASE
 from artsim.sim.recordtype import run_entry
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
-_GROWTH = 1.5  # of allowances that were too small
+GROWTH = 1.5  # of allowances that were too small
 _TOGETHER = 0.5  # of the speeds is left in a frame that is worth moving with
 _MIXED = 1e-15  # a smaller weight of softness counts as none
 
@@ -126,6 +126,36 @@ def detected(m: Any, s: Any, w: Any, g: Any, t: Any) -> bool:
 
 
 @njit
+def note_found(t: Any) -> None:
+    """t.before: the contacts, before they are looked for again."""
+    for n in range(t.number[0]):
+        known = t.before[n]
+        known[0] = t.shape[n, 0]
+        known[1] = t.shape[n, 1]
+        known[2] = t.feature[n]
+        known[3] = t.dimension[n]
+        known[4] = t.gap[n]
+        for j in range(3):
+            known[5 + j] = t.point[n, j]
+
+
+@njit
+def are_as_before(t: Any, count: Any) -> bool:
+    """Whether the contacts are the `count` of t.before: what was found with them holds."""
+    if t.number[0] != count:
+        return False
+    for n in range(count):
+        known = t.before[n]
+        pair = known[0] == t.shape[n, 0] and known[1] == t.shape[n, 1] and known[2] == t.feature[n]
+        if not pair or known[3] != t.dimension[n] or known[4] != t.gap[n]:
+            return False
+        for j in range(3):
+            if known[5 + j] != t.point[n, j]:
+                return False
+    return True
+
+
+@njit
 def outrun(m: Any, w: Any, i: Any, f: Any, g: Any, t: Any) -> bool:
     """True when f.velocity moves a shape farther than its allowance, which is then larger."""
     h = i.time_step[0]
@@ -135,7 +165,7 @@ def outrun(m: Any, w: Any, i: Any, f: Any, g: Any, t: Any) -> bool:
         if g.body[n] > 0:
             way = h * speed_bound(m, w, g, t, n) * _straight(w, i, g, t, n)
             if way > t.allowance[n]:
-                t.allowance[n] = _GROWTH * way
+                t.allowance[n] = GROWTH * way
                 far = True
     return far
 

@@ -64,6 +64,7 @@ class PackContacts(NamedTuple):
     found: Ints1  # (lanes,) contacts
     touching: Lanes1  # (1,) 1: there are contacts, near or far
     away: Lanes1  # (1,) 1: of which one has no slot
+    outrun: Lanes1  # (1,) more than 0: the step goes farther than contacts were looked for, and there are others
     factor: Lanes1  # (1,) of friction
     common: Lanes1  # (3,)
     position: Lanes2  # (n, 3)
@@ -142,7 +143,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         **dict.fromkeys(PackContacts._fields, (k,)),
         **dict.fromkeys(("first", "room"), (n, n)),
         "detector": (2,),
-        **dict.fromkeys(("half", "touching", "away", "factor"), (1,)),
+        **dict.fromkeys(("half", "touching", "away", "outrun", "factor"), (1,)),
         "memory": (2, width, contacts, CONTACT_MEMORY),
         "slot": (width, contacts),
         "found": (width,),

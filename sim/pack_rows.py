@@ -13,16 +13,17 @@ from artsim.sim.constraints.contact import (
     PARTING,
     SLOW,
     SLOWEST_BOUNCE,
+    WORK,
     largest_friction,
     last_dof,
     stiffness_and_damping,
 )
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.constraints.softness import impedance, softened
-from artsim.sim.detection import acceleration_along, place_shapes, place_static, speed_bound
+from artsim.sim.detection import GROWTH, acceleration_along, place_shapes, place_static, speed_bound
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, velocities
-from artsim.sim.lanes import absolute, lane_count, lane_get, lane_set, where_greater
+from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
 from artsim.sim.recordtype import run_entry
 from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.solvers.cone import largest, least
@@ -62,15 +63,21 @@ def find_in_lanes(m: Any, s: Any, w: Any, i: Any, g: Any, p: Any, d: Any, alive:
     for lane in range(lane_count(s.qpos)):
         p.found[lane] = 0
         if alive[lane]:
-            for n in range(g.body.shape[0]):
-                if g.body[n] > 0:
-                    _copy_place(p, d, n, lane)
-                d.allowance[n] = lane_get(p.allowance, n, lane)
-            run_entry(p.detector)
+            _detect(g, p, d, lane)
             if d.number[1] > d.number[0]:
                 return False
             _take_contacts(w, g, m, p, d, lane)
     return True
+
+
+@njit
+def _detect(g: Any, p: Any, d: Any, lane: Any) -> None:
+    """The contacts of a lane into d."""
+    for n in range(g.body.shape[0]):
+        if g.body[n] > 0:
+            _copy_place(p, d, n, lane)
+        d.allowance[n] = lane_get(p.allowance, n, lane)
+    run_entry(p.detector)
 
 
 @inlined
@@ -183,15 +190,37 @@ def _describe(g: Any, p: Any, d: Any, n: Any, slot: Any) -> None:
         p.scale[slot, j] = d.friction[n, j - 1] / p.slope[slot] if j > 1 else 1.0
 
 
-@inlined
-def outrun_lanes(m: Any, w: Any, i: Any, f: Any, g: Any, p: Any) -> Any:
-    """More than 0 where f.velocity moves a shape farther than its allowance."""
+@njit
+def find_outrun(m: Any, w: Any, i: Any, f: Any, g: Any, p: Any, d: Any, alive: Any, beyond: Any) -> None:
+    """p.outrun, of lanes whose step holds so far: `detection.outrun`, where that finds other contacts."""
     velocities(m, f.velocity, w)
-    beyond = like(-1.0, w)
+    p.outrun[0] = like(-1.0, w)
     for n in range(g.body.shape[0]):
         if g.body[n] > 0:
-            beyond = largest(beyond, i.time_step[0] * speed_bound(m, w, g, p, n) - p.allowance[n])
-    return beyond
+            way = i.time_step[0] * speed_bound(m, w, g, p, n)
+            p.outrun[0] = largest(p.outrun[0], way - p.allowance[n])
+            p.allowance[n] = where_greater(way, p.allowance[n], GROWTH * way, p.allowance[n])
+    if highest(p.outrun[0]) > 0.0:
+        for lane in range(lane_count(p.outrun)):
+            if alive[lane] and lane_get(p.outrun, 0, lane) > 0.0 and lane_get(beyond, 0, lane) <= 0.0:
+                _detect(g, p, d, lane)
+                if _are_as_before(p, d, lane):
+                    lane_set(p.outrun, 0, lane, -1.0)
+
+
+@njit
+def _are_as_before(p: Any, d: Any, lane: Any) -> bool:
+    """Whether the contacts in d are those that the lane's rows were made of."""
+    if d.number[1] != p.found[lane]:
+        return False
+    memory = p.memory[1 - p.half[0], lane]
+    for n in range(d.number[1]):
+        slot = p.slot[lane, n]
+        if memory[n, 0] != d.shape[n, 0] or memory[n, 1] != d.shape[n, 1] or memory[n, 2] != d.feature[n]:
+            return False
+        if slot >= 0 and lane_get(p.gap, slot, lane) != d.gap[n]:
+            return False
+    return True
 
 
 # ------------------------------------------------------------------ rows
@@ -334,9 +363,9 @@ def _aim_soft(i: Any, r: Any, f: Any, g: Any, p: Any, slot: Any, zero: Any) -> N
 
 
 @njit
-def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, p: Any) -> Any:
-    """More than 0 where `contact.tame` may want to: a contact is met in this step that bounces, or what it brings apart
-    is fast; and where what is inside moves so little that `contact._opens` may say no.
+def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, y: Any, p: Any) -> Any:
+    """More than 0 where `contact.tame` may want to: a contact is met in this step that bounces, or does work on what is
+    fast; and where what is inside moves so little that `contact._parts` may say no.
     """
     zero = like(0.0, w)
     worst = zero - 1.0
@@ -355,8 +384,22 @@ def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, p: Any) -> Any:
                 fastest = largest(fastest, absolute(f.next[r.column[e]]))
                 lever = largest(lever, absolute(r.value[e]))
             inside = -p.gap[slot] / max(i.time_step[0], RECOVERY) - SLOW
-            worst = largest(worst, least(inside, largest(fastest - PARTING, _SHORT - lever)))
+            throws = least(fastest - PARTING, _gain(w, r, f, s, y, p, slot))
+            worst = largest(worst, least(inside, largest(throws, _SHORT - lever)))
     return worst
+
+
+@inlined
+def _gain(w: Any, r: Any, f: Any, s: Any, y: Any, p: Any, slot: Any) -> Any:
+    """More than 0 where a contact's impulses do work; `contact._does_work`."""
+    work = like(0.0, w)
+    size = like(0.0, w)
+    for row in range(p.row[slot], p.row[slot] + p.dimension[slot]):
+        before = _rate(r, row, s.qvel, like(0.0, w))
+        after = _rate(r, row, f.next, like(0.0, w))
+        work = work + y.impulse[row] * (before + after)
+        size = size + absolute(y.impulse[row]) * (absolute(before) + absolute(after))
+    return work - WORK * size
 
 
 @njit

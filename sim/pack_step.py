@@ -18,7 +18,7 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
-from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, note_contacts, outrun_lanes, place_world, untamed
+from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, find_outrun, note_contacts, place_world, untamed
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
 from artsim.sim.run import CROWDED, NON_FINITE
@@ -181,7 +181,7 @@ def _step(
     if y is None:
         free_step(m, s, w, i, r, f, x)
     else:
-        _step_with_rows(m, s, w, i, r, f, x, t, y, g, p)
+        _step_with_rows(m, s, w, i, r, f, x, t, y, g, p, d)
     beyond = largest(_beyond_bounds(m, s, w, i, r, f), _beyond_actuators(m, s, w, i, f, a, x))
     t.beyond[0] = largest(t.beyond[0], beyond)
     alone = highest(t.beyond[0]) > 0.0
@@ -207,7 +207,9 @@ def _step(
 
 
 @njit
-def _step_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, t: Any, y: Any, g: Any, p: Any) -> None:
+def _step_with_rows(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, t: Any, y: Any, g: Any, p: Any, d: Any
+) -> None:
     """f.next, f.velocity of the lanes without rows by the step without, of the others by the pack's solver.
 
     t.beyond: more than 0 where that is not all that there is.
@@ -225,10 +227,11 @@ def _step_with_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, t: A
             f.velocity[k] = f.next[k]
         t.beyond[0] = where_greater(y.bound[0], y.solved[0], like(1.0, w), t.beyond[0])
         if g is not None:
-            t.beyond[0] = largest(t.beyond[0], untamed(w, i, r, f, s, p))
+            t.beyond[0] = largest(t.beyond[0], untamed(w, i, r, f, s, y, p))
     if g is not None:
         t.beyond[0] = largest(t.beyond[0], p.away[0])
-        t.beyond[0] = largest(t.beyond[0], outrun_lanes(m, w, i, f, g, p))
+        find_outrun(m, w, i, f, g, p, d, t.alive, t.beyond)
+        t.beyond[0] = largest(t.beyond[0], p.outrun[0])
 
 
 @njit

@@ -35,7 +35,16 @@ from artsim.sim.constraints.tendon import (
     tendons_hold,
 )
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
-from artsim.sim.detection import detected, find_contacts, find_drifts, outrun, place_static, remember
+from artsim.sim.detection import (
+    are_as_before,
+    detected,
+    find_contacts,
+    find_drifts,
+    note_found,
+    outrun,
+    place_static,
+    remember,
+)
 from artsim.sim.dynamics import (
     articulated_dynamics,
     composites,
@@ -211,10 +220,14 @@ def _euler(
         if g is None or not outrun(m, w, i, f, g, t):
             break
         velocities(m, s.qvel, w)
+        count = t.number[0]
+        note_found(t)
         if not detected(m, s, w, g, t):
             f.counters[2] = CROWDED
             return
         mark(z[4], BROAD_PHASE)
+        if are_as_before(t, count):
+            break
     if g is not None:
         velocities(m, s.qvel, w)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])

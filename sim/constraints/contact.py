@@ -30,7 +30,7 @@ from artsim.sim.run import CONTACT_ROW
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
 _ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
 _LOST = 1e-11  # share of its terms below which a sum is rounding
-_WORK = 1e-6  # share of what an impulse moves that counts as no work
+WORK = 1e-6  # share of what an impulse moves that counts as no work
 PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
 FARTHEST = 10.0  # [rad or m] no dof farther
 SLOW = 1e-3  # [m/s] bringing apart that does not matter
@@ -459,7 +459,7 @@ def _does_work(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
         after = row_rate(r, row, f.velocity) + belt
         work += r.impulse[row] * (before + after)
         size += abs(r.impulse[row]) * (abs(before) + abs(after))
-    gains: bool = work > _WORK * size
+    gains: bool = work > WORK * size
     return gains
 
 
