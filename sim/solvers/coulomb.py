@@ -28,6 +28,7 @@ _FALL = 0.03  # in every further round
 _NO_BETTER = 0.3  # of what was left before, in a step or a round
 ENOUGH = 1e4  # tolerances, when nothing gets better
 _MEMORY = 0.85  # of residuals before, in what a step is measured by
+_SAME = 1e-6  # of a residual
 CONTRADICTION = 1e301  # what is left where impulses have no end
 _OVERFLOWING = 1e100  # rad/s or m/s
 ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
@@ -82,7 +83,7 @@ def coulomb(
         factorise_blocks(y, k, y.matrix, y.transpose, True)
         _direction(m, w, r, force, y, k)
         last = size
-        size = _step(r, y, k, bar)
+        size = _step(r, y, k, bar, size)
         bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
         past = _MEMORY * past + 1.0
         if not highest(size) < _OVERFLOWING:
@@ -374,10 +375,15 @@ def _cone_change(r: Any, y: Any, n: Any) -> None:
 
 
 @njit
-def _step(r: Any, y: Any, k: Any, bar: Any) -> Any:
-    """Take the step where the residual is then below the bar, else half of it; the residual."""
+def _step(r: Any, y: Any, k: Any, bar: Any, size: Any) -> Any:
+    """Take the step where the residual is then below the bar, else half of it; the residual.
+
+    As large as it was it stays where a row jumps from one bound to the other, to jump back: half of that step too.
+    """
     zero = bar - bar
-    t = where_greater(_residual(r, y, k, zero + 1.0), bar, zero + 0.5, zero + 1.0)
+    then = _residual(r, y, k, zero + 1.0)
+    t = where_greater(then, bar, zero + 0.5, zero + 1.0)
+    t = where_greater(absolute(then - size), _SAME * size, t, zero + 0.5)
     for e in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[e]
         for a in range(y.block_start[b], y.block_start[b + 1]):
