@@ -59,7 +59,7 @@ _SWEEPS = (100, 0, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
-_AFTER_EASING = 2  # attempts that come when giving way has not helped
+_BEFORE_EASING = 3  # attempts, where contacts are not too many, before they give way
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
@@ -212,7 +212,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
     for attempt in range(1 if slow else 0, len(_SWEEPS)):
         if attempt == 1 and _is_crowd(m, y, k):
             break
-        if attempt == _AFTER_EASING or (many and attempt == 1):
+        if attempt == _BEFORE_EASING or (many and attempt == 1):
             left = _eased(m, w, r, force, u, y, k, tolerance)
             if many or highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
                 break
@@ -222,7 +222,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
             break
-        if highest(left) >= CONTRADICTION and attempt < _AFTER_EASING:
+        if highest(left) >= CONTRADICTION and attempt < _BEFORE_EASING:
             left = _eased(m, w, r, force, u, y, k, tolerance)
             break
     return left
