@@ -28,6 +28,7 @@ _FALL = 0.03  # in every further round
 _NO_BETTER = 0.3  # of what was left before, in a step or a round
 ENOUGH = 1e4  # tolerances, when nothing gets better
 _MEMORY = 0.85  # of residuals before, in what a step is measured by
+_GLANCE = 2  # steps, after which what was near is nearer
 _SAME = 1e-6  # of a residual
 CONTRADICTION = 1e301  # what is left where impulses have no end
 _OVERFLOWING = 1e100  # rad/s or m/s
@@ -36,12 +37,13 @@ ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a s
 
 @njit
 def coulomb(
-    m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, limit: Any, most: Any, first: Any
+    m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, limit: Any, most: Any, first: Any, near: Any
 ) -> Any:
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
     Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
-    `first`: ε at the start, relative to newton's. Impulses above the limit are no solution.
+    `first`: ε at the start, relative to newton's. `near`: no rounds, λ_k follows every good step; fewer steps where
+    they begin close to the solution, and more often none elsewhere. Impulses above the limit are no solution.
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
     zero = tolerance - tolerance
@@ -52,6 +54,7 @@ def coulomb(
     _recentre(r, y, k, one)
     size = _residual(r, y, k, zero)
     bar, past = size, 1.0
+    start = size
     steps, since = 0, 0
     last = zero + 1e300
     while steps < most:
@@ -77,13 +80,15 @@ def coulomb(
             _recentre(r, y, k, one)
             size = _residual(r, y, k, zero)
             bar, past, since = size, 1.0, 0
+        if near and steps == _GLANCE and highest(size - start) > 0.0:
+            break
         steps += 1
         since += 1
         _assemble(m, w, r, y, k)
         factorise_blocks(y, k, y.matrix, y.transpose, True)
         _direction(m, w, r, force, y, k)
         last = size
-        size = _step(r, y, k, bar, size)
+        size = _step(r, y, k, bar, size, near)
         bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
         past = _MEMORY * past + 1.0
         if not highest(size) < _OVERFLOWING:
@@ -375,7 +380,7 @@ def _cone_change(r: Any, y: Any, n: Any) -> None:
 
 
 @njit
-def _step(r: Any, y: Any, k: Any, bar: Any, size: Any) -> Any:
+def _step(r: Any, y: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
     """Take the step where the residual is then below the bar, else half of it; the residual.
 
     As large as it was it stays where a row jumps from one bound to the other, to jump back: half of that step too.
@@ -395,4 +400,6 @@ def _step(r: Any, y: Any, k: Any, bar: Any, size: Any) -> Any:
             r.impulse[row] = r.impulse[row] + t * y.linear[row]
             y.along[row] = zero
             y.linear[row] = zero
+    if near:
+        _recentre(r, y, k, where_greater(_NO_BETTER * size, then, zero + 1.0, zero))
     return _residual(r, y, k, zero)

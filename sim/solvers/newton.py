@@ -156,7 +156,7 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
             tolerance = TOLERANCE * largest_speed(u, y, k)
             set_gradient(r, force, y, k)
             limit = _natural(w, r, force, u, y, k, tolerance)
-            left = coulomb(m, w, r, force, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE)
+            left = coulomb(m, w, r, force, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE, True)
             if highest(left - ENOUGH * tolerance) <= 0.0:
                 return left
             _restart(m, w, r, force, u, y, p, d, k)
@@ -281,13 +281,13 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
     forgotten, so that they cannot grow for ever.
     """
     left = tolerance - tolerance
-    slow = _sweeps_are_slow(m, y, k)
+    near = _sweeps_are_slow(m, y, k) or _steps_eased(r, y, k) > 0
     _forget_unnatural(w, r, force, u, y, k, tolerance)
     for level in range(len(_GIVE)):
         _give_way(r, y, k, level)
         limit = _natural(w, r, force, u, y, k, tolerance)
         left = left - left + 1e300
-        if slow:
+        if near:
             left = _attempt(m, w, r, force, u, y, k, tolerance, limit, 0, _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) > 0.0:
             left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
@@ -433,7 +433,7 @@ def _attempt(
     y.factorised[k] = 0
     if sweeps > 0:
         sweep(m, w, r, y, k, tolerance, sweeps)
-    return coulomb(m, w, r, force, y, k, tolerance, limit, steps, tolerance - tolerance + first)
+    return coulomb(m, w, r, force, y, k, tolerance, limit, steps, tolerance - tolerance + first, False)
 
 
 @njit
