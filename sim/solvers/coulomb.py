@@ -42,8 +42,8 @@ def coulomb(
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
     Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
-    `first`: ε at the start, relative to newton's. `near`: no rounds, λ_k follows every good step; fewer steps where
-    they begin close to the solution, and more often none elsewhere. Impulses above the limit are no solution.
+    `first`: ε at the start, relative to newton's. `near`: no rounds, λ_k follows every good step, which takes
+    fewer of them from close to the solution and misses it more often from afar. Impulses above the limit are none.
     y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
     """
     zero = tolerance - tolerance
