@@ -31,13 +31,29 @@ _MEMORY = 0.85  # of residuals before, in what a step is measured by
 _GLANCE = 2  # steps, after which what was near is nearer
 _SAME = 1e-6  # of a residual
 CONTRADICTION = 1e301  # what is left where impulses have no end
+_ROUNDING = 1e-19  # of what impulses do to a row alone: ENOUGH of it are ten times what rounds in a number
+_LARGEST_PULL = 1e11  # [rad/s or m/s] that impulses do to a row alone, if a stiff drive presses on a light link
+_LAST_DIGITS = 1e-15  # of an impulse
 _OVERFLOWING = 1e100  # rad/s or m/s
-ABSURD = 1e10  # rad/s or m/s: only rows that contradict each other pull so; a stiff drive against a contact 1e6
+ABSURD = (
+    1e13  # rad/s or m/s: only rows that contradict each other pull so; a drive of 1e8 N m/rad against a light link 1e10
+)
 
 
 @njit
 def coulomb(
-    m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, tolerance: Any, limit: Any, most: Any, first: Any, near: Any
+    m: Any,
+    w: Any,
+    r: Any,
+    force: Any,
+    u: Any,
+    y: Any,
+    k: Any,
+    tolerance: Any,
+    limit: Any,
+    most: Any,
+    first: Any,
+    near: Any,
 ) -> Any:
     """Go on from newton's x and λ of island k, for so many steps; what is then left of its rows [rad/s or m/s].
 
@@ -58,14 +74,19 @@ def coulomb(
     steps, since = 0, 0
     last = zero + 1e300
     while steps < most:
-        solved = where_greater(size, where_greater(size, _NO_BETTER * last, ENOUGH * tolerance, tolerance), zero, one)
+        good = ENOUGH * largest(tolerance, rounding(r, y, k))
+        solved = _is_solved(size, last, good, tolerance)
+        if highest(solved) > 0.0:
+            _refresh(r, u, y, k)
+            size = _residual(r, y, k, zero)
+            solved = _is_solved(size, last, good, tolerance)
         if highest(solved) > 0.0:
             before = left
             left = where_greater(solved, zero, largest(_recentre(r, y, k, solved), size), left)
             beyond = where_greater(_largest_impulse(r, y, k), limit, solved, zero)
             beyond = where_greater(_pull(r, y, k), zero + ABSURD, solved, beyond)
             left = where_greater(beyond, zero, zero + 1e300, left)
-            enough = where_greater(left, _NO_BETTER * before, ENOUGH * tolerance, tolerance)
+            enough = where_greater(left, _NO_BETTER * before, good, tolerance)
             if highest(beyond) > 0.0 or highest(left - enough) <= 0.0:
                 break
             _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
@@ -96,12 +117,42 @@ def coulomb(
             break
     y.sizes[2] += steps
     # steps may have run out in a round
-    good = ENOUGH * tolerance
+    good = ENOUGH * largest(tolerance, rounding(r, y, k))
     back = where_greater(size, good, where_greater(left, good, zero, one), zero)
     if highest(back) > 0.0:
         _go_back(m, w, r, force, y, k, back)
         size = _residual(r, y, k, zero)
     return largest(left, size)
+
+
+@inlined
+def _is_solved(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
+    """1 where the residual is within the tolerance, or good enough and hardly better than the last; else 0."""
+    one = size - size + 1.0
+    return where_greater(size, where_greater(size, _NO_BETTER * last, good, tolerance), one - one, one)
+
+
+@njit
+def rounding(r: Any, y: Any, k: Any) -> Any:
+    """A tolerance [rad/s or m/s] of which ENOUGH are what is lost in the digits of island k's impulses."""
+    lost = y.change[0] - y.change[0]
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            lost = largest(lost, absolute(r.impulse[row]) * inverse_or_zero(y.rho[row]))
+    return _ROUNDING * least(lost, lost - lost + _LARGEST_PULL)
+
+
+@njit
+def _refresh(r: Any, u: Any, y: Any, k: Any) -> None:
+    """y.velocity of x as it is: steps on the way there may have been so long that their digits are lost."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            value = r.bias[row]
+            for e in range(r.start[row], r.stop[row]):
+                value = value + r.value[e] * (u[r.column[e]] + y.change[r.column[e]])
+            y.velocity[row] = value
 
 
 @njit
@@ -152,9 +203,10 @@ def _residual(r: Any, y: Any, k: Any, t: Any) -> Any:
         else:
             zero = square - square
             z = r.impulse[n] + t * y.linear[n]
-            p = z - y.rho[n] * _yielding(r, y, n, z, t)
-            y.miss[n] = z - least(largest(p, r.lower[n]), r.upper[n])
+            q = y.rho[n] * _yielding(r, y, n, z, t)
+            p = z - q
             y.weight[n] = where_greater(p, r.lower[n], where_greater(r.upper[n], p, zero + 1.0, zero), zero)
+            y.miss[n] = where_greater(y.weight[n], zero, q, z - least(largest(p, r.lower[n]), r.upper[n]))
             miss = y.miss[n] * inverse_or_zero(y.rho[n])
             square = square + miss * miss
     return sqrt(square)
@@ -173,32 +225,63 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
     zero = y.rho[n] - y.rho[n]
     square = zero
     slip = zero
+    before = zero
+    across = zero
     for row in range(n + 1, last):
         z = r.impulse[row] + t * y.linear[row]
         v = _yielding(r, y, row, z, t)
         slip = slip + v * v
-        p = z - y.rho[n] * v
-        y.unit[row] = p
-        y.miss[row] = z
-        square = square + p * p
+        q = y.rho[n] * v
+        y.unit[row] = z - q
+        y.miss[row] = q
+        square = square + y.unit[row] * y.unit[row]
+        before = before + z * z
+        across = across + q * (z + y.unit[row])
     y.shift[n] = r.slope[n] * sqrt(slip)
     z = r.impulse[n] + t * y.linear[n]
-    p = z - y.rho[n] * (_yielding(r, y, n, z, t) + y.shift[n])
+    q = y.rho[n] * (_yielding(r, y, n, z, t) + y.shift[n])
     length = sqrt(square)
     per_length = inverse_or_zero(length)
-    c0, c1, c2, c3, along, across = cone_projection(r.slope[n], p, length, per_length)
+    c0, c1, c2, c3, _, _ = cone_projection(r.slope[n], z - q, length, per_length)
     y.weight[n] = c0
     y.weight1[n] = c1
     y.weight2[n] = c2
     y.weight3[n] = c3
-    y.miss[n] = z - along
+    before = sqrt(before)
+    past = _past(r.slope[n] * z, before) + across * inverse_or_zero(before + length)  # μ z_n - |z_t - q_t|
+    _set_cone_miss(r, y, n, z, q, past, per_length)
     square = y.miss[n] * y.miss[n]
     for row in range(n + 1, last):
-        y.unit[row] = y.unit[row] * per_length
-        y.miss[row] = y.miss[row] - across * y.unit[row]
         square = square + y.miss[row] * y.miss[row]
     scale = inverse_or_zero(y.rho[n])
     return square * scale * scale
+
+
+@inlined
+def _past(limit: Any, length: Any) -> Any:
+    """limit - length, 0 where that is rounding."""
+    past = limit - length
+    return where_greater(absolute(past), _LAST_DIGITS * (limit + length), past, past - past)
+
+
+@inlined
+def _set_cone_miss(r: Any, y: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
+    """y.miss = z - P(z - q) of the cone that begins with row n, y.unit = the direction of z_t - q_t; y.miss holds q_t.
+
+    Inside the cone P(z - q) = z - q, on its edge what is left of z is a small multiple of it: differences of large
+    impulses would lose the digits of small velocities. z, q: normal parts; past: μ z_n - |z_t - q_t|.
+    """
+    zero = z - z
+    mu = r.slope[n]
+    g = 1.0 / (1.0 + mu * mu)
+    touches = where_greater(y.weight[n], zero, zero + 1.0, zero)
+    edge = touches * where_greater(1.0, y.weight[n], zero + 1.0, zero)
+    y.miss[n] = where_greater(touches, zero, q + edge * (g * (mu * past + q) - q), z)
+    more = edge * g * (mu * q - past)
+    for row in range(n + 1, n + r.cone[n]):
+        unit = y.unit[row] * per_length
+        y.miss[row] = where_greater(touches, zero, y.miss[row] + unit * more, y.unit[row] + y.miss[row])
+        y.unit[row] = unit
 
 
 @njit

@@ -15,6 +15,7 @@ from artsim.sim.solvers.impulses import free_impulse, project
 
 _STEPS = 30
 EXACT = 1e-12
+_LAST_DIGITS = 2e-15  # of an impulse
 
 
 @njit
@@ -40,6 +41,8 @@ def take(r: Any, force: Any, y: Any, k: Any, tolerance: Any, close: Any) -> Any:
     value = base + bend - value
     full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
     full = where_greater(longest, tolerance, full, zero + 1.0)
+    if highest(1.0 - full) > 0.0:
+        full = where_greater(_off_at_the_end(r, y, k, zero), tolerance, full, zero + 1.0)
     if highest(1.0 - full) > 0.0:
         t = _search(r, y, k, base, bend, full, close)
     _move(r, y, k, t)
@@ -75,8 +78,46 @@ def _off(r: Any, y: Any, k: Any, worst: Any) -> Any:
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
-            worst = largest(worst, absolute(r.impulse[row] - y.linear[row]) * inverse_or_zero(y.inverse[row]))
+            off = absolute(r.impulse[row] - y.linear[row]) - _LAST_DIGITS * absolute(y.linear[row])
+            worst = largest(worst, off * inverse_or_zero(y.inverse[row]))
     return worst
+
+
+@njit
+def _off_at_the_end(r: Any, y: Any, k: Any, worst: Any) -> Any:
+    """How far the rows would be from y.linear after the whole step: hardly, and it ends where the slope is zero.
+
+    The slope itself does not tell in the last digits, of large impulses times small velocities.
+    """
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            off = sqrt(_off_of_cone(r, y, n, worst - worst + 1.0))
+        else:
+            z = free_impulse(y, n, y.velocity[n] + y.along[n])
+            off = absolute(least(largest(z, r.lower[n]), r.upper[n]) - y.linear[n])
+        off = off - _LAST_DIGITS * absolute(y.linear[n])
+        worst = largest(worst, off * inverse_or_zero(y.inverse[n]))
+    return worst
+
+
+@njit
+def _off_of_cone(r: Any, y: Any, n: Any, t: Any) -> Any:
+    """The square of how far the cone's impulse after t of the step is from y.linear."""
+    normal = free_impulse(y, n, y.velocity[n] + y.shift[n] + t * y.along[n])
+    square = t - t
+    for row in range(n + 1, n + r.cone[n]):
+        z = free_impulse(y, row, y.velocity[row] + t * y.along[row])
+        square = square + z * z
+    length = sqrt(square)
+    per_length = inverse_or_zero(length)
+    _, _, _, _, lengthwise, across = cone_projection(r.slope[n], normal, length, per_length)
+    off = lengthwise - y.linear[n]
+    square = off * off
+    for row in range(n + 1, n + r.cone[n]):
+        off = across * per_length * free_impulse(y, row, y.velocity[row] + t * y.along[row]) - y.linear[row]
+        square = square + off * off
+    return square
 
 
 @njit

@@ -27,7 +27,7 @@ from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest
 from artsim.sim.solvers.conjugate import descend
-from artsim.sim.solvers.coulomb import ABSURD, CONTRADICTION, ENOUGH, coulomb
+from artsim.sim.solvers.coulomb import ABSURD, CONTRADICTION, ENOUGH, coulomb, rounding
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.elimination import find_structure, one_island
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
@@ -47,19 +47,22 @@ from artsim.sim.solvers.nsgs import sweep
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
-_SOFT = 1e-7  # a row that gives way by more of its mobility needs no ε
+_LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
+_SLOWLY = 0.1  # of what was left in the round before
+_STIFF = 1e4  # 1 / cfm, relative to 1 / mobility
+_SOFT = 1e-10  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-14  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
-_CONTACT_STEPS = 10  # at first, where there are contacts; one where there are many
+_CONTACT_STEPS = 30  # at first, where there are contacts; one in a crowd
 _FIRST_STEPS = 40  # and where there are none, before coulomb.py has its turn
-_MANY = 8  # contacts
-_VERY_MANY = 60  # for which a second attempt would take too long
+_MANY = 60  # contacts, for which a second attempt would take too long
 # attempts at Coulomb's law: so many sweeps, so many steps
 _SWEEPS = (100, 0, 400, 2000)
 _COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
-_BEFORE_EASING = 3  # attempts, where contacts are not too many, before they give way
+_SPARED_ATTEMPTS = 2
+_RESTING = 1e-9  # of the largest velocity: sliding slower is rest
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
@@ -135,51 +138,107 @@ def _settle_all(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: A
 def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> Any:
     """x and λ of island k, and what is left of its rows.
 
-    Few convex steps settle contacts that stick, or slide each by itself; coulomb.py, which needs M̂, what they leave.
+    The rows as they are, if no solution is found without what brings apart what is inside, then with contacts that
+    give way. A crowd of free bodies has one attempt before it gives way.
     """
     _note_start(r, y, k)
+    eased = _steps_eased(r, y, k)
+    tree = p is None and d is None
+    crowd = tree and _is_crowd(m, y, k)
+    if crowd and eased > 0 and eased % _EASED_FOR > 0:
+        return _crowd(m, w, r, force, u, y, k)
+    left = u[0] - u[0] + 1e300
+    if eased == 0 or crowd or _tries_again(eased):
+        left, solved = _solve(m, w, r, force, u, y, p, d, k, len(_SWEEPS) - 1)
+        if solved:
+            _mark(r, y, k, 0)
+            return left
+    if crowd:
+        return _crowd(m, w, r, force, u, y, k)
+    few = y.unit_start[k + 1] - y.unit_start[k] <= _MANY
+    if few and _spare(r, y, k):
+        _restart(m, w, r, force, u, y, p, d, k)
+        y.factorised[k] = 0
+        left, solved = _solve(m, w, r, force, u, y, p, d, k, _SPARED_ATTEMPTS)
+        if solved:
+            _mark(r, y, k, eased + 1)
+            return left
+    if tree:
+        left, solved = _give_in(m, w, r, force, u, y, k, few)
+        if solved:
+            return left
+    return _compromise(m, w, r, force, u, y, p, d, k)
+
+
+@njit
+def _solve(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any, attempts: Any) -> Any:
+    """What is left of island k's rows, and whether it is little enough.
+
+    Few convex steps settle contacts that stick, or slide each by itself; coulomb.py, which needs M̂, what they leave.
+    """
     tree = p is None and d is None
     cones = _has_cones(r, y, k)
     most = _STEPS
     if tree:
         most = _contact_steps(m, y, k) if cones else _FIRST_STEPS
-        eased = _steps_eased(r, y, k)
-        crowd = _is_crowd(m, y, k)
-        if eased > 0 and crowd and eased % _EASED_FOR > 0:
-            return _crowd(m, w, r, force, u, y, k)
-        if eased > 0 and not crowd and not _tries_again(eased):
-            tolerance = TOLERANCE * largest_speed(u, y, k)
-            left = _eased(m, w, r, force, u, y, k, tolerance)
-            if highest(left - ENOUGH * tolerance) <= 0.0:
-                return left
-        elif most > 1 and cones and _slid(r, y, k):
+        if most > 1 and cones and _slid(r, u, y, k):
             tolerance = TOLERANCE * largest_speed(u, y, k)
             set_gradient(r, force, y, k)
             limit = _natural(w, r, force, u, y, k, tolerance)
-            left = coulomb(m, w, r, force, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE, True)
+            left = coulomb(
+                m, w, r, force, u, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE, True
+            )
             if highest(left - ENOUGH * tolerance) <= 0.0:
-                return left
+                return left, True
             _restart(m, w, r, force, u, y, p, d, k)
     left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones)
-    tolerance = TOLERANCE * largest_speed(u, y, k)
-    if tree:
-        if (not cones and ended) or highest(left - ENOUGH * tolerance) <= 0.0:
-            _mark(r, y, k, 0)
-            return left
-        left = _coulomb(m, w, r, force, u, y, k, tolerance)
-        if crowd:
-            return left if highest(left - ENOUGH * tolerance) <= 0.0 else _crowd(m, w, r, force, u, y, k)
-    if (cones or tree) and highest(left - ENOUGH * tolerance) > 0.0:
-        left = _compromise(m, w, r, force, u, y, p, d, k)
-    return left
+    tolerance = tolerance_of(r, u, y, k)
+    if tree and not cones and ended:
+        return left, True
+    if highest(left - ENOUGH * tolerance) <= 0.0 or not tree:
+        return left, highest(left - ENOUGH * tolerance) <= 0.0 or not cones
+    left = _coulomb(m, w, r, force, u, y, k, tolerance, attempts)
+    return left, highest(left - ENOUGH * tolerance) <= 0.0
 
 
 @njit
-def _slid(r: Any, y: Any, k: Any) -> bool:
-    """Whether any of the island's contacts slid in the last step."""
+def _give_in(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, few: Any) -> Any:
+    """Contacts give way; with few of them, where that does not help, sweeps for as long as it takes."""
+    tolerance = tolerance_of(r, u, y, k)
+    left = _eased(m, w, r, force, u, y, k, tolerance)
+    if few and highest(left - ENOUGH * tolerance) > 0.0 and highest(left) < CONTRADICTION:
+        limit = tolerance - tolerance + ABSURD
+        last = len(_SWEEPS) - 1
+        left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[last], _COULOMB_STEPS[last], _FAR)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            _mark(r, y, k, 0)
+    return left, highest(left - ENOUGH * tolerance) <= 0.0
+
+
+@njit
+def _spare(r: Any, y: Any, k: Any) -> bool:
+    """Nothing is brought apart, and nothing pushed away before it arrives; whether any row asked for that.
+
+    With that the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang
+    1998; Acary, Cadoux, Lemaréchal and Malick 2011): without it there may be none, as for what is wedged.
+    """
+    spared = False
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        if r.cone[n] > 1 and highest(_past_edge(r, y, n)) > 0.0:
+        if r.lower[n] == 0.0 and highest(-r.bias[n]) > 0.0 and highest(r.cfm[n]) <= 0.0:
+            r.bias[n] = r.bias[n] - r.bias[n]
+            r.rate[n] = r.rate[n] - r.rate[n]
+            spared = True
+    return spared
+
+
+@njit
+def _slid(r: Any, u: Any, y: Any, k: Any) -> bool:
+    """Whether any of the island's contacts slid in the last step, and still does."""
+    resting = _RESTING * largest_speed(u, y, k)
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1 and highest(_past_edge(r, y, n)) > 0.0 and highest(y.shift[n] - r.slope[n] * resting) > 0.0:
             return True
     return False
 
@@ -195,35 +254,24 @@ def _past_edge(r: Any, y: Any, n: Any) -> Any:
 
 
 @njit
-def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left. At last contacts give way.
+def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any, attempts: Any) -> Any:
+    """Coulomb's law, by Newton's steps from where sweeps of nsgs.py lead; what is left.
 
     Friction can hold what it holds by any force (a ball between floor and wall): solutions by forces that nothing asks
-    for are taken only if there is no other.
+    for are none.
     """
     slow = _sweeps_are_slow(m, y, k)
     limit = _natural(w, r, force, u, y, k, tolerance)
+    left = tolerance - tolerance + 1e300
     if slow:
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, 0, _COULOMB_STEPS[0], _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
-            _mark(r, y, k, 0)
             return left
-    many = y.unit_start[k + 1] - y.unit_start[k] > _VERY_MANY
-    for attempt in range(1 if slow else 0, len(_SWEEPS)):
-        if attempt == 1 and _is_crowd(m, y, k):
-            break
-        if attempt == _BEFORE_EASING or (many and attempt == 1):
-            left = _eased(m, w, r, force, u, y, k, tolerance)
-            if many or highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
-                break
-            limit = limit - limit + ABSURD
+    many = y.unit_start[k + 1] - y.unit_start[k] > _MANY
+    for attempt in range(1 if slow else 0, min(attempts, 1) if many else attempts):
         first = _FAR if attempt > 0 else _CLOSE
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
-        if highest(left - ENOUGH * tolerance) <= 0.0:
-            _mark(r, y, k, 0)
-            break
-        if highest(left) >= CONTRADICTION and attempt < _BEFORE_EASING:
-            left = _eased(m, w, r, force, u, y, k, tolerance)
+        if highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
             break
     return left
 
@@ -433,7 +481,7 @@ def _attempt(
     y.factorised[k] = 0
     if sweeps > 0:
         sweep(m, w, r, y, k, tolerance, sweeps)
-    return coulomb(m, w, r, force, y, k, tolerance, limit, steps, tolerance - tolerance + first, False)
+    return coulomb(m, w, r, force, u, y, k, tolerance, limit, steps, tolerance - tolerance + first, False)
 
 
 @njit
@@ -508,21 +556,33 @@ def _iterate(
         bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance, EXACT)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
-            ended = highest(left - tolerance) <= 0.0
+            ended = highest(left - tolerance) <= 0.0 and (steps > 1 or not _is_stiff(y, k))
             if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
-            if highest(left - 0.3 * before) > 0.0:
+            tightened = False
+            if highest(left - _SLOWLY * before) > 0.0:
                 stalled += 1
-                if stalled <= 2:
-                    _tighten(r, y, k)
-            ended = stalled == _STALLED or (hasty and _comes_late(left, before, most - steps, tolerance))
+                tightened = _tighten(r, y, k)
+            ended = stalled == _STALLED or (
+                hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
+            )
             before = left
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
             project(r, y, k)
     y.sizes[2] += steps
     return left if ended else _unfinished(r, y, k, left), ended
+
+
+@njit
+def _is_stiff(y: Any, k: Any) -> bool:
+    """Whether a soft row gives way so little that the first step loses digits of its impulse."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if highest(y.eps[n]) <= 0.0 and highest(y.inverse[n] * y.rho[n]) > _STIFF:
+            return True
+    return False
 
 
 @inlined
@@ -560,18 +620,21 @@ def _has_cones(r: Any, y: Any, k: Any) -> bool:
 @inlined
 def _contact_steps(m: Any, y: Any, k: Any) -> Any:
     """How many convex steps are worth while before `_coulomb`."""
-    few = y.unit_start[k + 1] - y.unit_start[k] < _MANY
-    return _CONTACT_STEPS if few or _sweeps_are_slow(m, y, k) else 1
+    return 1 if _is_crowd(m, y, k) else _CONTACT_STEPS
 
 
 @njit
-def _tighten(r: Any, y: Any, k: Any) -> None:
-    """A hundredth of every ε."""
+def _tighten(r: Any, y: Any, k: Any) -> bool:
+    """A hundredth of every ε that is not the least already; whether there are any."""
+    tightened = False
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
-            y.eps[row] = 0.01 * y.eps[row]
-            y.inverse[row] = inverse_or_zero(r.cfm[row] + y.eps[row])
+            if highest(y.eps[row] * y.rho[row]) > _LEAST_PROXIMAL:
+                tightened = True
+                y.eps[row] = 0.01 * y.eps[row]
+                y.inverse[row] = inverse_or_zero(r.cfm[row] + y.eps[row])
+    return tightened
 
 
 @njit
@@ -583,6 +646,12 @@ def largest_speed(u: Any, y: Any, k: Any) -> Any:
         for a in range(y.block_start[b], y.block_start[b + 1]):
             size = largest(size, largest(absolute(u[a]), absolute(u[a] + y.change[a])))
     return size
+
+
+@njit
+def tolerance_of(r: Any, u: Any, y: Any, k: Any) -> Any:
+    """What island k's rows are solved to [rad/s or m/s]: what rounds in velocities, and in what impulses do to rows."""
+    return largest(TOLERANCE * largest_speed(u, y, k), rounding(r, y, k))
 
 
 @njit
