@@ -155,6 +155,8 @@ class NewtonWork(NamedTuple):
     shift: Lanes1  # (rows,) of cones
     before: Lanes1  # (rows,) the shift before
     off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
+    low: Lanes1  # (rows,) a shift below the one wanted
+    high: Lanes1  # (rows,) a shift above it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
     pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
     weight: Lanes1  # (rows,) D of a box row, c0 of a cone

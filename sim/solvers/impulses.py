@@ -12,6 +12,9 @@ from artsim.sim.lanes import absolute, highest, sqrt, where_greater
 from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 
+_UNKNOWN = 1e300  # m/s, above every shift
+_TELLING = 10.0
+
 
 @njit
 def times(r: Any, n: Any, x: Any, out: Any) -> None:
@@ -81,23 +84,45 @@ def start_shift(r: Any, y: Any, n: Any) -> None:
     y.shift[n] = wanted_shift(r, y, n)
     y.before[n] = y.shift[n]
     y.off[n] = y.shift[n] - y.shift[n]
+    y.low[n] = y.off[n]
+    y.high[n] = y.off[n] + _UNKNOWN
 
 
 @inlined
-def follow_shift(r: Any, y: Any, n: Any) -> Any:
+def follow_shift(r: Any, y: Any, n: Any, left: Any) -> Any:
     """Move the shift of the cone to where the velocities want it; how far that is [m/s].
 
-    From the second time on by the secant through the last two, which is exact for a contact that slides alone.
+    From the second time on by the secant through the last two, which is exact for a contact that slides alone, but
+    not beyond shifts that were too small or too large. `left`: how far the impulses leave the rows' velocities open.
     """
     wanted = wanted_shift(r, y, n)
     off = wanted - y.shift[n]
+    _note_bracket(y, n, off, left)
     moved = y.shift[n] - y.before[n]
     rate = (off - y.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
     rate = where_greater(moved * moved, off - off, least(rate, off - off - 0.25), off - off - 1.0)
     y.before[n] = y.shift[n]
     y.off[n] = off
-    y.shift[n] = largest(y.shift[n] - off / rate, off - off)
+    following = largest(y.shift[n] - off / rate, off - off)
+    middle = where_greater(off - off + 0.5 * _UNKNOWN, y.high[n], 0.5 * (y.low[n] + y.high[n]), following)
+    above_low = where_greater(following, y.low[n], following, where_greater(off, off - off, middle, following))
+    y.shift[n] = where_greater(y.high[n], above_low, above_low, middle)
     return absolute(off)
+
+
+@inlined
+def _note_bracket(y: Any, n: Any, off: Any, left: Any) -> None:
+    """The shift that the cone has as one too small or too large, if its impulses are good enough to tell.
+
+    Other contacts' shifts move what it is told by: a bracket that has closed around nothing is opened again.
+    """
+    zero = off - off
+    telling = where_greater(absolute(off), _TELLING * left, zero + 1.0, zero)
+    y.low[n] = where_greater(telling * off, zero, y.shift[n], y.low[n])
+    y.high[n] = where_greater(-telling * off, zero, y.shift[n], y.high[n])
+    closed = where_greater(0.01 * absolute(off), y.high[n] - y.low[n], zero + 1.0, zero)
+    y.low[n] = where_greater(closed, zero, zero, y.low[n])
+    y.high[n] = where_greater(closed, zero, zero + _UNKNOWN, y.high[n])
 
 
 @inlined

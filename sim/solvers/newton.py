@@ -49,7 +49,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
 _SLOWLY = 0.1  # of what was left in the round before
-_STIFF = 1e4  # 1 / cfm, relative to 1 / mobility
+_STIFF = 1e5  # times a soft row's impulse
 _SOFT = 1e-10  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-14  # of rows' velocities, relative to the largest velocity
 _STEPS = 100  # Newton steps at most; two to six are the rule
@@ -62,6 +62,7 @@ _COULOMB_STEPS = (20, 60, 40, 300)
 _SLIDING_STEPS = 8  # from λ of the step before, where contacts slid
 _EDGE = 0.999  # of the square of the largest friction
 _SPARED_ATTEMPTS = 2
+_BEYOND = 1e-12  # [m/s] that a shift may be too large
 _RESTING = 1e-9  # of the largest velocity: sliding slower is rest
 _CLOSE = 0.1  # ε at the start, relative to PROXIMAL, where sweeps have come near
 _FAR = 1e3
@@ -508,12 +509,33 @@ def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: A
                 y.centre[row] = r.impulse[row]
             if r.cone[n] > 1:
                 y.shift[n] = wanted_shift(r, y, n)
-    left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False, False)
+    left = u[0] - u[0]
+    for _ in range(2):
+        left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False, False)
+        if not _rises(r, y, k):
+            break
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.cone[n] > 1:
             left = largest(left, absolute(wanted_shift(r, y, n) - y.shift[n]))
     return left
+
+
+@njit
+def _rises(r: Any, y: Any, k: Any) -> bool:
+    """Take back the shifts of cones that slide less than those say, which would go inside; whether there are any.
+
+    A contact without a shift lets nothing in: what slides rises (Anitescu and Potra 1997).
+    """
+    rises = False
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.cone[n] > 1:
+            zero = y.shift[n] - y.shift[n]
+            beyond = y.shift[n] - wanted_shift(r, y, n) - _BEYOND
+            rises = rises or highest(beyond) > 0.0
+            y.shift[n] = where_greater(beyond, zero, zero, y.shift[n])
+    return rises
 
 
 @njit
@@ -556,7 +578,7 @@ def _iterate(
         bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance, EXACT)
         if highest(bent - tolerance) <= 0.0:
             left = _recentre(r, y, k, left - left, shifts)
-            ended = highest(left - tolerance) <= 0.0 and (steps > 1 or not _is_stiff(y, k))
+            ended = highest(left - tolerance) <= 0.0 and (steps > 1 or not _is_stiff(r, y, k))
             if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
@@ -576,11 +598,12 @@ def _iterate(
 
 
 @njit
-def _is_stiff(y: Any, k: Any) -> bool:
-    """Whether a soft row gives way so little that the first step loses digits of its impulse."""
+def _is_stiff(r: Any, y: Any, k: Any) -> bool:
+    """Whether a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        if highest(y.eps[n]) <= 0.0 and highest(y.inverse[n] * y.rho[n]) > _STIFF:
+        lost = absolute(r.bias[n]) * y.inverse[n] - _STIFF * absolute(r.impulse[n])
+        if highest(y.eps[n]) <= 0.0 and highest(lost) > 0.0:
             return True
     return False
 
@@ -792,8 +815,11 @@ def _recentre(r: Any, y: Any, k: Any, left: Any, shifts: Any) -> Any:
         for row in range(n, n + max(r.cone[n], 1)):
             r.impulse[row] = y.linear[row]
             left = largest(left, y.eps[row] * absolute(y.linear[row] - y.centre[row]))
+    moved = left
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
         if shifts and r.cone[n] > 1:
-            left = largest(left, follow_shift(r, y, n))
+            moved = largest(moved, follow_shift(r, y, n, left))
         for row in range(n, n + max(r.cone[n], 1)):
             y.centre[row] = y.linear[row]
-    return left
+    return moved

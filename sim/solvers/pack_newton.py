@@ -110,7 +110,7 @@ def _recentre(r: Any, y: Any, k: Any, flat: Any) -> Any:
             shift = y.shift[n]
             before = y.before[n]
             off = y.off[n]
-            left = largest(left, follow_shift(r, y, n))
+            left = largest(left, follow_shift(r, y, n, left))
             y.shift[n] = where_greater(flat, zero, y.shift[n], shift)
             y.before[n] = where_greater(flat, zero, y.before[n], before)
             y.off[n] = where_greater(flat, zero, y.off[n], off)
