@@ -563,6 +563,7 @@ def _iterate(
     left = u[0] - u[0]
     before = left + 1e300
     ended = False
+    shares = shifts and _is_redundant(r, y, k)
     stalled = 0
     steps = 0
     while steps < most:
@@ -590,11 +591,42 @@ def _iterate(
                 hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
             )
             before = left
+            if shares and not ended:
+                _forget(r, y, k)
+                before = left + 1e300
+            shares = False
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
             project(r, y, k)
     y.sizes[2] += steps
     return left if ended else _unfinished(r, y, k, left), ended
+
+
+@njit
+def _is_redundant(r: Any, y: Any, k: Any) -> bool:
+    """Whether the island has more rows that may carry something than dofs: contacts then share what they hold."""
+    rows, dofs = 0, 0
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.kind[n] == CONTACT_ROW:
+            rows += max(r.cone[n], 1)
+    for e in range(y.island_start[k], y.island_start[k + 1]):
+        b = y.member[e]
+        dofs += y.block_start[b + 1] - y.block_start[b]
+    return rows > dofs
+
+
+@njit
+def _forget(r: Any, y: Any, k: Any) -> None:
+    """λ_k = 0 of hard contacts, from which the method of multipliers leads to the least of the impulses that hold.
+
+    From those of the step before it leads to the nearest, which keep what an impact left for ever.
+    """
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.kind[n] == CONTACT_ROW:
+            for row in range(n, n + max(r.cone[n], 1)):
+                y.centre[row] = y.centre[row] - y.centre[row]
 
 
 @njit
@@ -687,22 +719,55 @@ def prepare(m: Any, w: Any, r: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> N
             y.product[a] = u[a] - u[a]
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        count = max(r.cone[n], 1)
         mobility = like(0.0, w)
-        for row in range(n, n + count):
+        for row in range(n, n + max(r.cone[n], 1)):
             mobility = largest(mobility, _mobility(w, r, row, p, d))
-        eps = where_greater(r.cfm[n], _SOFT * mobility, like(0.0, w), PROXIMAL * mobility)
-        inverse = inverse_or_zero(r.cfm[n] + eps)  # 0: moves nothing
-        rho = inverse_or_zero(mobility)
-        times(r, n, u, y.velocity)
-        for row in range(n, n + count):
-            y.eps[row] = eps
-            y.rho[row] = rho
-            y.inverse[row] = inverse
-            y.centre[row] = r.impulse[row]
-            y.velocity[row] = y.velocity[row] + r.bias[row]
-        if count > 1:
-            start_shift(r, y, n)
+        y.eps[n] = mobility
+    first = y.unit_start[k]
+    while first < y.unit_start[k + 1]:
+        last = first + 1
+        most = y.eps[y.listed[first]]
+        while last < y.unit_start[k + 1] and _are_of_one_pair(r, y.listed[first], y.listed[last]):
+            most = largest(most, y.eps[y.listed[last]])
+            last += 1
+        for q in range(first, last):
+            _prepare_unit(w, r, u, y, y.listed[q], most)
+        first = last
+
+
+@njit
+def _prepare_unit(w: Any, r: Any, u: Any, y: Any, n: Any, most: Any) -> None:
+    """The same of the unit of row n; `most`: the mobility of the most mobile contact between the same bodies.
+
+    They have one ε, so that of all forces that hold they share the least in the sum of their squares.
+    """
+    mobility = y.eps[n]
+    eps = where_greater(r.cfm[n], _SOFT * mobility, like(0.0, w), PROXIMAL * most)
+    inverse = inverse_or_zero(r.cfm[n] + eps)  # 0: moves nothing
+    rho = inverse_or_zero(mobility)
+    times(r, n, u, y.velocity)
+    for row in range(n, n + max(r.cone[n], 1)):
+        y.eps[row] = eps
+        y.rho[row] = rho
+        y.inverse[row] = inverse
+        y.centre[row] = r.impulse[row]
+        y.velocity[row] = y.velocity[row] + r.bias[row]
+    if r.cone[n] > 1:
+        start_shift(r, y, n)
+
+
+@inlined
+def _are_of_one_pair(r: Any, n: Any, other: Any) -> bool:
+    """Whether two rows are contacts that move the same dofs."""
+    contacts: bool = r.kind[n] == CONTACT_ROW and r.kind[other] == CONTACT_ROW
+    entries = r.stop[n] - r.start[n]
+    return (
+        contacts
+        and entries > 0
+        and entries == r.stop[other] - r.start[other]
+        and r.column[r.start[n]] == r.column[r.start[other]]
+        and r.column[r.stop[n] - 1] == r.column[r.stop[other] - 1]
+    )
 
 
 @inlined
