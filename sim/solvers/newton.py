@@ -11,7 +11,11 @@ sparsity but for what a row ties across branches; D is 1 / (cfm + ε) where a ro
 Coulomb's friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
 iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011). Contacts that
 stick or slide alone settle so in a step or two; several that slide together take coulomb.py. What that does not solve
-either, contacts wedged or crowded together, gives way a little (`_eased`).
+either may have no solution: what friction wedges together cannot be parted. Rows that ask for that leave what is inside
+where it is (`_spare`), and the problem has one. Contacts crowded together give way (`_eased`, `_crowd`).
+
+Impulses that a stiff drive presses through light links lose the digits of their velocities: ε falls where rows agree
+slowly, and what is left of a row is counted beyond the rounding of its impulse.
 """
 
 from __future__ import annotations
