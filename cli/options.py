@@ -138,7 +138,12 @@ LOAD_OPTIONS = (
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
         help="Leave out, with a warning, what an MJCF file has and artsim has not.",
     ),
-    click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
+    click.option(
+        "--xacro",
+        is_flag=True,
+        help="Expand xacro macros first, in a child process with limits. Macros are programs, which read files of this "
+        "machine and can run code: for files that you trust.",
+    ),
 )
 
 

@@ -23,6 +23,7 @@ from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_text
+from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
@@ -130,7 +131,7 @@ def run(
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
-        controller = _python_controller(plan.config.controller) if plan.config.is_python else None
+        controller = _typed_controller(ctx, plan.config)
     if not quiet:
         notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
@@ -175,6 +176,20 @@ def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     assert stored.text is not None
     options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
+
+
+def _typed_controller(ctx: click.Context, config: RunConfig) -> Controller | None:
+    """The Python controller of a run, if it has one. Raises UsageError for one that is not on the command line: a file
+    from somebody else, or an environment, must not choose what code runs here.
+    """
+    if not config.is_python:
+        return None
+    if ctx.get_parameter_source("controller") != click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"controller {config.controller!r} is not run: Python controllers run only when typed on the command line; "
+            f"look at the file, then give --controller {config.controller}, or another --controller"
+        )
+    return _python_controller(config.controller)
 
 
 def _python_controller(words: str) -> Controller:
@@ -282,7 +297,7 @@ def _resume(
     if output is not None:
         refuse_own_input(output, str(path))
         check_output(output, force=force)
-    controller = _python_controller(options["controller"]) if was_typed(ctx, "controller") else None
+    controller = _resumed_controller(ctx, options["controller"])
     with progress_bar("simulating", steps or 0, unit="steps", show=not quiet) as advance, storage_errors():
         outcome = resume_run(
             path,
@@ -298,6 +313,14 @@ def _resume(
         click.echo(printable(f"{path}: has all its steps"), err=True)
         return
     _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def _resumed_controller(ctx: click.Context, words: str) -> Controller | None:
+    """The Python controller typed beside --resume. One that is set in the environment is not run."""
+    typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
+    if typed and ".py:" not in words:
+        raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
+    return _python_controller(words) if typed else None
 
 
 def _finish(

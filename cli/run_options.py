@@ -18,6 +18,7 @@ from artsim.sim.configuration import (
     COUPLINGS,
     DEFAULT_RECORD,
     INTEGRATORS,
+    MAX_ITERATIONS,
     MAX_STEPS,
     SCHEMES,
     SOLVERS,
@@ -111,7 +112,7 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--iterations",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, MAX_ITERATIONS),
         default=64,
         show_default=True,
         help="Sweeps per step of pgs, tgs and block-gs. They start from no impulse, as PhysX does.",
@@ -310,8 +311,6 @@ def run_config(
     for name in ("ground_friction", "ground_height"):
         if was_typed(ctx, name) and not config.ground:
             raise UsageError(f"--{name.replace('_', '-')} is for --ground")
-    if not -(2**63) <= config.seed < 2**63:
-        raise UsageError(f"seed is {config.seed}, want 64 bits")
     if duration is None:
         return config
     dt = config.dt or time_step(articulation)

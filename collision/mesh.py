@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.errors import ModelError
+from artsim.sim.ownership import make_own, read_own, whose_else
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int32]
@@ -32,6 +33,7 @@ MAX_FACES = 2_000_000
 BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
 LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
 KEPT_ABOVE = 1 << 18  # bytes: smaller files are parsed faster than they are found in the cache
+MOST_KEPT = 1 << 30  # bytes of a kept record
 STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
 
 
@@ -483,21 +485,24 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
 
 
 def cache_folder() -> Path | None:
-    """The folder of parsed meshes, made 0700; None when it cannot be had (then nothing is kept)."""
+    """The folder of parsed meshes, made 0700; None when it cannot be had, or others can write there (then nothing is
+    kept).
+    """
     import platformdirs
 
     folder = Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / "meshes"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return folder
+    return folder if whose_else(folder) is None and make_own(folder) else None
 
 
 def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
-    """A kept record of arrays (a NamedTuple class); None when it is missing or damaged (the archive has check sums)."""
+    """A kept record of arrays (a NamedTuple class); None when it is missing, damaged (the archive has check sums) or
+    not the user's own.
+    """
+    data = read_own(path, MOST_KEPT)
+    if data is None:
+        return None
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with np.load(io.BytesIO(data), allow_pickle=False) as kept:
             found = record(**{name: kept[name] for name in kept.files})
     except Exception:  # a damaged archive raises anything; it is written anew
         return None

@@ -154,7 +154,7 @@ def record(
         simulation.reblock()
         began = time.perf_counter()
         status = _drive(simulation, recorder, progress, on_block)
-        recorder.close(status, stored_state(simulation))
+        recorder.close(status, None if simulation.spoiled else stored_state(simulation))
     return Outcome(simulation, status, time.perf_counter() - began)
 
 
@@ -184,7 +184,7 @@ def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[Block
     while simulation.step < total and not simulation.stop_reason:
         end = min(total, (simulation.step // every + 1) * every) if every else total
         yield from simulation.blocks(end - simulation.step)
-        if recorder is not None and simulation.step == end < total:
+        if recorder is not None and simulation.step == end < total and not simulation.stop_reason:
             recorder.checkpoint(stored_state(simulation))
 
 
