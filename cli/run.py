@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, refuse_own_input
+from artsim.cli.options import LoadOptions, is_file, read_input, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import OF_MODEL, SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import one_line, printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
@@ -27,13 +27,14 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, StorageError, UsageError
+from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
 from artsim.sim.solids import Kept, with_pieces
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
+_MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -152,20 +153,25 @@ def _stored(config: Path | None) -> Stored:
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
+            if "config" not in recording.provenance:
+                raise ModelError(f"{config}: holds no configuration: it does not say what was simulated")
             return Stored(recording.config, recording.model_text, recording.kept)
     import tomllib
 
     try:
-        return Stored(tomllib.loads(config.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise MissingInputError(f"{config}: {error.strerror}") from None
+        data = read_input(config, _MOST_TOML)
+        return Stored(tomllib.loads(data.decode()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{config}: not TOML: nested too deep") from None
 
 
 def _is_hdf5(path: Path) -> bool:
     """Whether the file begins like HDF5; `-o` takes any name."""
     try:
+        if not path.is_file():  # a pipe gives its bytes once
+            return False
         with path.open("rb") as file:
             return file.read(8) == b"\x89HDF\r\n\x1a\n"
     except OSError:
@@ -261,7 +267,7 @@ def storage_errors() -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        click.echo(printable(str(error)), err=True)
+        click.echo(one_line(str(error)), err=True)
         sys.stderr.flush()
         os._exit(error.exit_code)
 

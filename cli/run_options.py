@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import is_file
+from artsim.cli.options import is_file, read_input
 from artsim.sim.configuration import (
     CONES,
     CONTROLLERS,
@@ -32,6 +33,7 @@ from artsim.sim.plan import TIME_STEP, time_step
 from artsim.sim.run import RECORDED
 
 R = TypeVar("R")
+_MOST_NUMBERS = 1 << 26  # bytes of a file of numbers
 
 
 def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -434,14 +436,14 @@ def _read_vector(flag: str, word: str) -> list[float]:
         import numpy as np
 
         try:
-            vector = np.load(path, allow_pickle=False)
+            vector = np.load(io.BytesIO(read_input(path, _MOST_NUMBERS)), allow_pickle=False)
             if vector.dtype.kind not in "fiu":
                 raise TypeError(f"{vector.dtype}")
             return [_number(str(float(x)), flag) for x in vector.ravel()]
         except (ValueError, TypeError, OSError) as error:
             raise UsageError(f"{flag}: {word}: not a .npy file of numbers ({error})") from None
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_input(path, _MOST_NUMBERS).decode()
+    except UnicodeDecodeError as error:
         raise UsageError(f"{flag}: cannot read {word}: {error}") from None
     return [_number(part, f"{flag} {word}") for part in text.replace(",", " ").split()]

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from artsim.sim.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
+MAX_URI = 4096  # characters, as many as Linux allows
 MAX_WALK = 8  # how many folders above the model are looked at for package.xml
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
@@ -49,6 +50,8 @@ class Assets:
 
     def resolve(self, uri: str) -> Path:
         """The real path of an existing, regular, permitted mesh file. Raises AssetRefusedError or AssetMissingError."""
+        if len(uri) > MAX_URI:
+            raise AssetRefusedError(f"the file name has {len(uri)} characters; at most {MAX_URI} are read")
         name = uri.strip().replace("\\", "/")
         if not name or "\0" in name:
             raise AssetRefusedError("the file name is empty")
