@@ -188,7 +188,7 @@ def places_above(folder: Path, name: str) -> Iterator[Path]:
     Top-level folders never count: a file must not declare /etc or /home to be its package.
     """
     for above in walk_up(folder):
-        if above.name == name or package_name(above) == name:
+        if is_package(above) and name in (above.name, package_name(above)):
             yield above
         if is_package(above / name):
             yield above / name

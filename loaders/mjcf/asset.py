@@ -114,7 +114,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
     if item.has("builtin"):
         item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
-    return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
+    return item.tried(lambda: mesh_shape(table(item, "vertex"), whole(item, "face"), **options))
 
 
 def from_numbers(x: tuple[float, ...]) -> MeshShape:
@@ -152,7 +152,10 @@ def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
     """The faces of a mesh that has no file, where it has some."""
     if mesh.uri or not mesh.item.has("face"):
         return ()
-    faces = [int(number) for number in mesh.item.numbers("face", 0, MOST_NUMBERS)]
+    numbers = mesh.item.numbers("face", 0, MOST_NUMBERS)
+    faces = [int(number) for number in numbers]
+    if any(face != number for face, number in zip(faces, numbers, strict=True)):
+        mesh.item.refuse("face wants whole numbers")
     vertices = len(vertices_in_model(mesh)) // 3
     if len(faces) % 3 or any(not 0 <= number < vertices for number in faces):
         mesh.item.refuse(f"face wants three numbers of vertices each, 0 to {vertices - 1}")
@@ -176,6 +179,14 @@ def table(item: Item, name: str) -> Any:
     if len(values) % 3:
         item.refuse(f"{name} holds {len(values)} numbers, want a multiple of 3")
     return np.array(values, float).reshape(-1, 3)
+
+
+def whole(item: Item, name: str) -> Any:
+    """The same of whole numbers."""
+    values = table(item, name)
+    if (values != values.round()).any():
+        item.refuse(f"{name} wants whole numbers")
+    return values.astype(int)
 
 
 def asset_name(element: Element) -> str:
@@ -205,6 +216,8 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
     """One <hfield>: sizes and heights, from the model or a file."""
     name = asset_name(item.element)
     meshes.fields[name] = item.numbers("size", 4, 4)
+    if min(meshes.fields[name]) <= 0:
+        item.refuse(f"size is {item.text('size')[:60]}, want four numbers above 0")
     room = int(allowed(MOST_HEIGHTS)) - sum(len(rows) * len(rows[0]) for rows in meshes.heights.values() if rows)
     if item.whole("nrow") * item.whole("ncol") > room:
         item.refuse(f"nrow times ncol is beyond the limit of {allowed(MOST_HEIGHTS):.0f} heights in all; {MORE}")
