@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +87,11 @@ def load_job(config: BatchConfig) -> Job:
     return prepare(load_articulation(config.model, **config.load), config)
 
 
-def work(order: str) -> str:
+def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     """A shard, in a worker process of --scheduler."""
     from artsim.io.scheduler import perform
 
-    return perform(order, load_job)
+    return perform(order, load_job, stop)
 
 
 def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:

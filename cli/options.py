@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import math
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
-from artsim.sim.errors import UsageError
+from artsim.sim.errors import MissingInputError, UsageError
 
 R = TypeVar("R")
+STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 Base = Literal["fixed", "floating"]
 
 
@@ -39,6 +40,25 @@ def is_file(word: str) -> bool:
         return Path(word).is_file()
     except (OSError, ValueError):
         return False
+
+
+def read_input(path: Path, most: int) -> bytes:
+    """The bytes of a file that somebody typed, or of a pipe, which is waited for. Raises MissingInputError, UsageError
+    for a device, or for more than `most` bytes.
+    """
+    try:
+        about = path.stat()
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
+            raise UsageError(f"{path}: is neither a file nor a pipe")
+        if stat.S_ISFIFO(about.st_mode) and not str(path).startswith(STREAMS):
+            raise UsageError(f"{path}: is a named pipe, which may never end; want a file")
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise MissingInputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > most:
+        raise UsageError(f"{path}: more than {most} bytes")
+    return data
 
 
 def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
@@ -67,8 +87,8 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
 def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
     """A finite number above 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise click.BadParameter(f"{value:g} is not a finite number above 0")
+    if not (0 < value < 1e9):
+        raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
     return value
 
 
@@ -138,7 +158,12 @@ LOAD_OPTIONS = (
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
         help="Leave out, with a warning, what an MJCF file has and artsim has not.",
     ),
-    click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
+    click.option(
+        "--xacro",
+        is_flag=True,
+        help="Expand xacro macros first, in a child process with limits. Macros are programs, which read files of this "
+        "machine and can run code: for files that you trust.",
+    ),
 )
 
 

@@ -13,26 +13,28 @@ from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, refuse_own_input
+from artsim.cli.options import LoadOptions, is_file, read_input, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import OF_MODEL, SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import one_line, printable, warn
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_text
+from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, StorageError, UsageError
+from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
 from artsim.sim.solids import Kept, with_pieces
 
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
+_MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -130,7 +132,7 @@ def run(
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
-        controller = _python_controller(plan.config.controller) if plan.config.is_python else None
+        controller = _typed_controller(ctx, plan.config)
     if not quiet:
         notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
         warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
@@ -151,20 +153,25 @@ def _stored(config: Path | None) -> Stored:
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
+            if "config" not in recording.provenance:
+                raise ModelError(f"{config}: holds no configuration: it does not say what was simulated")
             return Stored(recording.config, recording.model_text, recording.kept)
     import tomllib
 
     try:
-        return Stored(tomllib.loads(config.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise MissingInputError(f"{config}: {error.strerror}") from None
+        data = read_input(config, _MOST_TOML)
+        return Stored(tomllib.loads(data.decode()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{config}: not TOML: nested too deep") from None
 
 
 def _is_hdf5(path: Path) -> bool:
     """Whether the file begins like HDF5; `-o` takes any name."""
     try:
+        if not path.is_file():  # a pipe gives its bytes once
+            return False
         with path.open("rb") as file:
             return file.read(8) == b"\x89HDF\r\n\x1a\n"
     except OSError:
@@ -175,6 +182,20 @@ def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     assert stored.text is not None
     options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
+
+
+def _typed_controller(ctx: click.Context, config: RunConfig) -> Controller | None:
+    """The Python controller of a run, if it has one. Raises UsageError for one that is not on the command line: a file
+    from somebody else, or an environment, must not choose what code runs here.
+    """
+    if not config.is_python:
+        return None
+    if ctx.get_parameter_source("controller") != click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"controller {config.controller!r} is not run: Python controllers run only when typed on the command line; "
+            f"look at the file, then give --controller {config.controller}, or another --controller"
+        )
+    return _python_controller(config.controller)
 
 
 def _python_controller(words: str) -> Controller:
@@ -246,7 +267,7 @@ def storage_errors() -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        click.echo(printable(str(error)), err=True)
+        click.echo(one_line(str(error)), err=True)
         sys.stderr.flush()
         os._exit(error.exit_code)
 
@@ -282,7 +303,7 @@ def _resume(
     if output is not None:
         refuse_own_input(output, str(path))
         check_output(output, force=force)
-    controller = _python_controller(options["controller"]) if was_typed(ctx, "controller") else None
+    controller = _resumed_controller(ctx, options["controller"])
     with progress_bar("simulating", steps or 0, unit="steps", show=not quiet) as advance, storage_errors():
         outcome = resume_run(
             path,
@@ -298,6 +319,14 @@ def _resume(
         click.echo(printable(f"{path}: has all its steps"), err=True)
         return
     _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def _resumed_controller(ctx: click.Context, words: str) -> Controller | None:
+    """The Python controller typed beside --resume. One that is set in the environment is not run."""
+    typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
+    if typed and ".py:" not in words:
+        raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
+    return _python_controller(words) if typed else None
 
 
 def _finish(

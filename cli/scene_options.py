@@ -123,6 +123,8 @@ def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple
             name, value = names[0], word
         if name not in names:
             raise UsageError(f"{flag}: {unknown(name, names)}")
+        if not value:
+            raise UsageError(f"{flag}: {word!r} names nothing")
         pairs.append((name, value))
     return pairs
 

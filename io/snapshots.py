@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io.reader import Recording, reading
+from artsim.io.reader import Recording, read_count, read_whole, reading
 from artsim.io.schema import COMPLETE, INTERRUPTED, STATE
 from artsim.sim.errors import ModelError
 
@@ -71,7 +71,7 @@ def checkpoints(recording: Recording) -> Array:
         group = recording.group("checkpoint")
         if group is None:
             return np.zeros(0, np.int64)
-        steps: Array = group["step"][: int(group["n_valid"][()])]
+        steps: Array = read_whole(recording.path, group["step"])[: read_count(recording.path, group["n_valid"])]
     return steps[-(-steps // recording.every) <= recording.n_valid]
 
 

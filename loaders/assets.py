@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from artsim.sim.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
+MAX_URI = 4096  # characters, as many as Linux allows
 MAX_WALK = 8  # how many folders above the model are looked at for package.xml
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
@@ -49,6 +50,8 @@ class Assets:
 
     def resolve(self, uri: str) -> Path:
         """The real path of an existing, regular, permitted mesh file. Raises AssetRefusedError or AssetMissingError."""
+        if len(uri) > MAX_URI:
+            raise AssetRefusedError(f"the file name has {len(uri)} characters; at most {MAX_URI} are read")
         name = uri.strip().replace("\\", "/")
         if not name or "\0" in name:
             raise AssetRefusedError("the file name is empty")
@@ -185,7 +188,7 @@ def places_above(folder: Path, name: str) -> Iterator[Path]:
     Top-level folders never count: a file must not declare /etc or /home to be its package.
     """
     for above in walk_up(folder):
-        if above.name == name or package_name(above) == name:
+        if is_package(above) and name in (above.name, package_name(above)):
             yield above
         if is_package(above / name):
             yield above / name

@@ -119,7 +119,9 @@ def load_text(
     if xacro:
         document = expand(document, name, path, assets, max_xml_mb)
     elif name.endswith(".xacro"):
-        raise ModelError(f"{Source(name)}: a xacro file: run xacro first, or install artsim[xacro] and give --xacro")
+        raise ModelError(
+            f"{Source(name)}: a xacro file, which is a program: run xacro first, where you trust it, or see --xacro"
+        )
     reading = Reading(
         name,
         assets=assets if meshes else None,
@@ -232,7 +234,7 @@ def expand(document: Document, name: str, path: Path | None, assets: Assets, max
     """The document after xacro, which met only text that was already found harmless. Lines are those of the result."""
     from artsim.loaders.expand import expand_xacro
 
-    text = expand_xacro(document.text, file=name, path=path, assets=assets)
+    text = expand_xacro(document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb)
     expanded = parse(text, file=f"{name} (expanded)", max_mb=max_xml_mb)
     return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes))
 

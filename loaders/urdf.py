@@ -110,7 +110,8 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
         for value in (element.get("name", ""), element.get("link", ""), element.get("joint", "")):
             if "${" in value:
                 reading.refuse(
-                    element, f"{describe(element)}: {value!r} is a xacro expression: run xacro first, or give --xacro"
+                    element,
+                    f"{describe(element)}: {value!r} is a xacro expression: run xacro first, where you trust the file",
                 )
         if not (name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])):
             continue
@@ -118,7 +119,9 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
         if any(tag(above) == "visual" for above in element.iterancestors()):
             reading.note(element, f"{macro} is a macro that was not expanded; ignored below <visual>")
         else:
-            reading.refuse(element, f"{macro} is a macro: run xacro first, or install artsim[xacro] and give --xacro")
+            reading.refuse(
+                element, f"{macro} is a macro: run xacro first, or install artsim[xacro], where you trust the file"
+            )
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:

@@ -62,6 +62,8 @@ DEFAULT_RECORD = (
     "contacts",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
+MAX_ITERATIONS = 100_000  # of a sweeping solver in a step, which no signal can end
+LEAST_DT = 1e-12  # [s] below it rates and their squares are beyond what floats hold
 _PAIRS = ("link_damping", "link_velocity_limit")
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
@@ -127,8 +129,12 @@ class RunConfig:
         for name in ("steps", "every", "iterations", "max_contacts"):
             if not 1 <= getattr(self, name) <= MAX_STEPS:
                 raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
-        if self.dt is not None and not (math.isfinite(self.dt) and self.dt > 0):
-            raise UsageError(f"dt is {self.dt}, want a positive time step in seconds")
+        if self.iterations > MAX_ITERATIONS:
+            raise UsageError(f"iterations is {self.iterations}, want 1 to {MAX_ITERATIONS}")
+        if self.dt is not None and not (math.isfinite(self.dt) and self.dt >= LEAST_DT):
+            raise UsageError(f"dt is {self.dt}, want a time step of {LEAST_DT:g} s or more")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"seed is {self.seed}, want 64 bits")
         if self.coupling_frequency is not None and not (
             math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
         ):
@@ -182,8 +188,10 @@ class RunConfig:
         """The configuration that `to_json` wrote. Raises UsageError for what is none."""
         try:
             content = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"configuration is not JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise UsageError("configuration is not a JSON object")
         return cls.from_mapping(content)
 
     @classmethod

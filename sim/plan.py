@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
+from artsim.sim.budget import refuse_beyond_memory
+from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, LEAST_DT, SOLVERS, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
 from artsim.sim.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.continuous import ADVANCE
@@ -19,7 +20,7 @@ from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupl
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
-from artsim.sim.errors import UsageError, nearest
+from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, link_rules
 from artsim.sim.maximal.choice import with_scheme
@@ -32,6 +33,7 @@ from artsim.sim.solids import Kept, joined
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
+_DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TIME_STEP = 0.002  # [s] where neither the user nor the file says another
 TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
 
@@ -111,6 +113,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     notes: list[str] = []
     chosen = config.integrator
     config = with_options(articulation, config, notes)
+    _refuse_large(articulation)
     robot = compiled_robot(articulation, config)
     equipped = equip(_tied(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
@@ -193,9 +196,18 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
     return replace(config, dt=dt, integrator=integrator)
 
 
+def _refuse_large(articulation: Articulation) -> None:
+    """Raises MemoryShortageError where the matrices of a step (M̂, its factors, the solver's) are too large."""
+    dofs = 6 * (articulation.base == "floating") + sum(_DOFS.get(joint.kind, 1) for joint in articulation.joints)
+    refuse_beyond_memory(32 * dofs**2, f"the matrices of {dofs} degrees of freedom")
+
+
 def time_step(articulation: Articulation) -> float:
-    """The file's time step, else artsim's [s]."""
-    return articulation.options.timestep or TIME_STEP
+    """The file's time step, else artsim's [s]. Raises ModelError for one that is too small to compute with."""
+    dt = articulation.options.timestep or TIME_STEP
+    if dt < LEAST_DT:
+        raise ModelError(f"{articulation.path}: its time step is {dt:g} s, want {LEAST_DT:g} s or more")
+    return dt
 
 
 def _rows_wanted(config: RunConfig) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from math import isfinite
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,10 @@ _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
 _NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes")
-_STEPS_PER_CALL = 4096  # a signal is looked at between calls only
+_STEPS_PER_CALL = 4096  # at most: a signal is looked at between calls only
+_FIRST_STEPS = 256  # of the first call, before it is known how long a step takes
+_CALL_SECONDS = 0.25  # that a call should take at most
+_MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ class Simulation:
         if self.plan.rules is not None:
             self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._failure: ArtsimError | None = None
+        self._odd = ""  # what of the recorded rows or the state is not finite
+        self._steps_per_call = _FIRST_STEPS
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._end = self.plan.config.steps
         self.reblock()
@@ -310,14 +317,65 @@ class Simulation:
         self._step.counters[0] = int(snapshot["step"])
         self.stop_reason = 0
         self._failure = None
+        self._odd = ""
 
     def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
         """Recorded rows until the run ends or stops, or for so many steps; what stopped it is in `stop_reason`."""
         self._end = self.plan.config.steps if steps is None else self.step + steps
         while self.step < self._end and not self.stop_reason:
-            yield self._advance() if self.controller is None else self._advance_with_controller()
+            first = self.step
+            block = self._advance() if self.controller is None else self._advance_with_controller()
+            yield self._finite_rows(block, first)
             if self._failure is not None:  # after the rows before it
                 raise self._failure
+        self._look_at_state()
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether it stopped for the sake of a row, and has gone beyond it: the state is that of another step."""
+        return bool(self._odd)
+
+    def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
+        """The block up to the first row that is not finite, at which the run stops; `first` is the block's first step.
+
+        Velocities are looked at in every step; what is computed from them can still be beyond all numbers.
+        """
+        ends = np.cumsum(block.contacts.get("contact_count", np.zeros(0, np.int64)))
+        found: tuple[int, str] | None = None
+        for name, values in (*block.rows.items(), *block.contacts.items()):
+            if name in _MAY_BE_INFINITE or (place := _first_odd(values)) is None:
+                continue
+            in_table = name in CONTACT_TABLE
+            row = int(np.searchsorted(ends, place[0], "right")) if in_table else place[0]
+            if found is None or row < found[0]:
+                found = row, f"{name}{'' if in_table else self._called(name, place[1:])}"
+        if found is None:
+            return block
+        stop, self._odd = found
+        every = self.plan.config.every
+        self.stop_reason = NON_FINITE
+        self._step.counters[0] = (-(-first // every) + stop) * every
+        most = int(ends[stop - 1]) if len(ends) and stop else 0
+        contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
+        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
+
+    def _called(self, name: str, place: tuple[int, ...]) -> str:
+        """` of 'elbow'` where a variable's entries are dofs or links."""
+        if name.startswith(("link_", "incoming_", "contact_")):
+            return f" of {self.plan.robot.labels.links[place[0]]!r}"
+        if name.startswith(("tau_", "q")) and name != "qpos":
+            return f" of {self.plan.robot.dofs[place[0]]!r}"
+        return ""
+
+    def _look_at_state(self) -> None:
+        """Stop where something of the state is not finite that the recorded rows do not show."""
+        if self.stop_reason:
+            return
+        known = self._state._asdict() | {"energy": np.array(self.energy)}
+        odd = next((name for name, values in known.items() if _first_odd(values) is not None), "")
+        if odd:
+            self._odd = f"state's {odd}"
+            self.stop_reason = NON_FINITE
 
     def check(self) -> None:
         """Raise StoppedError when the run stopped early, naming joint and time."""
@@ -330,6 +388,8 @@ class Simulation:
         return int(self._step.counters[3])
 
     def _why(self) -> str:
+        if self._odd:
+            return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
         k, nv = int(self._step.counters[3]), self.plan.robot.nv
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:
@@ -343,8 +403,11 @@ class Simulation:
     def _advance(self) -> BlockOfRows:
         assert self.block_rows is not None
         most = self.block_rows * self.plan.config.every
-        self._block.plan[0] = min(most, self._end - self.step, _STEPS_PER_CALL)
+        self._block.plan[0] = steps = min(most, self._end - self.step, self._steps_per_call)
+        began = perf_counter()
         self._call()
+        per_call = steps * _CALL_SECONDS / max(perf_counter() - began, 1e-9)
+        self._steps_per_call = int(min(max(per_call, 1), _STEPS_PER_CALL))
         count = int(self._step.counters[1])
         block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
         self._note_stop()
@@ -412,6 +475,17 @@ class Simulation:
             name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
             raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
         return torque
+
+
+def _first_odd(values: Array) -> tuple[int, ...] | None:
+    """The first entry that is not finite. Of finite ones a sum costs least, and can itself be too large."""
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isfinite(values.sum()):
+            return None
+    odd = np.argwhere(~np.isfinite(values))
+    return tuple(int(index) for index in odd[0]) if len(odd) else None
 
 
 def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:

@@ -512,9 +512,63 @@ def test_88_load_yaml_needs_the_option(tmp_path: Path) -> None:
         f'<xacro:property name="y" value="${{xacro.load_yaml(\'{secret}\')}}"/><link name="${{y[\'name\']}}"/></robot>'
     )
     result = artsim("check", path)
-    assert_refused(result, f"{path}:2: ", "--xacro")
+    assert_refused(result, f"{path}:2: ", "run xacro first", "where you trust the file")
     assert "hush" not in result.output
     assert "hush" in artsim("check", path, "--xacro").stdout
+
+
+ESCAPES = {
+    "a frame": "${[g:=((g.gi_frame.f_back.f_back.f_back.f_back.f_builtins['__import__']('os').system('touch HERE')) "
+    "for _ in [1]), list(g)][1]}",
+    "a walrus": "${(a:=1)}",
+    "a lambda": "${(lambda: 1)()}",
+    "a comprehension": "${[x for x in (1, 2)]}",
+    "a class": "${python.vars(python.type)}",
+    "a class of a value": "${python.type(1).mro()}",
+    "time": "${9**9**9}",
+    "memory": "${len('x' * 10**11)}",
+    "macros": '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>',
+    "a device": "${xacro.load_yaml('/dev/zero')}",
+    "an include of its own": '<xacro:include filename="robot.urdf.xacro"/>',
+}
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_88_macros_stay_in_their_process(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, soon, and nothing done: xacro alone lets the first run any program."""
+    pytest.importorskip("xacro")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "robot.urdf.xacro"
+    inner = ESCAPES[how] if ESCAPES[how].startswith("<") else f'<link name="{ESCAPES[how]}"/>'
+    path.write_text(f'<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n{inner}</robot>')
+    began = time.monotonic()
+    assert_refused(artsim("check", path, "--xacro"), f"{path}: xacro: ")
+    assert time.monotonic() - began < 20
+    assert not (tmp_path / "HERE").exists()
+
+
+ACTS = {
+    "writes": "open('HERE', 'w')",
+    "os.open": "__import__('os').open('HERE', 65)",
+    "starts": "__import__('os').system('touch HERE')",
+    "subprocess": "__import__('subprocess').run(['touch', 'HERE'])",
+    "connects": "__import__('socket').socket()",
+    "removes": "__import__('os').remove('robot.urdf.xacro')",
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_88_code_that_got_out_could_do_little(act: str, tmp_path: Path) -> None:
+    """The child's limits by themselves, without the refusal of expressions."""
+    (tmp_path / "robot.urdf.xacro").write_text("<robot/>")
+    code = (
+        "import sys, time\nfrom artsim.loaders import xacro_child as child\n"
+        f"child.limit(5, 2**30)\nsys.addaudithook(child.refuse_acts)\n{ACTS[act]}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "RefusedError" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf.xacro"]
 
 
 def test_xacro_expands_macros_and_finds_packages(tmp_path: Path) -> None:

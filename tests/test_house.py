@@ -40,7 +40,7 @@ ALLOWED = {
     "sim": {"sim", "collision"},
     "collision": {"collision", "sim"},  # of sim the floor only
 }
-FLOOR = {"dataclass", "errors", "records", "spatial", "lanes", "jit", "machine_code", "recordtype"}
+FLOOR = set("budget dataclass errors jit lanes machine_code ownership records recordtype spatial".split())
 SCIPY = {"io/figures.py", "io/rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 NUMBA = {"sim/jit.py", "sim/lanes.py", "sim/recordtype.py", "sim/strips.py"}  # the only files that import it
 

@@ -21,7 +21,7 @@ from artsim.io.reader import open_recording
 from artsim.io.recover import recover
 from artsim.io.resume import resume
 from artsim.io.runs import verify
-from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.errors import ModelError, StoppedError
 from tests.conftest import ROOT
 from tests.test_cli_run import good, refused
 
@@ -178,7 +178,7 @@ def test_runs_that_do_not_go_on(tmp_path: Path) -> None:
     run(path, "every third step", HALF, force=True)
     change(path, lambda file: file["final"].__delitem__("load"))
     change(path, lambda file: file["final"].create_dataset("load", data=np.zeros(3)))
-    with pytest.raises(UsageError, match="load"):
+    with pytest.raises(ModelError, match="load"):
         resume(path, load_stored, steps=STEPS)
     with open_recording(path) as recording:
         assert recording.state == "complete"  # it is as it was

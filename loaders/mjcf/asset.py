@@ -8,18 +8,20 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.assets import MAX_URI, SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Material, Pose, Quaternion, Vector3
 from artsim.sim.errors import nearest
 
-MOST_HEIGHTS = 16_000_000
+MOST_HEIGHTS = 4_000_000  # of all height fields of a model
+MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces that stand in the model
 Heights = tuple[tuple[float, ...], ...]  # [m] rows along y, in them along x
 
 
@@ -112,7 +114,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
     if item.has("builtin"):
         item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
-    return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
+    return item.tried(lambda: mesh_shape(table(item, "vertex"), whole(item, "face"), **options))
 
 
 def from_numbers(x: tuple[float, ...]) -> MeshShape:
@@ -143,14 +145,17 @@ def why_absent(mesh: MeshAsset) -> str:
 
 def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
     """The vertices of a mesh that has no file."""
-    return mesh.item.numbers("vertex", 0, 10**7, ()) if not mesh.uri else ()
+    return mesh.item.numbers("vertex", 0, MOST_NUMBERS, ()) if not mesh.uri else ()
 
 
 def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
     """The faces of a mesh that has no file, where it has some."""
     if mesh.uri or not mesh.item.has("face"):
         return ()
-    faces = [int(number) for number in mesh.item.numbers("face", 0, 10**7)]
+    numbers = mesh.item.numbers("face", 0, MOST_NUMBERS)
+    faces = [int(number) for number in numbers]
+    if any(face != number for face, number in zip(faces, numbers, strict=True)):
+        mesh.item.refuse("face wants whole numbers")
     vertices = len(vertices_in_model(mesh)) // 3
     if len(faces) % 3 or any(not 0 <= number < vertices for number in faces):
         mesh.item.refuse(f"face wants three numbers of vertices each, 0 to {vertices - 1}")
@@ -170,10 +175,18 @@ def table(item: Item, name: str) -> Any:
     """Numbers in threes, as an array (n, 3)."""
     import numpy as np
 
-    values = item.numbers(name, 0, 10**7, ())
+    values = item.numbers(name, 0, MOST_NUMBERS, ())
     if len(values) % 3:
         item.refuse(f"{name} holds {len(values)} numbers, want a multiple of 3")
     return np.array(values, float).reshape(-1, 3)
+
+
+def whole(item: Item, name: str) -> Any:
+    """The same of whole numbers."""
+    values = table(item, name)
+    if (values != values.round()).any():
+        item.refuse(f"{name} wants whole numbers")
+    return values.astype(int)
 
 
 def asset_name(element: Element) -> str:
@@ -203,8 +216,11 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
     """One <hfield>: sizes and heights, from the model or a file."""
     name = asset_name(item.element)
     meshes.fields[name] = item.numbers("size", 4, 4)
-    if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
-        item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
+    if min(meshes.fields[name]) <= 0:
+        item.refuse(f"size is {item.text('size')[:60]}, want four numbers above 0")
+    room = int(allowed(MOST_HEIGHTS)) - sum(len(rows) * len(rows[0]) for rows in meshes.heights.values() if rows)
+    if item.whole("nrow") * item.whole("ncol") > room:
+        item.refuse(f"nrow times ncol is beyond the limit of {allowed(MOST_HEIGHTS):.0f} heights in all; {MORE}")
     if not item.has("file"):
         meshes.heights[name] = read_heights(item)
         return
@@ -217,7 +233,7 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
             from artsim.loaders.mjcf.elevation import read_elevation  # numpy
 
             path = located(item, uri, compiler, any_format=True)
-            rows, columns, values = item.tried(lambda: read_elevation(path, MOST_HEIGHTS))
+            rows, columns, values = item.tried(lambda: read_elevation(path, room))
             meshes.heights[name] = scaled(item, rows, columns, values)
     except AssetMissingError as error:
         meshes.heights_absent[name] = f"not found: {error}"
@@ -230,7 +246,7 @@ def read_heights(item: Item) -> Heights:
     rows, columns = item.whole("nrow"), item.whole("ncol")
     if min(rows, columns) < 2:
         item.refuse("want 2 rows and 2 columns at least")
-    values = item.numbers("elevation", 0, MOST_HEIGHTS, (0.0,) * (rows * columns))
+    values = item.numbers("elevation", 0, rows * columns, (0.0,) * (rows * columns))
     if len(values) != rows * columns:
         item.refuse(f"elevation holds {len(values)} numbers, want nrow times ncol = {rows * columns}")
     upward = [value for k in reversed(range(rows)) for value in values[k * columns : (k + 1) * columns]]
@@ -286,6 +302,8 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
 
 def located(item: Item, uri: str, compiler: Compiler, *, any_format: bool = False) -> Path:
     """The real path of a mesh, or of a file of any format. Raises AssetMissingError or AssetRefusedError."""
+    if len(uri) > MAX_URI:
+        raise AssetRefusedError(f"the file name has {len(uri)} characters; at most {MAX_URI} are read")
     scheme = SCHEME.match(uri)
     if scheme:
         raise AssetRefusedError(f"{scheme[0]}// is not read; meshes are files on this machine")

@@ -237,6 +237,8 @@ def read_pins(item: Item, points: Points) -> set[int]:
         single, ranges = (pin.numbers(name, 0, MOST, ()) for name in ("id", "range"))
         chosen = {int(i) for i in single}
         for start, end in zip(ranges[::2], ranges[1::2], strict=False):
+            if start <= end and not 0 <= start <= end < len(points):
+                pin.refuse(f"a point that does not exist; there are {len(points)}")
             chosen.update(range(int(start), int(end) + 1))
         if not all(0 <= i < len(points) for i in chosen):
             pin.refuse(f"a point that does not exist; there are {len(points)}")
