@@ -130,7 +130,7 @@ LOAD_OPTIONS = (
         "--balance-inertia",
         is_flag=True,
         envvar="ARTSIM_BALANCE_INERTIA",
-        help="Replace inertias that no body can have by a ball's.",
+        help="Replace inertias that no body can have by the nearest that one can; warnings say by how much.",
     ),
     click.option(
         "--ignore-unsupported",

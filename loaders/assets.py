@@ -27,6 +27,10 @@ class AssetRefusedError(Exception):
     """The name leads where it must not: outside the roots, the net, a pipe, an unknown format. The text says why."""
 
 
+class AssetOutsideError(AssetRefusedError):
+    """The name leads outside the allowed roots."""
+
+
 class AssetMissingError(Exception):
     """Nothing is there: the text says what was tried, `why` says it alike for all meshes of a folder."""
 
@@ -95,7 +99,7 @@ class Assets:
                 return
         package, _, inner = rest.partition("/")
         if package in ("", ".", "..") or escapes(inner):
-            raise AssetRefusedError("it leaves its package, outside the allowed roots")
+            raise AssetOutsideError("it leaves its package, outside the allowed roots")
         root = self.package_root(package)
         if root is not None:
             yield root / inner, root
@@ -132,7 +136,7 @@ class Assets:
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
-            raise AssetRefusedError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
+            raise AssetOutsideError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
         try:
             mode = real.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):

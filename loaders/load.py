@@ -51,7 +51,7 @@ def load_articulation(
 
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
-    `balance_inertia` replaces inertias that break the triangle inequality. `xacro` expands macros first.
+    `balance_inertia` replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
     `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not. `max_faces` is the most
     triangles of a mesh (None: 2 million).
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).

@@ -44,7 +44,7 @@ def load_robot(
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
         keyframe: of the file, where runs of this robot start.
         mesh_root: a further folder that meshes may come from.
-        balance_inertia: replace inertias that no body can have by a ball's.
+        balance_inertia: replace inertias that no body can have by the nearest that one can.
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
         options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
             which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger.
