@@ -31,6 +31,7 @@ class LoadOptions(TypedDict):
     xacro: bool
     ignore_unsupported: bool
     max_faces: int | None
+    density: float | None
 
 
 def is_file(word: str) -> bool:
@@ -65,9 +66,9 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return bases
 
 
-def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A finite number above 0."""
-    if not (math.isfinite(value) and value > 0):
+def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A finite number above 0, or none."""
+    if value is not None and not (math.isfinite(value) and value > 0):
         raise click.BadParameter(f"{value:g} is not a finite number above 0")
     return value
 
@@ -133,6 +134,14 @@ LOAD_OPTIONS = (
         help="Replace inertias that no body can have by the nearest that one can; warnings say by how much.",
     ),
     click.option(
+        "--density",
+        type=float,
+        callback=positive,
+        metavar="KG/M3",
+        envvar="ARTSIM_DENSITY",
+        help="Give links of a URDF that have no mass that of their shapes at this density [kg/m³]: water has 1000.",
+    ),
+    click.option(
         "--ignore-unsupported",
         is_flag=True,
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
@@ -169,6 +178,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         xacro: bool,
         ignore_unsupported: bool,
         max_faces: int | None,
+        density: float | None,
         **kwargs: Any,
     ) -> R:
         named = next((name for name in base if name), None)
@@ -187,6 +197,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             xacro=xacro,
             ignore_unsupported=ignore_unsupported,
             max_faces=max_faces,
+            density=density,
         )
         return command(*args, load_options=load_options, **kwargs)
 

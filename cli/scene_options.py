@@ -34,10 +34,11 @@ SCENE_OPTIONS = (
 
 
 # how a model was read; a stored text is read alike
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
+OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
     "base",
     "balance_inertia",
     "ignore_unsupported",
+    "density",
 )
 
 

@@ -31,6 +31,7 @@ class Reading:
     assets: Assets | None = None  # None: meshes are not looked for
     strict: bool = False
     balance_inertia: bool = False
+    density: float | None = None  # [kg/m³] of links without mass
     max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)

@@ -31,6 +31,7 @@ class ReadOptions(TypedDict, total=False):
     xacro: bool
     max_xml_mb: float
     max_faces: int | None
+    density: float | None
 
 
 def load_articulation(
@@ -46,6 +47,7 @@ def load_articulation(
     xacro: bool = False,
     ignore_unsupported: bool = False,
     max_faces: int | None = None,
+    density: float | None = None,
 ) -> Articulation:
     """Read a robot file; `-` is standard input.
 
@@ -53,7 +55,8 @@ def load_articulation(
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
     `balance_inertia` replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
     `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not. `max_faces` is the most
-    triangles of a mesh (None: 2 million).
+    triangles of a mesh (None: 2 million). `density` [kg/m³] gives links of a URDF that have no
+    mass that of their shapes.
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
     name = str(path)
@@ -72,6 +75,7 @@ def load_articulation(
         xacro=xacro,
         ignore_unsupported=ignore_unsupported,
         max_faces=max_faces,
+        density=density,
     )
 
 
@@ -90,6 +94,7 @@ def load_text(
     xacro: bool = False,
     ignore_unsupported: bool = False,
     max_faces: int | None = None,
+    density: float | None = None,
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
@@ -103,6 +108,7 @@ def load_text(
     if is_scene(text):
         check_size(len(text), file=name, max_mb=max_xml_mb)
         options: ReadOptions = {"meshes": meshes, "strict": strict, "max_xml_mb": max_xml_mb, "max_faces": max_faces}
+        options["density"] = density
 
         def read(stored: StoredModel, called: str) -> Articulation:
             return load_text(
@@ -125,6 +131,7 @@ def load_text(
         assets=assets if meshes else None,
         strict=strict,
         balance_inertia=balance_inertia,
+        density=density,
         max_faces=max_faces,
         notes=list(document.notes),
     )
@@ -224,6 +231,10 @@ def read_document(
     if name == "mujoco":
         from artsim.loaders.mjcf.read import read_mjcf  # 25 files, of no use to a URDF
 
+        if reading.density is not None:
+            reading.note(
+                document.root, "--density is for a URDF's links; the geoms of MJCF have densities of their own"
+            )
         return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb, ignore_unsupported=ignore_unsupported)
     return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
 

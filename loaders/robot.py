@@ -47,7 +47,8 @@ def load_robot(
         balance_inertia: replace inertias that no body can have by the nearest that one can.
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
         options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
-            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger.
+            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
+            density: of the shapes of links without mass in a URDF [kg/m³].
 
     Raises:
         MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
@@ -60,6 +61,7 @@ def load_robot(
         "coupling_frequency": coupling_frequency,
         "coupling_damping": coupling_damping,
         "keyframe": keyframe,
+        "density": options.get("density"),
         "gravity": None if gravity is None else tuple(float(x) for x in gravity),
     }
     config = RunConfig.from_mapping(settings)

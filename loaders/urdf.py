@@ -10,6 +10,8 @@ import dataclasses
 import math
 import re
 
+from lxml import etree
+
 from artsim.loaders import urdf_gazebo, urdf_mujoco
 from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
 from artsim.loaders.elements import (
@@ -90,6 +92,12 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
     ordered_links = judge_inertias(reading, root, ordered_links, ordered_joints)
+    text = ""
+    if reading.density is not None:
+        from artsim.loaders.density import with_density  # numpy
+
+        ordered_links = with_density(reading, root, ordered_links, reading.density)
+        text = etree.tostring(root, encoding="unicode")
     reading.note_missing_meshes()
     return Articulation(
         name=read_name(reading, root),
@@ -100,6 +108,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         actuators=tuple(actuators),
         options=extension.options,
         notes=tuple(reading.notes),
+        text=text,
         path=reading.file,
     )
 
