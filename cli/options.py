@@ -32,6 +32,7 @@ class LoadOptions(TypedDict):
     ignore_unsupported: bool
     max_faces: int | None
     density: float | None
+    arguments: Mapping[str, str]
 
 
 def is_file(word: str) -> bool:
@@ -198,6 +199,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             ignore_unsupported=ignore_unsupported,
             max_faces=max_faces,
             density=density,
+            arguments={},
         )
         return command(*args, load_options=load_options, **kwargs)
 

@@ -106,6 +106,9 @@ class Assets:
         if self.mesh_root is not None:
             yield self.mesh_root / inner, self.mesh_root
             yield self.mesh_root / package / inner, self.mesh_root
+        for above in self.folders_up():
+            yield above / inner, None
+            yield above / package / inner, None
         yield from ((path, None) for path in self.mujoco_candidates(inner))
         if root is None:
             raise AssetMissingError(
@@ -121,7 +124,18 @@ class Assets:
             yield self.folder / name
         if self.mesh_root is not None:
             yield self.mesh_root / name
+        yield from (above / name for above in self.folders_up())
         yield from self.mujoco_candidates(name)
+
+    def folders_up(self) -> Iterator[Path]:
+        """The model's folder and those above it, as far as its package's root."""
+        if self.folder is None:
+            return
+        top = model_root(self.folder)
+        for above in walk_up(Path(os.path.abspath(self.folder))):  # noqa: PTH100 (links are kept on purpose)
+            yield above
+            if above == top:
+                return
 
     def mujoco_candidates(self, name: str) -> Iterator[Path]:
         """Where MuJoCo would look: meshdir, with the path stripped if strippath says so."""

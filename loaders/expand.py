@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from artsim.loaders.assets import Assets
@@ -13,8 +13,13 @@ from artsim.sim.description import Source
 from artsim.sim.errors import ModelError
 
 
-def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> str:
-    """The text after xacro; `path` is where it came from, for includes. Raises ModelError where xacro does not help."""
+def expand_xacro(
+    text: str, *, file: str, path: Path | None, assets: Assets, arguments: Mapping[str, str] | None = None
+) -> str:
+    """The text after xacro; `path` is where it came from, for includes, `arguments` are those of its <xacro:arg>.
+
+    Raises ModelError where xacro does not help.
+    """
     source = Source(file)
     try:
         import xacro
@@ -25,7 +30,7 @@ def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> 
         with contextlib.redirect_stderr(log), package_lookup(xacro, assets):
             document = xacro.parse(text)
             xacro.init_stacks(str(path) if path else None)
-            xacro.process_doc(document, mappings={})
+            xacro.process_doc(document, mappings=dict(arguments or {}))
             return str(document.toprettyxml(indent="  "))
     except Exception as error:  # macros are programs: they fail in any way a Python expression can
         inner = getattr(error, "exc", None) or error  # xacro repeats what it wraps

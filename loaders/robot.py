@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +14,10 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.plan import compiled_robot
 from artsim.sim.robot import Robot
 from artsim.sim.start import find_keyframe
+
+
+class ModelWarning(UserWarning):
+    """Something odd about a robot file that is accepted: `file:line: what, and what was done`."""
 
 
 def load_robot(
@@ -74,5 +79,7 @@ def load_robot(
         ignore_unsupported=ignore_unsupported,
         **options,
     )
+    for note in articulation.notes:
+        warnings.warn(ModelWarning(str(note)), stacklevel=3)  # at the line that calls artsim.load
     find_keyframe(articulation, keyframe)
     return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)
