@@ -1,4 +1,4 @@
-"""Meshes that MJCF makes itself, against MuJoCo: vertices, faces, volume, inertia; signs of solref that are mixed."""
+"""What MuJoCo 4 takes besides: meshes that it makes itself, mixed signs of solref, the plugin mujoco.pid."""
 
 from __future__ import annotations
 
@@ -124,3 +124,47 @@ def test_replicate_has_a_prefix_without_effect() -> None:
     )
     theirs = mujoco.MjModel.from_xml_string(text)
     assert [link.name for link in load_text(text, name="m").links[1:]] == [theirs.body(i).name for i in (1, 2)]
+
+
+PID = """<mujoco><option timestep=".001"/>{}<worldbody>
+<body><joint name="j" damping=".1"/><geom size=".1" pos=".2 0 0"/></body></worldbody><actuator>{}</actuator></mujoco>"""
+CASES = [{"kp": 40, "kd": 2}, {"kp": 40, "ki": 60, "kd": 2, "imax": 3}, {"kp": 40, "kd": 2, "slewmax": 2}]
+
+
+@pytest.mark.parametrize("gains", CASES, ids=["pd", "pid", "slew"])
+@pytest.mark.parametrize("instance", [False, True])
+def test_the_plugin_pid_is_the_servo_of_its_name(gains: dict[str, float], instance: bool) -> None:
+    """Of what the reader makes of it MuJoCo computes what it does with the plugin, to the first order in the step."""
+    config = "".join(f'<config key="{key}" value="{value}"/>' for key, value in gains.items())
+    states = ("ki" in gains) + ("slewmax" in gains)
+    head = f'<instance name="i">{config}</instance>' if instance else ""
+    own = 'instance="i"/>' if instance else f'plugin="mujoco.pid">{config}</plugin>'
+    text = PID.format(
+        f'<extension><plugin plugin="mujoco.pid">{head}</plugin></extension>',
+        f'<plugin name="a" joint="j" actdim="{states}" forcerange="-30 30" {own}',
+    )
+    actuator = load_text(text, name="m").actuators[0]
+    assert (actuator.name, actuator.gain, actuator.force_range) == ("a", "pid", (-30, 30))
+    _, kp, kv = actuator.bias_parameters[:3]
+    limit, slew = actuator.dynamics_parameters[:2]
+    servo = f'<pid joint="j" input="pos" kp="{-kp}" kv="{-kv}" ki="{actuator.gain_parameters[0]}" forcerange="-30 30"'
+    again = PID.format("", f'{servo} imax="{limit}" slewmax="{slew}"/>')
+    paths = []
+    for model_text in (text, again):
+        theirs = mujoco.MjModel.from_xml_string(model_text)
+        data = mujoco.MjData(theirs)
+        path = []
+        for step in range(1000):
+            data.ctrl[0] = (0.0 if step == 0 else 0.7) if step < 500 else -0.3
+            mujoco.mj_step(theirs, data)
+            path.append(data.qpos[0])
+        paths.append(path)
+    np.testing.assert_allclose(paths[0], paths[1], atol=0.005 if "ki" in gains else 1e-9)
+
+
+def test_other_plugins_stay_refused() -> None:
+    text = PID.format("", '<plugin joint="j" plugin="mujoco.pid"><config key="{}" value="1"/></plugin>')
+    with pytest.raises(ModelError, match="--ignore-unsupported"):
+        load_text(text.replace("mujoco.pid", "mine.pid").format("kp"), name="m")
+    with pytest.raises(ModelError, match="'kq' is not one of kp, ki"):
+        load_text(text.format("kq"), name="m")
