@@ -146,7 +146,7 @@ LEFT_OUT = [
     f'<worldbody><flexcomp type="grid" {GRID}><elasticity young="1"/></flexcomp></worldbody>',
     f'{HINGE}<actuator><motor joint="j" delay="1" nsample="2"/></actuator>',
     f'{HINGE}<actuator><orientation joint="j"/></actuator>',
-    f'<worldbody><flexcomp type="ellipsoid" dim="3" {GRID}/></worldbody>',
+    f'<worldbody><flexcomp type="grid" dof="trilinear" dim="3" {GRID}/></worldbody>',
     HINGE.replace('name="j"', 'springyield="1"'),
 ]
 

@@ -48,7 +48,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "flexcomp": {
         **dict.fromkeys(("flatskin", "texcoord", "rgba", "material", "group"), LOOKS),
         "radius": UNTOUCHED,
-        "origin": "of solids made from a surface, which are refused",
         "cellcount": "of interpolation, which is refused",
     },
     "contact": dict.fromkeys(
@@ -95,8 +94,7 @@ VALUES = (
     ("general", "dyntype, gaintype, biastype", "user", "code"),
     ("general", "dyntype, gaintype, biastype", "so3, pid, dcmotor", "they have elements of their own"),
     ("equality", "(element)", "flex, flexvert, flexstrain", "elements that bend or stretch"),
-    ("flexcomp", "type", "box, cylinder, ellipsoid, mesh", "shells of solids; Gmsh files and direct lists are read"),
-    ("flexcomp", "dof", "radial, trilinear, quadratic", "interpolation"),
+    ("flexcomp", "dof", "trilinear, quadratic", "interpolation"),
     ("edge", "equality", "vert, strain", "elements that bend or stretch"),
     ("compiler", "coordinate", "global", "taken out of MJCF; MuJoCo 2.3.3 converts such files"),
 )
