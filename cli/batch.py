@@ -14,7 +14,7 @@ from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.options import LoadOptions, model_options
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
@@ -65,7 +65,8 @@ def batch(
     threads = threads or (1 if sharding.scheduler else available_threads())
     with load_job(config) as job:
         if not quiet:
-            warn([*map(str, job.robot.articulation.notes), *notes])
+            warn(notes)
+            warn_of_model(job.robot.articulation.notes, [model])
         warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
             outcome = sharding.compute(

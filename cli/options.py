@@ -32,6 +32,8 @@ class LoadOptions(TypedDict):
     xacro: bool
     ignore_unsupported: bool
     max_faces: int | None
+    density: float | None
+    arguments: Mapping[str, str]
 
 
 def is_file(word: str) -> bool:
@@ -85,9 +87,9 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return bases
 
 
-def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A finite number above 0."""
-    if not (0 < value < 1e9):
+def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A number above 0 and below 1e9, or none."""
+    if value is not None and not (0 < value < 1e9):
         raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
     return value
 
@@ -150,7 +152,15 @@ LOAD_OPTIONS = (
         "--balance-inertia",
         is_flag=True,
         envvar="ARTSIM_BALANCE_INERTIA",
-        help="Replace inertias that no body can have by a ball's.",
+        help="Replace inertias that no body can have by the nearest that one can; warnings say by how much.",
+    ),
+    click.option(
+        "--density",
+        type=float,
+        callback=positive,
+        metavar="KG/M3",
+        envvar="ARTSIM_DENSITY",
+        help="Give links of a URDF that have no mass that of their shapes at this density [kg/m³]: water has 1000.",
     ),
     click.option(
         "--ignore-unsupported",
@@ -194,6 +204,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         xacro: bool,
         ignore_unsupported: bool,
         max_faces: int | None,
+        density: float | None,
         **kwargs: Any,
     ) -> R:
         named = next((name for name in base if name), None)
@@ -212,6 +223,8 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             xacro=xacro,
             ignore_unsupported=ignore_unsupported,
             max_faces=max_faces,
+            density=density,
+            arguments={},
         )
         return command(*args, load_options=load_options, **kwargs)
 

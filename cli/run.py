@@ -16,8 +16,16 @@ import click
 from artsim.cli.options import LoadOptions, is_file, read_input, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
-from artsim.cli.scene_options import OF_MODEL, SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import one_line, printable, warn
+from artsim.cli.scene_options import (
+    OF_MODEL,
+    SceneOptions,
+    input_files,
+    load_models,
+    models_argument,
+    scene_options,
+    without_arguments,
+)
+from artsim.cli.terminal import one_line, printable, warn, warn_of_model
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
@@ -44,6 +52,7 @@ class Stored(NamedTuple):
     values: dict[str, Any]
     text: str | None = None
     kept: Kept = Kept()
+    models: tuple[str, ...] = ()
 
 
 @click.command(
@@ -95,6 +104,9 @@ def run(
 ) -> None:
     """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
 
+    A MODEL may also be a robot shipped with artsim (arm7) or one of robot_descriptions that is in its cache
+    (panda_description). With --xacro, NAME:=VALUE sets an argument of its macros.
+
     The names of several begin with that of their model, the file's without suffix: arm/elbow, box/root.z. Values are by
     joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every option can also
     be set as ARTSIM_<NAME> in the environment.
@@ -105,6 +117,8 @@ def run(
             _resume(resume, output, options, force, caught, as_json=as_json, quiet=quiet, verbose=verbose)
         return
     stored = _stored(config)
+    if not without_arguments(models)[0]:
+        models = (*stored.models, *models)
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
@@ -134,8 +148,9 @@ def run(
     else:
         controller = _typed_controller(ctx, plan.config)
     if not quiet:
-        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
-        warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
+        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes]
+        warn(notes, all_of_them=verbose, more="--verbose shows them")
+        warn_of_model(articulation.notes, models, all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output
     if plan.config.coordinates == "reduced":  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
@@ -159,12 +174,22 @@ def _stored(config: Path | None) -> Stored:
     import tomllib
 
     try:
-        data = read_input(config, _MOST_TOML)
-        return Stored(tomllib.loads(data.decode()))
+        values = tomllib.loads(read_input(config, _MOST_TOML).decode())
+        return Stored(values, models=_models_of(values.pop("model", []), config.parent))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
     except RecursionError:
         raise UsageError(f"{config}: not TOML: nested too deep") from None
+
+
+def _models_of(given: object, folder: Path) -> tuple[str, ...]:
+    """`model` of a TOML file: one MODEL or several; a path may be relative to the file."""
+    words = [given] if isinstance(given, str) else given
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"configuration: model is {given!r}, want a MODEL, or a list of them")
+    pairs = [("", word) if is_file(word) or ":=" in word else word.rpartition("=")[::2] for word in words]
+    found = ((name, str(folder / file) if is_file(str(folder / file)) else file) for name, file in pairs)
+    return tuple(f"{name}={file}" if name else file for name, file in found)
 
 
 def _is_hdf5(path: Path) -> bool:
@@ -374,6 +399,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
+        "warnings": [*simulation.plan.notes, *map(str, simulation.plan.robot.articulation.notes)],
         "output": None if output is None else str(output),
         "bytes": output.stat().st_size if output is not None and output.exists() else None,
     }

@@ -34,10 +34,11 @@ SCENE_OPTIONS = (
 
 
 # how a model was read; a stored text is read alike
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
+OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
     "base",
     "balance_inertia",
     "ignore_unsupported",
+    "density",
 )
 
 
@@ -81,11 +82,22 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
 
 def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """The argument `models`: files, or names and files."""
-    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL…")
+    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL… [NAME:=VALUE]…")
+
+
+def without_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Models, and the NAME:=VALUE between them."""
+    models = [word for word in words if ":=" not in word or is_file(word)]
+    pairs = [word.split(":=", 1) for word in words if word not in models]
+    for name, value in pairs:
+        if not name.isidentifier():
+            raise UsageError(f"{f'{name}:={value}'!r} is not NAME:=VALUE")
+    return models, dict(pairs)
 
 
 def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
     """The files that models and SRDFs are read from."""
+    words, _ = without_arguments(words)
     srdf = [word if is_file(word) else word.partition("=")[2] for word in scene.srdf]
     return [file for _, file in scene_names(words, is_file)] + srdf
 
@@ -95,6 +107,13 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
 
     Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
     """
+    words, arguments = without_arguments(words)
+    if arguments and not scene.load["xacro"]:
+        name, value = next(iter(arguments.items()))
+        raise UsageError(f"{name}:={value} is an argument of xacro macros, which --xacro expands")
+    if not words:
+        raise UsageError("there is no MODEL beside NAME:=VALUE")
+    scene.load["arguments"] = arguments
     models = scene_names(words, is_file)
     if len(models) == 1 and not models[0][0] and scene.is_plain:
         return load_articulation(models[0][1], **scene.load)

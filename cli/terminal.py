@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -16,6 +17,16 @@ def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim
         click.echo(f"warning: {one_line(note)}", err=True)
     if len(notes) > len(shown):
         click.echo(f"warning: {len(notes) - len(shown)} more; {more}", err=True)
+
+
+def warn_of_model(notes: Sequence[object], models: Sequence[str], *, all_of_them: bool = False) -> None:
+    """One line on stderr for all that is odd about the models, which does not change from run to run."""
+    if all_of_them:
+        warn([str(note) for note in notes], all_of_them=True)
+    elif notes:
+        count = f"{len(notes)} warnings" if len(notes) > 1 else "1 warning"
+        where = shlex.join(["artsim", "check", *models]) if models else "--verbose shows them"
+        click.echo(printable(f"{count}: {where}"), err=True)
 
 
 def one_line(text: str, most: int = 500) -> str:

@@ -65,8 +65,8 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
         more = f" (and {len(links) - 1} more: {', '.join(map(repr, links[1:6]))}{', …' if len(links) > 6 else ''})"
         raise ModelError(
             f"{source}: link {links[0]!r}{more if len(links) > 1 else ''} moves without any inertia, "
-            "that of the links beyond included; give it mass and inertia, or fix its joint "
-            "(or one of them, where several do the same)"
+            "that of the links beyond included; give it mass and inertia (--density 1000: those of its shapes, for a "
+            "URDF), or fix its joint (or one of them, where several do the same)"
         )
     notes: list[str] = []
     ranged = with_length_ranges(articulation, notes)

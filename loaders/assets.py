@@ -28,6 +28,10 @@ class AssetRefusedError(Exception):
     """The name leads where it must not: outside the roots, the net, a pipe, an unknown format. The text says why."""
 
 
+class AssetOutsideError(AssetRefusedError):
+    """The name leads outside the allowed roots."""
+
+
 class AssetMissingError(Exception):
     """Nothing is there: the text says what was tried, `why` says it alike for all meshes of a folder."""
 
@@ -98,13 +102,16 @@ class Assets:
                 return
         package, _, inner = rest.partition("/")
         if package in ("", ".", "..") or escapes(inner):
-            raise AssetRefusedError("it leaves its package, outside the allowed roots")
+            raise AssetOutsideError("it leaves its package, outside the allowed roots")
         root = self.package_root(package)
         if root is not None:
             yield root / inner, root
         if self.mesh_root is not None:
             yield self.mesh_root / inner, self.mesh_root
             yield self.mesh_root / package / inner, self.mesh_root
+        for above in self.folders_up():
+            yield above / inner, None
+            yield above / package / inner, None
         yield from ((path, None) for path in self.mujoco_candidates(inner))
         if root is None:
             raise AssetMissingError(
@@ -120,7 +127,18 @@ class Assets:
             yield self.folder / name
         if self.mesh_root is not None:
             yield self.mesh_root / name
+        yield from (above / name for above in self.folders_up())
         yield from self.mujoco_candidates(name)
+
+    def folders_up(self) -> Iterator[Path]:
+        """The model's folder and those above it, as far as its package's root."""
+        if self.folder is None:
+            return
+        top = model_root(self.folder)
+        for above in walk_up(Path(os.path.abspath(self.folder))):  # noqa: PTH100 (links are kept on purpose)
+            yield above
+            if above == top:
+                return
 
     def mujoco_candidates(self, name: str) -> Iterator[Path]:
         """Where MuJoCo would look: meshdir, with the path stripped if strippath says so."""
@@ -135,7 +153,7 @@ class Assets:
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
-            raise AssetRefusedError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
+            raise AssetOutsideError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
         try:
             mode = real.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):

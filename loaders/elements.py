@@ -33,6 +33,7 @@ class Reading:
     assets: Assets | None = None  # None: meshes are not looked for
     strict: bool = False
     balance_inertia: bool = False
+    density: float | None = None  # [kg/m³] of links without mass
     max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
@@ -42,14 +43,14 @@ class Reading:
         """Where the element stands."""
         return Source(self.file, cast(int, element.sourceline or 0))  # lxml-stubs gives it no type
 
-    def note(self, element: Element, message: str, *, guess: bool = False, once: str = "") -> None:
+    def note(self, element: Element | Source, message: str, *, guess: bool = False, once: str = "") -> None:
         """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
         if guess and self.strict:
             self.refuse(element, f"{message} (--strict)")
         if once and once in self.said:
             return
         self.said.add(once)
-        self.notes.append(Note(self.at(element), message))
+        self.notes.append(Note(element if isinstance(element, Source) else self.at(element), message))
 
     def note_missing_meshes(self) -> None:
         """One warning for all meshes that are missing for the same reason: a robot has hundreds of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,19 @@ WALL_SECONDS = 10.0  # a pipe that macros read takes no time of the processor
 MEMORY = 1 << 30  # bytes of address space
 
 
-def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets, max_mb: float = 64.0) -> str:
-    """The text after xacro; `path` is where it came from, for includes. Raises ModelError where xacro does not help."""
+def expand_xacro(
+    text: str,
+    *,
+    file: str,
+    path: Path | None,
+    assets: Assets,
+    max_mb: float = 64.0,
+    arguments: Mapping[str, str] | None = None,
+) -> str:
+    """The text after xacro; `path` is where it came from, for includes, `arguments` are those of its <xacro:arg>.
+
+    Raises ModelError where xacro does not help.
+    """
     source = Source(file)
     from importlib.util import find_spec
 
@@ -28,6 +40,7 @@ def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets, max
         raise ModelError(f"{source}: --xacro needs the xacro package: install artsim[xacro]")
     request = {
         "text": text,
+        "arguments": dict(arguments or {}),
         "path": str(path) if path else None,
         "folder": str(assets.folder) if assets.folder else None,
         "packages": {name: str(place) for name, place in assets.packages.items()},

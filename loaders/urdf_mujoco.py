@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
+from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import FileOptions, Inertial, Link
 
@@ -76,11 +77,23 @@ def read_option(reading: Reading, element: Element) -> FileOptions:
     return options
 
 
-def bound_inertials(extension: MujocoExtension, links: list[Link]) -> list[Link]:
-    """boundmass and boundinertia: least values for every link that has an inertial or needs one."""
-    if extension.bound_mass <= 0 and extension.bound_inertia <= 0:
-        return links
-    return [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
+def corrected_inertials(reading: Reading, extension: MujocoExtension, links: list[Link]) -> list[Link]:
+    """boundmass and boundinertia: least values for every link that has an inertial or needs one; balanceinertia."""
+    if extension.bound_mass > 0 or extension.bound_inertia > 0:
+        links = [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
+    return [with_ball(reading, link) for link in links] if extension.balance_inertia else links
+
+
+def with_ball(reading: Reading, link: Link) -> Link:
+    """The link, with the inertia of a ball where its own breaks the triangle inequality, as MuJoCo has it."""
+    if link.inertial is None:
+        return link
+    moments = principal_moments(link.inertial.inertia)
+    if is_negative(moments) or not breaks_triangle(moments):
+        return link
+    what = f"link {link.name!r}: principal moments {', '.join(f'{moment:.4g}' for moment in moments)}"
+    reading.note(link.inertial.source, f"{what} replaced by their mean (balanceinertia)")
+    return dataclasses.replace(link, inertial=dataclasses.replace(link.inertial, inertia=balanced(moments)))
 
 
 def bounded(extension: MujocoExtension, link: Link) -> Inertial:

@@ -114,7 +114,7 @@ def expand(request: dict[str, Any]) -> str:
     sys.addaudithook(refuse_acts)
     document = xacro.parse(request["text"])
     xacro.init_stacks(request["path"])
-    xacro.process_doc(document, mappings={})
+    xacro.process_doc(document, mappings=request["arguments"])
     return str(document.toprettyxml(indent="  "))
 
 

@@ -78,6 +78,7 @@ class RunConfig:
     base: str = "fixed"
     balance_inertia: bool = False
     ignore_unsupported: bool = False
+    density: float | None = None  # [kg/m³] of links of a URDF without mass
     gravity: tuple[float, ...] | None = None
     keyframe: str = ""  # of the file, to start from
     q0: Value = field(default_factory=dict)  # by coordinate
@@ -139,6 +140,8 @@ class RunConfig:
             math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
         ):
             raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
+        if self.density is not None and not (math.isfinite(self.density) and self.density > 0):
+            raise UsageError(f"density is {self.density}, want a positive number in kg/m³")
         if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):

@@ -15,6 +15,7 @@ from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
+from artsim.loaders.mjcf.pid_plugin import as_servo
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.replicate import dict_of
 from artsim.sim.dataclass import dataclass
@@ -57,7 +58,9 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
     targets = Targets(bodies, tendons, read_lengths(bodies, root))
     actuators: list[Actuator] = []
     for section in children(root, "actuator"):
-        for element in section:
+        for element in list(section):
+            if tag(element) == "plugin":
+                element = as_servo(bodies.reading, root, element)
             classes = () if tag(element) == "plugin" else bodies.defaults.actuator_classes(element)
             missing = next((what for what in map(not_yet, (*chain(*classes), element)) if what), "")
             if missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -39,7 +39,7 @@ class MeshAsset:
     @property
     def by_plugin(self) -> bool:
         """Whether its vertices were to come from a plugin, which was left out."""
-        return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex") or self.item.has("builtin"))
+        return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex"))
 
     @property
     def at_hand(self) -> bool:
@@ -112,8 +112,6 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
         return item.tried(lambda: read_mesh_shape(path, max_faces=item.reading.max_faces, **options))
     if mesh.uri:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
-    if item.has("builtin"):
-        item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
     return item.tried(lambda: mesh_shape(table(item, "vertex"), whole(item, "face"), **options))
 
 
@@ -164,8 +162,8 @@ def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
 
 def absence(mesh: MeshAsset) -> str:
     """Why a geom of this mesh cannot be had; empty where it can, or where nobody looked for it."""
-    if mesh.by_plugin or mesh.item.has("builtin"):
-        return f"made by {'a plugin' if mesh.by_plugin else 'builtin'}, which is not supported"
+    if mesh.by_plugin:
+        return "made by a plugin, which is not supported"
     if not mesh.uri or mesh.path is not None or mesh.item.reading.assets is None:
         return ""
     return why_absent(mesh).removeprefix("was ")
@@ -271,6 +269,7 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     """One <mesh>: its name, which is the file's without one, and where its file is."""
     for plugin in item.element:
         item.reading.later(plugin, "a plugin")
+    item = built(item)
     uri = item.text("file").replace("\\", "/")
     name = asset_name(item.element)
     if not name:
@@ -281,6 +280,30 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     pose = Pose(item.vector("refpos", (0.0, 0.0, 0.0)), unit_quaternion(item, read_refquat(item)))
     inertia = item.word("inertia", MESH_INERTIAS, compiler.mesh_inertia)
     return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale, pose, inertia)
+
+
+def built(item: Item) -> Item:
+    """A mesh that is made by its name, with the vertices and faces of it in place of that."""
+    if item.text("builtin", "none") == "none":
+        return item
+    from artsim.loaders.mjcf.builtin import make_mesh  # numpy
+
+    given = next((name for name in ("file", "vertex", "face") if item.has(name)), None)
+    if given is not None:
+        item.refuse(f"has builtin and {given}, want one of them")
+    made = item.tried(lambda: make_mesh(item.text("builtin"), item.numbers("params", 0, 5, ())))
+    attributes = {**item.attributes, "vertex": listed_numbers(made.vertices)}
+    if len(made.faces):
+        attributes["face"] = listed_numbers(made.faces)
+    if item.text("builtin") == "plate":
+        attributes["inertia"] = "shell"
+    del attributes["builtin"]
+    return replace(item, attributes=attributes)
+
+
+def listed_numbers(values: Any) -> str:
+    """An array as an attribute has it, every digit."""
+    return " ".join(map(repr, values.ravel().tolist()))
 
 
 def read_refquat(item: Item) -> Quaternion:

@@ -34,7 +34,7 @@ class Compiler:
 
 def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
     """Every <compiler> of the root."""
-    compiler = Compiler(balance_inertia=reading.balance_inertia)
+    compiler = Compiler()
     for element in children(root, "compiler"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         compiler = read_one(item, compiler)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
+from artsim.loaders.impossible import repaired, shown
 from artsim.loaders.inertia import breaks_triangle, principal_moments
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, body_inertia, principal_axes
 from artsim.loaders.mjcf.orientation import compose, multiply, read_frame
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.sim.description import Inertial, Joint, Link, Pose
 
 LEAST = 1e-15  # [kg, kg m²] MuJoCo's mjMINVAL
@@ -51,18 +53,28 @@ def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Iner
     if inertial is None:
         return None
     moments = principal_moments(inertial.inertia)
-    if moments[0] < -1e-14 * abs(moments[2]):
-        item.refuse(f"inertia has the principal moment {moments[0]:g}: none may be negative")
-    if not breaks_triangle(moments):
+    negative = moments[0] < -1e-14 * abs(moments[2])
+    if not negative and not breaks_triangle(moments):
         return inertial
-    if not compiler.balance_inertia:
-        shown = ", ".join(f"{moment:.4g}" for moment in moments)
+    if compiler.balance_inertia and not negative:
+        mean = sum(moments) / 3
+        return replace(inertial, inertia=(mean, 0.0, 0.0, mean, 0.0, mean))
+    if not item.reading.balance_inertia:
+        refuse_impossible(item, moments)
+    return repaired(item.reading, item.element, describe(item.element), inertial)
+
+
+def refuse_impossible(item: Item, moments: tuple[float, float, float]) -> NoReturn:
+    """Raise the line about an inertia that no body can have."""
+    if moments[0] < 0:
         item.refuse(
-            f"inertia with principal moments {shown} breaks the triangle inequality A + B >= C; "
-            "compiler balanceinertia='true' or --balance-inertia replaces it"
+            f"inertia has the principal moment {moments[0]:g}: none may be negative (--balance-inertia puts the "
+            "nearest possible ones in their place)"
         )
-    mean = sum(moments) / 3
-    return replace(inertial, inertia=(mean, 0.0, 0.0, mean, 0.0, mean))
+    item.refuse(
+        f"inertia with principal moments {shown(moments)} breaks the triangle inequality A + B >= C; "
+        "compiler balanceinertia='true' or --balance-inertia replaces it"
+    )
 
 
 def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:

@@ -79,7 +79,10 @@ class MjcfReading(Reading):
         if self.ignore_unsupported:
             self.note(element, f"{describe(element)}: {what} is not supported yet and is left out")
         else:
-            self.refuse(element, f"{describe(element)}: {what} is not supported yet")
+            self.refuse(
+                element,
+                f"{describe(element)}: {what} is not supported yet (--ignore-unsupported leaves it out)",
+            )
 
 
 def weight(*elements: Element) -> int:
