@@ -44,7 +44,7 @@ def _find_line(k: Any, side: int) -> bool:
         L[7] = k.size[side, 0]
         k.ends[0] = 1
         k.ends[1] = 2
-        return k.corners[side] == 2
+        return bool(k.corners[side] == 2)
     one, two = _foremost_edge(k, side)
     Q = k.polygon
     length = 0.0

@@ -116,6 +116,11 @@ class ContactWork(NamedTuple):
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
     eased: Ints1  # (k,) Rows.eased of the last step
+    # several impacts in one step
+    hit: Ints1  # (k,) 1: it took part in them
+    lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
+    wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
+    blow: Reals1  # (k,) impulse of it [N s]
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 

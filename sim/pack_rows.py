@@ -12,10 +12,10 @@ from artsim.sim.constraints.contact import (
     FARTHEST,
     PARTING,
     SLOW,
-    SLOWEST_BOUNCE,
     WORK,
     largest_friction,
     last_dof,
+    slowest_bounce,
     stiffness_and_damping,
 )
 from artsim.sim.constraints.row import RECOVERY
@@ -376,7 +376,7 @@ def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, y: Any, p: Any) -> Any:
         if p.restitution[slot] > 0.0:
             rate = _rate(r, row, s.qvel, zero)
             arrives = -(largest(p.gap[slot], zero) + i.time_step[0] * rate)
-            worst = largest(worst, least(-rate - SLOWEST_BOUNCE, arrives) + 1e-12)
+            worst = largest(worst, least(-rate - slowest_bounce(p.restitution[slot]), arrives) + 1e-12)
         elif p.soft[slot] == 0:
             fastest = zero
             lever = zero
