@@ -20,8 +20,9 @@ from artsim.sim.actuation import (
 from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
-from artsim.sim.constraints.contact import note_contact_forces, tame
+from artsim.sim.constraints.contact import may_bounce, note_contact_forces, tame
 from artsim.sim.constraints.coupling import coupling_slope
+from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
@@ -82,6 +83,7 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 from artsim.sim.solvers.tgs import tgs
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
+_SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
@@ -215,9 +217,12 @@ def _euler(
             f.counters[2] = CROWDED
             return
         mark(z[4], BROAD_PHASE)
-    for _ in range(_SEARCHES):
+    searches = 1
+    if g is not None:
+        searches = _SEARCHES_OF_BLOWS if may_bounce(g) else _SEARCHES
+    for search in range(searches):
         _velocities_found(m, s, w, i, r, f, e, x, g, t, d, o, z)
-        if g is None or not outrun(m, w, i, f, g, t):
+        if g is None or search == searches - 1 or not outrun(m, w, i, f, g, t):
             break
         velocities(m, s.qvel, w)
         count = t.number[0]
@@ -302,7 +307,20 @@ def _solve_in_bounds(
 
 @njit
 def _tame_contacts(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any, z: Any) -> None:
-    """Solve again while contacts make energy, each time with less of a bounce."""
+    """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
+    if pass_on_blows(s, i, r, t):
+        for _ in range(_TAMINGS):
+            reduce_system(m, w, f, z[2], z[3])
+            factorise_system(m, w, z[2], z[3])
+            several = take_blows(m, s, w, i, r, f, t, z[2], z[3])
+            reduce_system(m, w, f, z[2], z[3])
+            if not several:
+                break
+            solve_again(m, w, r, f, z[0], z[2], z[3])
+            _found(m, w, i, f)
+            mark(z[4], SOLVER)
+            if not weaken(s, r, f, g, t):
+                break
     for _ in range(_TAMINGS):
         if not tame(m, s, w, i, r, f, g, t):
             break
