@@ -8,6 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +29,14 @@ from artsim.cli.scene_options import (
 from artsim.cli.terminal import one_line, printable, warn, warn_of_model
 from artsim.io import schema
 from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
+from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
 from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
+from artsim.sim.errors import MissingInputError, ModelError, StoppedError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
@@ -157,8 +158,11 @@ def run(
             for entry in plan.entries:
                 warm(entry, 1)
     with caught_signals() as caught:
-        outcome = _simulate(plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet)
-    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+        strict = scene.load["strict"]
+        outcome = _simulate(
+            plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet, strict=strict
+        )
+    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict)
 
 
 def _stored(config: Path | None) -> Stored:
@@ -261,6 +265,7 @@ def _simulate(
     caught: list[int],
     *,
     show: bool,
+    strict: bool,
 ) -> Outcome:
     with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance, storage_errors():
         return simulate(
@@ -272,18 +277,25 @@ def _simulate(
             checkpoint=checkpoint,
             force=force,
             provenance=provenance(" ".join(sys.argv[1:])),
-            progress=_watch(advance, caught),
+            progress=Watch(advance, caught, strict),
         )
 
 
-def _watch(advance: Callable[[int], None], caught: list[int]) -> Progress:
-    """What is done after every block: the bar moves, a signal ends the run."""
+@dataclass
+class Watch:
+    """What is done after every block: the bar moves; a signal ends the run, and so does, if strict, excess energy."""
 
-    def after_block(simulation: Simulation) -> bool:
-        advance(simulation.step)
-        return bool(caught)
+    advance: Callable[[int], None]
+    caught: list[int]
+    strict: bool = False
 
-    return after_block
+    def __call__(self, simulation: Simulation) -> bool:
+        self.advance(simulation.step)
+        return self.signalled() or (self.strict and simulation.energy_excess is not None)
+
+    def signalled(self) -> bool:
+        """Whether a signal wants the run to end."""
+        return bool(self.caught)
 
 
 @contextlib.contextmanager
@@ -338,7 +350,7 @@ def _resume(
             controller=controller,
             provenance=provenance(" ".join(sys.argv[1:])),
             force=force,
-            progress=_watch(advance, caught),
+            progress=Watch(advance, caught),
         )
     if outcome is None:
         click.echo(printable(f"{path}: has all its steps"), err=True)
@@ -362,8 +374,9 @@ def _finish(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    strict: bool = False,
 ) -> None:
-    """Summary, then the exit code of what ended the run."""
+    """Summary, then the exit code of what ended the run. strict: an excess of energy is an error."""
     summary = _summary(outcome, output)
     if as_json:
         click.echo(json.dumps(summary))
@@ -371,8 +384,14 @@ def _finish(
         for line in _describe(summary, verbose=verbose):
             click.echo(printable(line), err=True)
     if caught and outcome.simulation.step < outcome.simulation.plan.config.steps:
+        if outcome.simulation.left_alone:  # a step is still being taken in vain, on arrays that must stay until the end
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(128 + caught[0])
         raise SystemExit(128 + caught[0])
     outcome.simulation.check()
+    if strict and summary["energy_excess"] is not None:
+        raise StoppedError(f"stopped (--strict): {_describe_excess(summary['energy_excess'])}")
 
 
 def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
@@ -388,6 +407,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "steps_per_second": simulation.step / seconds if seconds > 0 else 0.0,
         "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
         "energy": [start, end],
+        "energy_excess": _excess(simulation),
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
         "coupling_rows": len(simulation.plan.robot.model.row_follower),
@@ -403,6 +423,12 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "output": None if output is None else str(output),
         "bytes": output.stat().st_size if output is not None and output.exists() else None,
     }
+
+
+def _excess(simulation: Simulation) -> dict[str, Any] | None:
+    """The first time that there was more kinetic energy than can have been given; None: never."""
+    found = simulation.energy_excess
+    return None if found is None else dict(zip(("time", "joint", "factor"), found, strict=True))
 
 
 def _contacts(simulation: Simulation) -> dict[str, Any] | None:
@@ -428,6 +454,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     start, end = summary["energy"]
     if start is not None and end is not None:
         lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
+    if summary["energy_excess"] is not None:
+        lines.append(_describe_excess(summary["energy_excess"]))
     if summary["couplings"]:
         how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
@@ -448,6 +476,14 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if summary["bytes"] is not None:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
     return lines
+
+
+def _describe_excess(excess: Mapping[str, Any]) -> str:
+    return (
+        f"warning: at t = {excess['time']:.6g} s there was {excess['factor']:.3g} times as much kinetic energy as "
+        f"inputs, drives, springs and heights can have given, most of it at joint {excess['joint']!r}; "
+        "try a smaller --dt"
+    )
 
 
 def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:

@@ -164,6 +164,7 @@ def _drive(
     progress: Progress | None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
 ) -> int:
+    simulation.signalled = getattr(progress, "signalled", None)
     for block in _blocks(simulation, recorder):
         contacts = named_contacts(simulation.plan, block.contacts)
         empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None

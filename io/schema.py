@@ -98,6 +98,7 @@ FIXED_LABELS["contact_entry"] = (
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
     *("most_contacts", "deepest_contact", "eased_steps", "left_inside_steps", "joint_gap", "joint_gap_angle"),
+    *("energy_given", "energy_most_given", "energy_excess_step", "energy_excess_dof", "energy_excess_factor"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
@@ -229,7 +230,8 @@ TABLE: dict[str, Variable] = {
         ("time", "link", "wrench"),
         "{wrench_units}",
         "incoming joint wrench",
-        comment="of the parent on the link through its joint, at the link frame's origin, world axes",
+        comment="of the parent on the link through its joint, at the link frame's origin, world axes; what contacts, "
+        "loop joints, spatial tendons and actuators at sites do to links is not part of it",
     ),
     "trajectory/contact_wrench": Variable(
         ("time", "link", "wrench"),
@@ -237,6 +239,14 @@ TABLE: dict[str, Variable] = {
         "contact wrench",
         on_request=True,
         comment="of all contacts on the link, acting over the step, at the link frame's origin, world axes",
+    ),
+    "trajectory/external_wrench": Variable(
+        ("time", "link", "wrench"),
+        "{wrench_units}",
+        "external wrench",
+        on_request=True,
+        comment="of contacts, loop joints, spatial tendons and actuators at sites on the link, acting over the step, "
+        "at the link frame's origin, world axes; with the wrenches through its joints and its weight it moves the link",
     ),
     "trajectory/activation": Variable(
         ("time", "actuator_state"), "1", "activation", comment="states of actuators with dynamics, before the step"
@@ -255,6 +265,14 @@ TABLE: dict[str, Variable] = {
     ),
     "trajectory/tendon_velocity": Variable(
         ("time", "tendon"), "m/s or rad/s", "tendon velocity", on_request=True, comment="before the step"
+    ),
+    "trajectory/tendon_force": Variable(
+        ("time", "tendon"),
+        "N or N m",
+        "tendon force",
+        on_request=True,
+        comment="of springs, dampers, actuators, limits, friction and inertia along the tendon, acting over the step; "
+        "positive: it lengthens",
     ),
     "trajectory/sensors": Variable(
         ("time", "sensor"),
@@ -303,7 +321,11 @@ TABLE: dict[str, Variable] = {
         comment="linear, then angular about the centre of mass, world axes",
     ),
     "trajectory/energy": Variable(
-        ("time", "energy_kind"), "J", "energy", on_request=True, comment="kinetic and potential, before the step"
+        ("time", "energy_kind"),
+        "J",
+        "energy",
+        on_request=True,
+        comment="kinetic, and potential of gravity and springs, before the step",
     ),
     "trajectory/solver_iterations": Variable(
         ("time",),
@@ -511,7 +533,9 @@ TABLE: dict[str, Variable] = {
         comment="rate of the momentum at zero joint acceleration",
     ),
     "batch/kinetic_energy": Variable(("sample",), "J", "kinetic energy", comment="armature included"),
-    "batch/potential_energy": Variable(("sample",), "J", "potential energy", comment="of gravity; 0 at the origin"),
+    "batch/potential_energy": Variable(
+        ("sample",), "J", "potential energy", comment="of gravity (0 at the origin) and springs"
+    ),
     "batch/coupling_matrix": Variable(
         ("sample", "dof", "independent_dof"),
         "{dof_units} per independent_dof_units",

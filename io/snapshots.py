@@ -22,6 +22,7 @@ _EXTREMES = {
     "energy": 2,
     "contact_extremes": 4,
     "joint_gap": 2,
+    "watch": 5,
 }
 
 

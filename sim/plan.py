@@ -257,6 +257,7 @@ _EQUIPMENT_ROWS = {
     "actuator_velocity": "actuators",
     "tendon_length": "tendons",
     "tendon_velocity": "tendons",
+    "tendon_force": "tendons",
     "sensors": "sensors",
 }
 

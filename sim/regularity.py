@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, Compiled, Model
@@ -21,7 +23,7 @@ def singular_links(compiled: Compiled) -> list[str]:
     model = compiled.model
     if len(model.dof_body) == 0:
         return []
-    frames = _Frames(model)
+    frames = _Frames(model, _unsymmetric(model))
     carried, about = _carried(model, frames)
     gain = _gains(model)
     if len(model.dof_body) > _DENSE:
@@ -42,6 +44,14 @@ def singular_links(compiled: Compiled) -> list[str]:
     return sorted({first_link[int(model.dof_body[k])] for k in bad}, key=compiled.labels.links.index)
 
 
+def inverse_inertias(model: Model, q: Real, dofs: Sequence[int]) -> Real:
+    """Diagonal entries of M⁻¹ at q (nq,), for some dofs; M is that of the tree, armature included."""
+    M = _mass_matrix(model, _Frames(model, q))
+    units = np.eye(len(M))[:, list(dofs)]
+    found: Real = np.einsum("kn,kn->n", units, np.linalg.lstsq(M, units, rcond=None)[0])
+    return found
+
+
 def _gains(model: Model) -> Real:
     """G's entry of each dof at a generic configuration of its leaders."""
     gain = np.ones(len(model.dof_body))
@@ -54,10 +64,10 @@ def _gains(model: Model) -> Real:
 
 
 class _Frames:
-    """Origins (nb, 3), rotations (nb, 3, 3), axes (nv, 3), at a configuration without symmetry."""
+    """Origins (nb, 3), rotations (nb, 3, 3), axes (nv, 3), at q (nq,)."""
 
-    def __init__(self, model: Model) -> None:
-        self.rotation, self.origin = body_poses(model, _unsymmetric(model))
+    def __init__(self, model: Model, q: Real) -> None:
+        self.rotation, self.origin = body_poses(model, q)
         self.axis = np.zeros((len(model.dof_body), 3))
         for i in range(1, len(model.body_parent)):
             k, end = model.body_dof[i], model.body_dof[i + 1]

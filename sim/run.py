@@ -39,7 +39,9 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # most rows that block_gs solves together
 BLOCK = 16
 # why a run stopped
-RUNNING, NON_FINITE, INEQUALITY, CROWDED = range(4)
+RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST = range(5)
+# entries of Step.watch (energy_watch.py)
+GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
 # kinds of constraint rows
 (
     COUPLING_ROW,
@@ -265,6 +267,7 @@ class Step(NamedTuple):
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
+    watch: Reals1  # (5,) energy given so far, the most at any time [J]; of the first excess step + 1, dof, factor
     contact_extremes: (
         Reals1  # (4,) most contacts in any step so far, largest depth [m], steps eased, with some left inside
     )
@@ -291,7 +294,7 @@ class Step(NamedTuple):
     sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations
     sum_acceleration: Reals1
     tangent: Reals1  # (nv,)
-    effective_coupling: Reals1  # (ns,) J M⁻¹ Jᵀ of the coupling rows on the bare M
+    effective_coupling: Reals1  # (ns,) J M⁻¹ Jᵀ of the coupling rows on the bare M; with solimp Model.row_mobility
     link_force: Reals2  # (nl, 3) wrench through each link's joint [N]
     link_torque: Reals2  # (nl, 3) about the link frame's origin [N m]
     columns: Reals2  # (6, nv)
@@ -320,6 +323,7 @@ class Block(NamedTuple):
     actuator_velocity: Reals2
     tendon_length: Reals2
     tendon_velocity: Reals2
+    tendon_force: Reals2
     sensors: Reals2
     link_position: Reals3
     link_quaternion: Reals3
@@ -335,6 +339,7 @@ class Block(NamedTuple):
     solver_residual: Reals1
     asleep: Reals1
     contact_wrench: Reals3
+    external_wrench: Reals3
     contact_count: Reals1
     # contacts of the recorded rows, one after the other; a block ends before there is no more room for a step's
     contacts: Ints1  # (1,) how many there are
@@ -529,6 +534,7 @@ def make_step(model: Model) -> Step:
         "tendon_error": (1,),
         "energy": (2,),
         "contact_extremes": (4,),
+        "watch": (5,),
         "worst_residual": (1,),
         "free": (nu,),
         "next": (nu,),
@@ -561,11 +567,11 @@ def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tu
         "qpos": (nq,),
         "activation": (len(names.activations),),
         **dict.fromkeys(("actuator_force", "actuator_length", "actuator_velocity"), (len(names.actuators),)),
-        **dict.fromkeys(("tendon_length", "tendon_velocity"), (len(names.tendons),)),
+        **dict.fromkeys(("tendon_length", "tendon_velocity", "tendon_force"), (len(names.tendons),)),
         "sensors": (len(names.sensors),),
         "link_position": (nl, 3),
         "link_quaternion": (nl, 4),
-        **dict.fromkeys(("incoming_wrench", "contact_wrench"), (nl, 6)),
+        **dict.fromkeys(("incoming_wrench", "contact_wrench", "external_wrench"), (nl, 6)),
         "jacobian": (len(jacobian_columns(model)[0]), 6),
         "mass_matrix": (nv, nv),
         "com": (3,),

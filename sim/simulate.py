@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from math import isfinite
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +18,19 @@ from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind, point_at
 from artsim.sim.link_rules import make_link_rule_work
+from artsim.sim.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.phases import Clock
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import (
     CONTACT_TABLE,
     CROWDED,
+    EXCESS_DOF,
+    EXCESS_FACTOR,
+    EXCESS_STEP,
     NON_FINITE,
     SOLVE,
+    TOO_FAST,
     Block,
     NewtonWork,
     block_shapes,
@@ -41,10 +46,7 @@ Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes")
-_STEPS_PER_CALL = 4096  # at most: a signal is looked at between calls only
-_FIRST_STEPS = 256  # of the first call, before it is known how long a step takes
-_CALL_SECONDS = 0.25  # that a call should take at most
+_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "watch", "contact_extremes")
 _MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
 
 
@@ -76,6 +78,9 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.stop_reason = 0
+        self.signalled: Callable[[], bool] | None = None  # whether the run shall end soon: where it is given, it does
+        self._pace = Pace()
+        self._abandoned: list[Any] = []  # what a call that was not waited for still works on
         model = self.plan.robot.model
         equipped = self.plan.equipped
         self._work = make_workspace(model)
@@ -99,7 +104,6 @@ class Simulation:
             self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._failure: ArtsimError | None = None
         self._odd = ""  # what of the recorded rows or the state is not finite
-        self._steps_per_call = _FIRST_STEPS
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._end = self.plan.config.steps
         self.reblock()
@@ -250,6 +254,15 @@ class Simulation:
         return float(self._step.energy[0]), float(self._step.energy[1])
 
     @property
+    def energy_excess(self) -> tuple[float, str, float] | None:
+        """When there first was more kinetic energy than can have been given [s], most of it where, how many times."""
+        watch = self._step.watch
+        if not watch[EXCESS_STEP]:
+            return None
+        dof = self.plan.robot.dofs[int(watch[EXCESS_DOF])]
+        return (float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt, dof, float(watch[EXCESS_FACTOR])
+
+    @property
     def contact_extremes(self) -> tuple[int, float]:
         """Most contacts in any step so far, and how deep the deepest was [m]."""
         return int(self._step.contact_extremes[0]), float(self._step.contact_extremes[1])
@@ -348,7 +361,7 @@ class Simulation:
             in_table = name in CONTACT_TABLE
             row = int(np.searchsorted(ends, place[0], "right")) if in_table else place[0]
             if found is None or row < found[0]:
-                found = row, f"{name}{'' if in_table else self._called(name, place[1:])}"
+                found = row, f"{name}{'' if in_table else self._whose(name, place[1:])}"
         if found is None:
             return block
         stop, self._odd = found
@@ -359,7 +372,7 @@ class Simulation:
         contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
         return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
 
-    def _called(self, name: str, place: tuple[int, ...]) -> str:
+    def _whose(self, name: str, place: tuple[int, ...]) -> str:
         """` of 'elbow'` where a variable's entries are dofs or links."""
         if name.startswith(("link_", "incoming_", "contact_")):
             return f" of {self.plan.robot.labels.links[place[0]]!r}"
@@ -387,9 +400,20 @@ class Simulation:
         """The dof (beyond nv: tendon nv + t) at which it stopped."""
         return int(self._step.counters[3])
 
+    def _bounded(self, n: int) -> str:
+        """What velocity limit n of the links is."""
+        rules = self.plan.rules
+        assert rules is not None
+        kind = "angular" if rules.bound_angular[n] else "linear"
+        link = int(rules.bound_link[n])
+        whose = f"link {self.plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
+        return f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
+
     def _why(self) -> str:
         if self._odd:
             return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
+        if self.stop_reason == TOO_FAST:
+            return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
         k, nv = int(self._step.counters[3]), self.plan.robot.nv
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:
@@ -403,15 +427,44 @@ class Simulation:
     def _advance(self) -> BlockOfRows:
         assert self.block_rows is not None
         most = self.block_rows * self.plan.config.every
-        self._block.plan[0] = steps = min(most, self._end - self.step, self._steps_per_call)
-        began = perf_counter()
-        self._call()
-        per_call = steps * _CALL_SECONDS / max(perf_counter() - began, 1e-9)
-        self._steps_per_call = int(min(max(per_call, 1), _STEPS_PER_CALL))
+        self._block.plan[0] = min(most, self._end - self.step, MOST_STEPS)
+        if not self._called():
+            return BlockOfRows(self._recorded(0), contacts=self._recorded_contacts(0))
         count = int(self._step.counters[1])
         block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
         self._note_stop()
         return block
+
+    def _called(self) -> bool:
+        """Take the block's steps; with an eye on a signal as few as take a moment. False where a signal came first."""
+        if self.signalled is None:
+            self._call()
+            return True
+        self._block.plan[0] = min(self._block.plan[0], self._pace.steps())
+        first, began = self.step, time.perf_counter()
+        before = self.save() if self._pace.slow else None
+        if before is None:
+            self._call()
+        elif not call_watched(self._call, self.signalled):
+            self._abandon(before)
+            return False
+        self._pace.note(self.step - first, time.perf_counter() - began)
+        return True
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether a call is still under way that nobody waits for."""
+        return bool(self._abandoned)
+
+    def _abandon(self, before: Mapping[str, Array]) -> None:
+        """Be as before the call, on arrays of its own, and stop there."""
+        self._abandoned += [self._state, self._step, self._work, self._rows, self._block, self._equipment]
+        self._abandoned += [self._further, self._inputs, self._call]
+        stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
+        stopped.restore(before)
+        kept = self._abandoned
+        self.__dict__.update(stopped.__dict__)
+        self._abandoned, self._end = kept, self.step
 
     def _note_stop(self) -> bool:
         """Take note of why the call ended; True when it was for want of room, of which there is more now."""
@@ -440,7 +493,9 @@ class Simulation:
         parts: list[dict[str, Array]] = []
         touches: list[dict[str, Array]] = []
         self._block.plan[0] = 1
-        end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), self._end)
+        most = MOST_STEPS if self.signalled is None else self._pace.steps()
+        end = min(self.step + min(self.block_rows * config.every, most), self._end)
+        first, began = self.step, time.perf_counter()
         while self.step < end and not self.stop_reason:
             row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
             try:
@@ -455,6 +510,7 @@ class Simulation:
             if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
                 touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
+        self._pace.note(self.step - first, time.perf_counter() - began)
         parts = parts or [self._recorded(0)]
         touches = touches or [self._recorded_contacts(0)]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -17,7 +17,6 @@ from artsim.sim.actuation import (
     implicit_system,
     passive_forces,
 )
-from artsim.sim.centroidal import centre_of_mass, kinetic_energy, potential_energy
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import may_bounce, note_contact_forces, tame
@@ -32,6 +31,7 @@ from artsim.sim.constraints.tendon import (
     has_sprung_tendons,
     needs_rows,
     note_tendon_errors,
+    note_tendon_forces,
     sprung_mobilities,
     tendons_hold,
 )
@@ -55,9 +55,9 @@ from artsim.sim.dynamics import (
     mass_matrix,
     solve,
 )
+from artsim.sim.energy_watch import EVERY, energies, note_work, watch_energy
 from artsim.sim.equipment.actuators import advance_activations, clamp_actuators
 from artsim.sim.equipment.forces import calibrate, equipment_forces
-from artsim.sim.equipment.tendons import has_inertia, inertia_energy, tendon_paths
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
@@ -125,19 +125,22 @@ def simulate(
         if t is not None and is_full(f, b, t):
             break
         mark(k, INTEGRATION)
+        if f.counters[0] % EVERY == 0:
+            watch_energy(m, s, w, f, e, x, t)
         choose_controls(i, f)
         asleep = is_asleep(s, i, f)
         if not asleep or f.counters[6] == 0:
             _euler(m, s, w, i, r, f, e, x, g, t, d, o, z)
             if asleep:
                 _rest(m, s, w, f)
-            elif f.counters[2] == CROWDED or not is_finite(m, f):
+            elif f.counters[2] != 0 or not is_finite(m, f):
                 break
         if f.counters[0] % b.plan[1] == 0:
             mark(k, INTEGRATION)
             record(m, s, w, i, r, f, b, e, x, g, t)
             mark(k, RECORDING)
         if not asleep:
+            note_work(i, f, x, s.qvel, f.velocity)
             _finish_euler(m, s, w, i, r, f, e, x, g, t, c)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
@@ -148,6 +151,9 @@ def simulate(
 def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, z: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     f.counters[1] = 0
+    for c in range(m.row_follower.shape[0]):
+        if m.row_impedance[c, 0] >= 0.0 and f.effective_coupling[c] == 0.0:
+            f.effective_coupling[c] = m.row_mobility[c]
     if e is not None:
         calibrate(m, w, e, x, f)
     expand(m, s.qpos, s.qvel, w)
@@ -160,22 +166,16 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, z: Any
         f.energy[0] = total_energy(m, s, w, f, e, x)
         for k in range(f.qacc.shape[0]):
             f.qacc[k] = 0.0
+        for k in range(f.watch.shape[0]):
+            f.watch[k] = 0.0
         note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
 def total_energy(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    composites(m, w)
-    centre_of_mass(m, w, f.com)
-    velocities(m, s.qvel, w)
-    total = kinetic_energy(m, s.qvel, w) + potential_energy(m, s.qpos, f.com)
-    if e is not None and has_inertia(e):
-        tendon_paths(m, s.qpos, s.qvel, w, e, x)
-        total += inertia_energy(e, x)
-    return total
+    moving, stored = energies(m, s, w, f, e, x)
+    return moving + stored
 
 
 @njit
@@ -275,7 +275,7 @@ def _velocities_found(
         if d is not None and not aim_bounds(m, s, w, i, f, d, o):
             break
     if d is not None:
-        note_excess(r, d, o)
+        note_excess(r, f, d, o)
 
 
 @inlined
@@ -415,7 +415,7 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, 
         mass_matrix(m, w)
     else:
         motion_columns(m, w)
-    needed = m.row_follower.shape[0] > 0
+    needed = _has_springs(m)
     if e is not None and has_sprung_tendons(e):
         needed = True
     for k in range(f.diagonal.shape[0]):
@@ -427,6 +427,8 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, 
     reduce_system(m, w, f, p, d)
     factorise_system(m, w, p, d)
     for c in range(m.row_follower.shape[0]):
+        if m.row_impedance[c, 0] >= 0.0:
+            continue
         leader = m.row_leader[c]
         _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
         f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope, p, d)
@@ -442,6 +444,15 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, 
             inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
             f.stiffness[k] *= inertia
             f.damping[k] *= inertia
+
+
+@njit
+def _has_springs(m: Any) -> bool:
+    """True when a coupling row is weighed by J M⁻¹ Jᵀ as it is: not by the file's pose, as those with solimp are."""
+    for c in range(m.row_follower.shape[0]):
+        if m.row_impedance[c, 0] < 0.0:
+            return True
+    return False
 
 
 @njit
@@ -604,6 +615,7 @@ def _collect_forces(
     if e is not None:
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
+        note_tendon_forces(r, e, x, 1.0 / h, False)
     if t is not None:
         note_contact_forces(r, f, g, t, 1.0 / h)
 

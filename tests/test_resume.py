@@ -86,7 +86,7 @@ class Killed(BaseException):
 def broken_off(path: Path, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed run leaves after some blocks of rows."""
     with monkeypatch.context() as patch:
-        patch.setattr("artsim.sim.simulate._STEPS_PER_CALL", 10)
+        patch.setattr("artsim.sim.simulate.MOST_STEPS", 10)
         patch.setattr("artsim.io.recorder.Recorder.__exit__", lambda self, *_: os.close(self._handle))
         write = artsim.io.recorder.Recorder.write
 

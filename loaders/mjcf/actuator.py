@@ -93,7 +93,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         bias=kind.bias,
         bias_parameters=kind.b,
         inputs=kind.inputs,
-        activation_early=kind.dynamics == "dcmotor" or item.flag("actearly"),
+        activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
     )
     actuator = replace(actuator, activation_size=count_states(item, actuator))
@@ -160,7 +160,8 @@ def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) ->
     activation = None if kind.dynamics == "dcmotor" else read_range(item, "act", autolimits)
     if activation is not None and kind.dynamics == "none":
         item.refuse("has an actrange, but no dyntype")
-    if kind.inherit > 0 and actuator.bias == "affine" and kind.gain in ("fixed", "pid") and kind.g[0] == -kind.b[1]:
+    servo = kind.gain == "pid" or (kind.gain == "fixed" and kind.g[0] == -kind.b[1])
+    if kind.inherit > 0 and actuator.bias == "affine" and servo:
         inherited = target_range(targets, item, actuator, kind.inherit)
         if kind.dynamics == "integrator":
             activation = inherited
@@ -235,6 +236,8 @@ def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
     elif actuator.transmission == "tendon":
         place = [tendon.name for tendon in targets.tendons].index(actuator.target)
         tendon = targets.tendons[place]
+        if rotor and any(point.kind == "geom" for point in tendon.path):
+            item.refuse(f"armature does not go with tendon {tendon.name!r}, which wraps around geoms")
         inert = tendon.armature + square * rotor
         targets.tendons[place] = replace(tendon, armature=inert, **dragged(tendon, drag, square))
     else:

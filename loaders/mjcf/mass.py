@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import NoReturn
 
@@ -114,13 +114,26 @@ def has_inertia(link: Link) -> bool:
     return inertial is not None and inertial.mass >= LEAST and principal_moments(inertial.inertia)[0] >= LEAST
 
 
-def scaled_to(links: list[Link], total: float) -> list[Link]:
-    """settotalmass: all masses and inertias times one factor."""
-    mass = sum(link.inertial.mass for link in links if link.inertial)
+def fixed_to_world(joints: Sequence[Joint]) -> set[str]:
+    """The links that stand still, which fusestatic makes parts of the world."""
+    moving = {joint.child for joint in joints if joint.kind != "fixed"}
+    still = {"world"}
+    for joint in joints:  # parents first
+        if joint.parent in still and joint.child not in moving:
+            still.add(joint.child)
+    return still
+
+
+def scaled_to(links: list[Link], total: float, apart: Set[str]) -> list[Link]:
+    """settotalmass: all masses and inertias times one factor, but those of links that stand apart."""
+    scaled = {link.name for link in links if link.inertial and link.name not in apart}
+    mass = sum(link.inertial.mass for link in links if link.inertial and link.name in scaled)
     if total <= 0 or mass <= 0:
         return links
-    factor = total / mass
-    return [link if link.inertial is None else replace(link, inertial=times(link.inertial, factor)) for link in links]
+    return [
+        replace(link, inertial=times(link.inertial, total / mass)) if link.inertial and link.name in scaled else link
+        for link in links
+    ]
 
 
 def times(inertial: Inertial, factor: float) -> Inertial:

@@ -30,6 +30,7 @@ from artsim.sim.run import LOOP_ROW
 
 _SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed
 _YIELD = 2e-6
+_TRACE = 1e-7
 
 
 @njit
@@ -127,9 +128,9 @@ def _openness(x: Any, n: Any) -> Any:
 def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
     """x.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both ends added.
 
-    MuJoCo's invweight0. M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py). One for three rows: a
-    row that hardly moves anything would else be as stiff as the others, and lock a linkage whose axes are parallel but
-    for its file's last digit.
+    MuJoCo's invweight0, of a link that only slides 1 / mass. M stands factorised in w.mass_matrix and x.row2
+    (equipment/forces.py). One for three rows: a row that hardly moves anything would else be as stiff as the others,
+    and lock a linkage whose axes are parallel but for its file's last digit.
     """
     J = f.columns
     y = x.row
@@ -137,6 +138,9 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
         for part in range(2):
             x.loop_mobility[n, part] = 0.0
         for end in range(2):
+            if e.loop_sliding[2 * n + end] > 0.0:
+                x.loop_mobility[n, 0] += 1.0 / e.loop_sliding[2 * n + end]
+                continue
             body = e.loop_body[n, end]
             c = e.loop_centre[2 * n + end]
             c0, c1, c2 = turn(w.rotation, body, c[0], c[1], c[2])
@@ -150,6 +154,28 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
                 solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
                 for k in range(y.shape[0]):
                     x.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
+        _leave_none_without(m, w, e, x, n, J)
+
+
+@njit
+def _leave_none_without(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
+    """The same of loop n's own rows, where a centre of mass that nothing moves says nothing of how they give way.
+
+    MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
+    """
+    y = x.row
+    share = 1.0 if e.loop_reference[n, 0] < 0.0 else _TRACE
+    loop_geometry(m, w, e, x, n, J)
+    for part in range(2 if e.loop_kind[n] == WELD else 1):
+        own = 0.0
+        for axis in range(3 * part, 3 * part + 3):
+            for k in range(y.shape[0]):
+                y[k] = J[axis, k]
+            solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
+            for k in range(y.shape[0]):
+                own += J[axis, k] * y[k] / 3.0
+        if x.loop_mobility[n, part] < _TRACE * own:
+            x.loop_mobility[n, part] = share * own
 
 
 @inlined

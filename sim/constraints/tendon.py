@@ -16,6 +16,7 @@ from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
 from artsim.sim.constraints.softness import impedance, slowest, softened, sprung
 from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import solve
+from artsim.sim.equipment.record import TENDON
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, kinematics
@@ -174,6 +175,52 @@ def spring_tendons(e: Any, x: Any, f: Any) -> None:
             force = e.tendon_row_reference[c, 0] * error + e.tendon_row_reference[c, 1] * rate
             _add_gradient(e, x, c, -force / x.tendon_mobility[c], f.tendon)
             _add_gradient(e, x, c, -force / x.tendon_mobility[c], f.force)
+            _add_along(e, x, c, -force / x.tendon_mobility[c], x.tendon_pull)
+
+
+@njit
+def note_tendon_forces(r: Any, e: Any, x: Any, scale: Any, explicit: Any) -> None:
+    """x.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their order.
+
+    explicit: the rows are those of `hold_tendons`.
+    """
+    for t in range(x.tendon_force.shape[0]):
+        x.tendon_force[t] = x.tendon_pull[t]
+    for a in range(e.actuator_target.shape[0]):
+        if e.actuator_transmission[a] == TENDON:
+            x.tendon_force[e.actuator_target[a]] += e.actuator_gear[a, 0] * x.actuator_force[a]
+    n = 0
+    while n < r.number[0] and r.kind[n] != TENDON_ROW:
+        n += 1
+    if n == r.number[0]:
+        return
+    for c in range(e.tendon_row_follower.shape[0]):
+        if explicit and _is_sprung(e, c):
+            continue
+        _add_along(e, x, c, r.impulse[n] * scale, x.tendon_force)
+        n += 1
+    for t in range(x.tendon_force.shape[0]):
+        if e.tendon_armature[t] > 0.0:
+            x.tendon_force[t] += r.impulse[n] * scale
+            n += 1
+        if e.tendon_friction[t] > 0.0 and not explicit:
+            x.tendon_force[t] += r.impulse[n] * scale
+            n += 1
+        if e.tendon_lower[t] > -1e308 and not explicit:
+            x.tendon_force[t] += r.impulse[n] * scale
+            n += 1
+        if e.tendon_upper[t] < 1e308 and not explicit:
+            x.tendon_force[t] -= r.impulse[n] * scale
+            n += 1
+
+
+@inlined
+def _add_along(e: Any, x: Any, c: Any, force: Any, out: Any) -> None:
+    """Add to out (nt,) what a force on the error of tendon equality c is along its tendons."""
+    out[e.tendon_row_follower[c]] += force
+    if e.tendon_row_leader[c] >= 0:
+        _, slope, _ = _polynomial(e, x, c)
+        out[e.tendon_row_leader[c]] -= slope * force
 
 
 @njit

@@ -29,6 +29,7 @@ from artsim.sim.equipment.record import (
     DC_MOTOR,
     DC_MOTOR_DYNAMICS,
     EXPLICIT,
+    FILTER,
     FILTER_EXACT,
     GUESSED,
     IN_MATRIX,
@@ -45,6 +46,7 @@ from artsim.sim.jit import inlined, njit
 
 _TINY = 1e-15  # least time constant [s]
 _SLACK = 1e-12  # of a bound, relative
+_SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # whose state is a position servo's setpoint
 
 
 @njit
@@ -96,6 +98,8 @@ def _rates(e: Any, x: Any, a: Any, activation: Any, h: Any) -> None:
             x.activation_rate[n] = wound(error, activation[n], e.dynamics_parameters[a, 0])
         return
     u = x.control[e.control_first[a]]
+    if e.actuator_period[a] > 0.0 and kind != INTEGRATOR:
+        u = nearest(u, activation[n], e.actuator_period[a])  # a filtered setpoint goes the short way
     if kind == INTEGRATOR:
         x.activation_rate[n] = u
     elif kind == MUSCLE_DYNAMICS:
@@ -399,10 +403,10 @@ def next_activation(e: Any, x: Any, a: Any, n: Any, value: Any, rate: Any, h: An
 
 @njit
 def advance_activations(e: Any, x: Any, h: Any, activation: Any) -> None:
-    """activation (nact,) at the end of the step. What integrates a setpoint on a circle stays near the length."""
+    """activation (nact,) at the end of the step. A setpoint on a circle stays near the length."""
     for a in range(e.actuator_target.shape[0]):
         for n in range(e.activation_first[a], e.activation_last[a] + 1):
             activation[n] = next_activation(e, x, a, n, activation[n], x.activation_rate[n], h)
-        if e.actuator_dynamics[a] == INTEGRATOR and e.actuator_period[a] > 0.0:
+        if e.actuator_dynamics[a] in _SETPOINTS and e.actuator_period[a] > 0.0:
             n = e.activation_last[a]
             activation[n] = nearest(activation[n], x.actuator_length[a], e.actuator_period[a])

@@ -1,10 +1,10 @@
-"""Springs and dampers of tendons."""
+"""Springs and dampers of tendons, and the springs' energy."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 
 
 @njit
@@ -16,12 +16,30 @@ def tendon_forces(e: Any, x: Any) -> None:
     for k in range(x.tendon.shape[0]):
         x.tendon[k] = 0.0
     for t in range(x.tendon_length.shape[0]):
-        length = x.tendon_length[t]
-        y = max(length - x.spring_length[t, 1], 0.0) + min(length - x.spring_length[t, 0], 0.0)
+        y = _stretch(x, t)
         v = x.tendon_velocity[t]
         a = e.tendon_stiffness[t]
         b = e.tendon_damping[t]
-        pull_along(e, x, t, -y * (a[0] + y * (a[1] + y * a[2])) - v * (b[0] + abs(v) * (b[1] + abs(v) * b[2])))
+        x.tendon_pull[t] = -y * (a[0] + y * (a[1] + y * a[2])) - v * (b[0] + abs(v) * (b[1] + abs(v) * b[2]))
+        pull_along(e, x, t, x.tendon_pull[t])
+
+
+@njit
+def tendon_spring_energy(e: Any, x: Any) -> Any:
+    """Potential energy of the tendons' springs [J]: the integral of a x + b x² + c x³ beyond the rest lengths."""
+    total = 0.0
+    for t in range(x.tendon_length.shape[0]):
+        y = _stretch(x, t)
+        a = e.tendon_stiffness[t]
+        total += y * y * (a[0] / 2.0 + y * (a[1] / 3.0 + y * a[2] / 4.0))
+    return total
+
+
+@inlined
+def _stretch(x: Any, t: Any) -> Any:
+    """How far tendon t is beyond its rest lengths; negative: it is too short [m or rad]."""
+    length = x.tendon_length[t]
+    return max(length - x.spring_length[t, 1], 0.0) + min(length - x.spring_length[t, 0], 0.0)
 
 
 @njit
