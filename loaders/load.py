@@ -253,9 +253,7 @@ def expand(
     """The document after xacro, which met only text that was already found harmless. Lines are those of the result."""
     from artsim.loaders.expand import expand_xacro
 
-    text = expand_xacro(
-        document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb, arguments=arguments
-    )
+    text = expand_xacro(document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb, arguments=arguments)
     expanded = parse(text, file=f"{name} (expanded)", max_mb=max_xml_mb)
     return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes))
 
