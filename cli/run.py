@@ -42,6 +42,9 @@ from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
 from artsim.sim.solids import Kept, with_pieces
 
+_FAR = 1e-3  # m: contacts that gave way by more are warned of
+_LARGE_SHARE = 0.01  # of a shape's thickness: the same
+_MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
 _MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
@@ -291,7 +294,7 @@ class Watch:
 
     def __call__(self, simulation: Simulation) -> bool:
         self.advance(simulation.step)
-        return self.signalled() or (self.strict and simulation.energy_excess is not None)
+        return self.signalled() or (self.strict and bool(_refused(simulation)))
 
     def signalled(self) -> bool:
         """Whether a signal wants the run to end."""
@@ -390,8 +393,42 @@ def _finish(
             os._exit(128 + caught[0])
         raise SystemExit(128 + caught[0])
     outcome.simulation.check()
-    if strict and summary["energy_excess"] is not None:
-        raise StoppedError(f"stopped (--strict): {_describe_excess(summary['energy_excess'])}")
+    refused = _refused(outcome.simulation) if strict else ""
+    if refused:
+        raise StoppedError(f"stopped (--strict): {refused}")
+
+
+def _refused(simulation: Simulation) -> str:
+    """What of a run is wrong enough to end it under --strict; nothing: an empty text."""
+    excess, residual = _excess(simulation), simulation.worst_residual
+    if excess is not None:
+        return _describe_excess(excess)
+    if gives_way_far(simulation):
+        return _describe_yielding(_yielding(simulation) or {})
+    return _describe_residual(residual, simulation.unsolved_steps) if not residual <= _RESIDUAL else ""
+
+
+def gives_way_far(simulation: Simulation) -> bool:
+    """Whether hard contacts gave way by more than a user may overlook."""
+    found = simulation.gave_way
+    return found is not None and (found[2] > _FAR or found[3] > _LARGE_SHARE)
+
+
+def _yielding(simulation: Simulation) -> dict[str, Any] | None:
+    """Where contacts gave way most; None: nowhere."""
+    found = simulation.gave_way
+    return None if found is None else dict(zip(("link_a", "link_b", "depth", "share"), found, strict=True))
+
+
+def _describe_yielding(where: Mapping[str, Any]) -> str:
+    return (
+        f"hard contacts gave way by up to {where['depth']:.3g} m between {where['link_a']!r} and {where['link_b']!r}, "
+        f"at most {100 * where['share']:.3g} % of a shape's thickness"
+    )
+
+
+def _describe_residual(residual: float | None, steps: int) -> str:
+    return f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved in {steps} steps"
 
 
 def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
@@ -415,6 +452,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "tendon_equalities": len(simulation.plan.robot.articulation.tendon_couplings),
         "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
+        "unsolved_steps": simulation.unsolved_steps,
         "joint_gap": simulation.joint_gap,
         "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
@@ -439,7 +477,8 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     most, deepest = simulation.contact_extremes
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
-    return {"most": most, "deepest": deepest, **steps, **rooms}
+    yielding = {"gave_way": _yielding(simulation), "gave_way_far": gives_way_far(simulation)}
+    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
 
 
 def _number(value: float) -> float | None:
@@ -463,7 +502,7 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:
-        lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")
+        lines.append(f"warning: {_describe_residual(residual, summary['unsolved_steps'])}; {_MORE_EXACT}")
     if summary["joint_gap"] is not None:
         lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
     if summary["contacts"] is not None:
@@ -491,7 +530,10 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
         return ["contacts: none"]
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
     if contacts["eased_steps"]:
-        lines.append(f"wedged or crowded contacts gave way a little in {contacts['eased_steps']} steps")
+        lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
+    if contacts["gave_way"]:
+        far = "warning: " if contacts["gave_way_far"] else ""
+        lines.append(far + _describe_yielding(contacts["gave_way"]))
     if contacts["left_inside_steps"]:
         stayed = f"what no joint can part stayed inside in {contacts['left_inside_steps']} steps"
         lines.append(f"{stayed}; an SRDF, or <exclude> in MJCF, takes such pairs out")

@@ -23,6 +23,7 @@ _EXTREMES = {
     "contact_extremes": 4,
     "joint_gap": 2,
     "watch": 5,
+    "yielded": 6,
 }
 
 

@@ -39,9 +39,11 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # most rows that block_gs solves together
 BLOCK = 16
 # why a run stopped
-RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST = range(5)
+RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # entries of Step.watch (energy_watch.py)
 GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
+# entries of Step.yielded: depths are of contacts that gave way, beyond the deepest of the start
+START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # kinds of constraint rows
 (
     COUPLING_ROW,
@@ -266,6 +268,7 @@ class Step(NamedTuple):
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
+    yielded: Reals1  # (6,) depths at the start and where contacts gave way [m], share of a shape, links; steps unsolved
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
     watch: Reals1  # (5,) energy given so far, the most at any time [J]; of the first excess step + 1, dof, factor
     contact_extremes: (
@@ -536,6 +539,7 @@ def make_step(model: Model) -> Step:
         "contact_extremes": (4,),
         "watch": (5,),
         "worst_residual": (1,),
+        "yielded": (6,),
         "free": (nu,),
         "next": (nu,),
     }

@@ -25,12 +25,18 @@ from artsim.sim.records import Array, allocate
 from artsim.sim.run import (
     CONTACT_TABLE,
     CROWDED,
+    DEPTH,
     EXCESS_DOF,
     EXCESS_FACTOR,
     EXCESS_STEP,
+    GAVE_WAY,
+    LINK_A,
+    LINK_B,
     NON_FINITE,
+    SHARE,
     SOLVE,
     TOO_FAST,
+    UNSOLVED_STEPS,
     Block,
     NewtonWork,
     block_shapes,
@@ -46,7 +52,16 @@ Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "watch", "contact_extremes")
+_NOTED = (
+    "limit_steps",
+    "coupling_error",
+    "tendon_error",
+    "worst_residual",
+    "energy",
+    "watch",
+    "contact_extremes",
+    "yielded",
+)
 _MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
 
 
@@ -278,6 +293,26 @@ class Simulation:
         return int(self._step.contact_extremes[3])
 
     @property
+    def unsolved_steps(self) -> int:
+        """Steps so far in which the solver left more than 1e-6 rad/s or m/s unsolved."""
+        return int(self._step.yielded[UNSOLVED_STEPS])
+
+    @property
+    def gave_way(self) -> tuple[str, str, float, float] | None:
+        """Where hard contacts gave way most: two links, how deep [m], and of the thickness of a shape; None: nowhere.
+
+        Depths count beyond the deepest contact at the start of the run.
+        """
+        yielded = self._step.yielded
+        if not yielded[DEPTH] > 0.0:
+            return None
+        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
+        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
+
+    def _link_name(self, link: int) -> str:
+        return self.plan.robot.links[link] if link >= 0 else "the scene"
+
+    @property
     def joint_gap(self) -> tuple[float, float] | None:
         """How far joints have come apart at worst [m], [rad]; None where they cannot."""
         return None
@@ -414,6 +449,9 @@ class Simulation:
             return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
         if self.stop_reason == TOO_FAST:
             return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
+        if self.stop_reason == GAVE_WAY:
+            first, second, depth, _ = self.gave_way or ("", "", 0.0, 0.0)
+            return f"contacts of {first!r} and {second!r} gave way by {depth:.3g} m, half of a shape's thickness"
         k, nv = int(self._step.counters[3]), self.plan.robot.nv
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:

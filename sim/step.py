@@ -25,7 +25,7 @@ from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
-from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import (
     has_sprung_tendons,
@@ -71,6 +71,7 @@ from artsim.sim.run import (
     NON_FINITE,
     PGS,
     TGS,
+    UNSOLVED_STEPS,
 )
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
 from artsim.sim.solvers.alone import run_newton
@@ -236,6 +237,7 @@ def _euler(
     if g is not None:
         velocities(m, s.qvel, w)
     f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
+    f.yielded[UNSOLVED_STEPS] += 1.0 if r.report[1] > TOLD else 0.0
     _collect_forces(m, s, w, i, r, f, e, x, g, t, d, o)
 
 

@@ -25,7 +25,7 @@ from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
-from artsim.sim.run import CONTACT_ROW
+from artsim.sim.run import CONTACT_ROW, DEPTH, GAVE_WAY, LINK_A, LINK_B, SHARE, START_DEPTH
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
 _ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
@@ -33,6 +33,7 @@ _LOST = 1e-11  # share of its terms below which a sum is rounding
 WORK = 1e-6  # share of what an impulse moves that counts as no work
 PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
 FARTHEST = 10.0  # [rad or m] no dof farther
+_THROUGH = 0.5  # of a shape's thickness: contacts that gave way by as much stop the run
 SLOW = 1e-3  # [m/s] bringing apart that does not matter
 SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
 _LASTING = 0.1  # 1 - e below which slower ones do: a ball that keeps its energy keeps it
@@ -519,9 +520,44 @@ def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
         if is_felt(t, n):
             count += 1
             f.contact_extremes[1] = max(f.contact_extremes[1], -t.distance[n])
+    _note_yielding(r, f, g, t)
     f.contact_extremes[0] = max(f.contact_extremes[0], count)
     f.contact_extremes[2] += eased
     f.contact_extremes[3] += left
+
+
+@njit
+def _note_yielding(r: Any, f: Any, g: Any, t: Any) -> None:
+    """f.yielded of hard contacts that gave way: how deep they are, beyond what was inside at the start, and whose.
+
+    What has gone through half of a shape stops the run: it comes out on the other side.
+    """
+    for n in range(t.number[0]):
+        if f.counters[0] == 0:
+            f.yielded[START_DEPTH] = max(f.yielded[START_DEPTH], -t.distance[n])
+        if t.row[n] < 0 or r.eased[t.row[n]] == 0 or t.soft[n] == 1:
+            continue
+        depth = -t.distance[n] - f.yielded[START_DEPTH]
+        if depth > f.yielded[DEPTH]:
+            f.yielded[DEPTH] = depth
+            f.yielded[LINK_A] = g.link[t.shape[n, 0]]
+            f.yielded[LINK_B] = g.link[t.shape[n, 1]]
+        share = depth * _per_thickness(g, t, n)
+        f.yielded[SHARE] = max(f.yielded[SHARE], share)
+        if share > _THROUGH:
+            f.counters[2] = GAVE_WAY
+
+
+@inlined
+def _per_thickness(g: Any, t: Any, n: Any) -> Any:
+    """1 / the least extent of the shapes of contact n [1/m]; planes have none."""
+    value = 0.0
+    for end in range(2):
+        for axis in range(3):
+            half = g.extent[t.shape[n, end], axis]
+            if half > 0.0:
+                value = max(value, 0.5 / half)
+    return value
 
 
 @inlined

@@ -7,6 +7,7 @@ from typing import Any
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import BLOCK_GS, PGS, TGS
 
+TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
 UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
 RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
 
