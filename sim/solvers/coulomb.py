@@ -275,7 +275,7 @@ def _set_cone_miss(r: Any, y: Any, n: Any, z: Any, q: Any, past: Any, per_length
     mu = r.slope[n]
     g = 1.0 / (1.0 + mu * mu)
     touches = where_greater(y.weight[n], zero, zero + 1.0, zero)
-    edge = touches * where_greater(1.0, y.weight[n], zero + 1.0, zero)
+    edge = touches * where_greater(zero + 1.0, y.weight[n], zero + 1.0, zero)
     y.miss[n] = where_greater(touches, zero, q + edge * (g * (mu * past + q) - q), z)
     more = edge * g * (mu * q - past)
     for row in range(n + 1, n + r.cone[n]):

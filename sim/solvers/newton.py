@@ -226,7 +226,7 @@ def _spare(r: Any, y: Any, k: Any) -> bool:
     spared = False
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        if r.lower[n] == 0.0 and highest(-r.bias[n]) > 0.0 and highest(r.cfm[n]) <= 0.0:
+        if highest(absolute(r.lower[n])) <= 0.0 and highest(-r.bias[n]) > 0.0 and highest(r.cfm[n]) <= 0.0:
             r.bias[n] = r.bias[n] - r.bias[n]
             r.rate[n] = r.rate[n] - r.rate[n]
             spared = True
