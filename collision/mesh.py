@@ -312,7 +312,7 @@ def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise MeshError(f"not well-formed XML: {error}") from None
+        raise MeshError(f"not well-formed XML: {' '.join(str(error).split())[:200]}") from None
     info: Any = root.getroottree().docinfo
     if info.doctype:
         raise MeshError("DOCTYPE not allowed (entities could read files or exhaust memory)")

@@ -30,7 +30,7 @@ from tests.conftest import ROOT
 FOLDERS = ("cli", "collision", "io", "loaders", "sim")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 PUBLIC = [ROOT / "src" / "artsim" / "__init__.py", ROOT / "src" / "artsim" / "__main__.py"]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "robots/README.md")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "robots/README.md")
 README = (ROOT / "README.md").read_text()
 
 ALLOWED = {

@@ -198,3 +198,19 @@ def test_checkpoints_take_a_hundredth_of_the_file(tmp_path: Path) -> None:
             assert run.group("checkpoint") is None
     with artsim.simulate(robot, steps=20, checkpoint=0, output=tmp_path / "a.h5", force=True) as run:
         assert run.checkpoint_steps == 0
+
+
+def test_a_run_that_cannot_go_on_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails before there is a good block must not have touched a complete file."""
+    path = tmp_path / "run.h5"
+    artsim.simulate(artsim.load(ROBOTS / "arm7.urdf"), steps=20, output=path).close()  # type: ignore[union-attr]
+    before = path.read_bytes()
+
+    def broken(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("artsim.sim.simulate.Simulation._advance", broken)
+    with pytest.raises(KeyError):
+        resume(path, load_stored, steps=40)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["run.h5"]
