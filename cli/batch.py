@@ -12,7 +12,7 @@ import click
 
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.options import LoadOptions, model_options, set_arguments
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
@@ -30,6 +30,7 @@ from artsim.sim.jit import warm
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @click.argument("model")
+@click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]…")
 @batch_options
 @sharding_options
 @model_options
@@ -44,6 +45,7 @@ def batch(
     ctx: click.Context,
     /,
     model: str,
+    arguments: tuple[str, ...],
     threads: int | None,
     chunk: int | None,
     output: Path,
@@ -59,6 +61,7 @@ def batch(
     The result's bytes depend on neither --threads nor --chunk, and memory does not grow with the number of rows. The
     summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
     """
+    set_arguments(load_options, arguments)
     config, notes = batch_config(ctx, model, options, load_options)
     check_name(output)
     sharding.check(config, output, force=force)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
@@ -92,6 +92,17 @@ def positive(ctx: click.Context, param: click.Parameter, value: float | None) ->
     if value is not None and not (0 < value < 1e9):
         raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
     return value
+
+
+def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
+    """NAME:=VALUE as arguments of xacro macros. Raises UsageError where that is none, or macros are not expanded."""
+    pairs = [word.partition(":=") for word in words]
+    for name, sign, value in pairs:
+        if not sign or not name.isidentifier():
+            raise UsageError(f"{name + sign + value!r} is not NAME:=VALUE")
+    if pairs and not load["xacro"]:
+        raise UsageError(f"{words[0]} is an argument of xacro macros, which --xacro expands")
+    load["arguments"] = {name: value for name, _, value in pairs}
 
 
 def refuse_own_input(output: Path, *inputs: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, is_file, model_options
+from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_arguments
 from artsim.loaders.elements import parse_number, quaternion_from_rpy
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
@@ -85,14 +85,10 @@ def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Ca
     return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL… [NAME:=VALUE]…")
 
 
-def without_arguments(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+def without_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Models, and the NAME:=VALUE between them."""
     models = [word for word in words if ":=" not in word or is_file(word)]
-    pairs = [word.split(":=", 1) for word in words if word not in models]
-    for name, value in pairs:
-        if not name.isidentifier():
-            raise UsageError(f"{f'{name}:={value}'!r} is not NAME:=VALUE")
-    return models, dict(pairs)
+    return models, [word for word in words if word not in models]
 
 
 def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
@@ -108,12 +104,9 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
     Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
     """
     words, arguments = without_arguments(words)
-    if arguments and not scene.load["xacro"]:
-        name, value = next(iter(arguments.items()))
-        raise UsageError(f"{name}:={value} is an argument of xacro macros, which --xacro expands")
     if not words:
         raise UsageError("there is no MODEL beside NAME:=VALUE")
-    scene.load["arguments"] = arguments
+    set_arguments(scene.load, arguments)
     models = scene_names(words, is_file)
     if len(models) == 1 and not models[0][0] and scene.is_plain:
         return load_articulation(models[0][1], **scene.load)

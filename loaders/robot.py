@@ -35,7 +35,7 @@ def load_robot(
     ignore_unsupported: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Robot:
-    """Load a robot file (URDF or MJCF).
+    """Load a robot file (URDF or MJCF), or a robot by name: a bundled one, or a cached one of robot_descriptions.
 
     Args:
         path: the file; "-" reads standard input.
@@ -53,7 +53,9 @@ def load_robot(
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
         options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
             which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
-            density: of the shapes of links without mass in a URDF [kg/m³].
+            density: of the shapes of links without mass in a URDF [kg/m³]; arguments: of the macros, by name.
+
+    What is odd about the file and accepted is warned of, each as a ModelWarning.
 
     Raises:
         MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
 
-from artsim.loaders.load import load_text
+from artsim.loaders.load import load_articulation, load_text
 from artsim.loaders.mjcf.builtin import make_mesh
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
@@ -168,3 +170,25 @@ def test_other_plugins_stay_refused() -> None:
         load_text(text.replace("mujoco.pid", "mine.pid").format("kp"), name="m")
     with pytest.raises(ModelError, match="'kq' is not one of kp, ki"):
         load_text(text.format("kq"), name="m")
+
+
+def test_a_mesh_outside_the_roots_is_not_opened(tmp_path: Path) -> None:
+    """A geom that only shows it is a warning, which --strict refuses; to collide or to weigh it needs the file."""
+    (tmp_path / "secret.stl").write_text("not a mesh")
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    shown = '<body><geom size="1"/><geom type="mesh" mesh="m" contype="0" conaffinity="0" {}/></body>'
+    for body, fine in (
+        (shown.format('mass="0"'), True),
+        (shown.format(""), False),
+        ('<geom type="mesh" mesh="m"/>', False),
+        ("", True),
+    ):
+        path = folder / "m.xml"
+        mesh = f'<asset><mesh name="m" file="{tmp_path / "secret.stl"}"/></asset>'
+        path.write_text(f"<mujoco>{mesh}<worldbody>{body}</worldbody></mujoco>")
+        if fine:
+            assert ["not opened" in note.message for note in load_articulation(path).notes] == [True]
+        for options in ({"strict": True}, *([] if fine else [{}])):
+            with pytest.raises(ModelError, match="outside the allowed roots"):
+                load_articulation(path, **options)

@@ -110,6 +110,9 @@ def test_arguments_of_macros(tmp_path: Path) -> None:
     )
     assert "left_hand" in command("check", path, "--xacro").stdout
     assert "right_hand" in command("check", path, "side:=right", "--xacro").stdout
+    assert "right_hand" in command("info", path, "side:=right", "--xacro", "--json").stdout
+    assert command("info", path, "side:=right").exit_code == 2
+    assert command("batch", path, "right", "--xacro", "-o", tmp_path / "x.h5").exit_code == 2
     assert command("check", path, "side:=right").exit_code == 2
     assert command("check", path, "1 2:=right", "--xacro").exit_code == 2
     assert command("check", "side:=right", "--xacro").exit_code == 2

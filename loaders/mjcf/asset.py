@@ -8,7 +8,15 @@ from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from artsim.loaders.assets import MAX_URI, SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.assets import (
+    MAX_URI,
+    SCHEME,
+    AssetMissingError,
+    AssetOutsideError,
+    AssetRefusedError,
+    Assets,
+    listed,
+)
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
@@ -110,6 +118,7 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
     if mesh.path is not None:
         path = mesh.path
         return item.tried(lambda: read_mesh_shape(path, max_faces=item.reading.max_faces, **options))
+    refuse_outside(mesh)
     if mesh.uri:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
     return item.tried(lambda: mesh_shape(table(item, "vertex"), whole(item, "face"), **options))
@@ -133,12 +142,21 @@ def as_numbers(shape: MeshShape) -> str:
 
 
 def why_absent(mesh: MeshAsset) -> str:
-    """Why the mesh has no file: nobody looked for it, or it is not where it was looked for."""
+    """Why the mesh has no file: nobody looked for it, it may not be read, or it is not where it was looked for."""
+    if mesh.item.element in mesh.item.reading.outside:
+        return f"was not opened: {mesh.item.reading.outside[mesh.item.element]}"
     for absent in mesh.item.reading.missing.values():
         for element, _, tried in absent:
             if element is mesh.item.element:
                 return f"was not found: {tried}"
     return "was not looked for"
+
+
+def refuse_outside(mesh: MeshAsset) -> None:
+    """Refuse a mesh that is used and may not be read."""
+    why = mesh.item.reading.outside.get(mesh.item.element)
+    if why:
+        mesh.item.refuse(f"{mesh.uri!r}: {why}")
 
 
 def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
@@ -318,6 +336,10 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
         return None if item.reading.assets is None else located(item, uri, compiler)
     except AssetMissingError as error:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
+    except AssetOutsideError as error:  # refused where a geom collides with it
+        item.reading.outside[item.element] = str(error)
+        what = f"{describe(item.element)}: {uri!r} is not opened: {error}"
+        item.reading.note(item.element, what, guess=True)
     except AssetRefusedError as error:
         item.refuse(f"{uri!r}: {error}")
     return None

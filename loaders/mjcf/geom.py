@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, vertices_in_model
+from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, refuse_outside, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
@@ -81,6 +81,8 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     """The shape for the description."""
     item, mesh, surface = shape.item, shape.mesh, read_surface(shape.item)
     seen_only = surface.type_bits == 0 and surface.affinity_bits == 0
+    if mesh is not None and not seen_only:
+        refuse_outside(mesh)
     sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
     size = () if mesh is not None else shape.size
     heights: tuple[tuple[float, ...], ...] = ()
