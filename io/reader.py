@@ -321,7 +321,7 @@ def read_labels(path: Path, group: h5py.Group) -> Labels:
     return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
 
 
-_NAMES = tuple(name for name in Labels._fields if not name.startswith("jacobian"))
+_NAMES = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
 
 
 # ---- a run file
@@ -432,6 +432,8 @@ class Recording(Output, Rows):
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
         self.steps_total: int | None = facts.get("steps_total")
         self.labels = read_labels(path, group)
+        if "actuator" in file["controls"]:
+            self.labels = self.labels._replace(control=read_texts(path, file["controls/actuator"]))
         self.has_contacts = "contact" in file
         if self.has_contacts:
             self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))
