@@ -21,11 +21,15 @@ def random_urdf(seed: int, number: int) -> str:
         _link(rng, robot, count)
         kind = str(rng.choice(KINDS, p=SHARES))
         joint = SubElement(robot, "joint", name=f"j{count}", type=kind)
-        SubElement(joint, "parent", link=f"l{int(rng.integers(0, count))}")
+        above, place, turn = int(rng.integers(0, count)), _text(rng, 3, 0.5), _text(rng, 3, 3)
+        axis = _text(rng, 3, 1)
+        if kind == "floating":  # its coordinates are then the same for both readers
+            above, place, turn = 0, "0 0 0", "0 0 0"
+        SubElement(joint, "parent", link=f"l{above}")
         SubElement(joint, "child", link=f"l{count}")
-        SubElement(joint, "origin", xyz=_text(rng, 3, 0.5), rpy=_text(rng, 3, 3))
+        SubElement(joint, "origin", xyz=place, rpy=turn)
         if kind not in ("fixed", "floating"):
-            SubElement(joint, "axis", xyz=_text(rng, 3, 1))
+            SubElement(joint, "axis", xyz="0 0 1" if kind == "planar" else axis)
         if kind in ("revolute", "continuous", "prismatic"):
             SubElement(joint, "limit", lower="-9", upper="9", effort="100", velocity="100")
             SubElement(joint, "dynamics", damping=f"{rng.uniform(0, 1):.6g}")
