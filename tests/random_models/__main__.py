@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mujoco
 
-from tests.random_models.compare import Table
+from tests.random_models.compare import COMPARISONS, Table
 from tests.random_models.mjcf import known, random_mjcf, used
 from tests.random_models.urdf import random_urdf
 
@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="models")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first model")
-    parser.add_argument("--kind", choices=("mjcf", "urdf"), default="mjcf")
+    parser.add_argument("--kind", choices=sorted(COMPARISONS), default="mjcf")
     parser.add_argument("--show", type=int, metavar="NUMBER", help="print one model and end")
     arguments = parser.parse_args()
     if arguments.show is not None:
