@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
+from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
@@ -160,12 +161,17 @@ def run(
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
             for entry in plan.entries:
                 warm(entry, 1)
+    strict = scene.load["strict"]
+    start = start_notes(plan, controls) if as_json or strict or not quiet else []
+    if start and strict:
+        raise StoppedError(f"not started (--strict): {start[0]}")
+    if not quiet:
+        warn(start, all_of_them=True)
     with caught_signals() as caught:
-        strict = scene.load["strict"]
         outcome = _simulate(
             plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet, strict=strict
         )
-    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict)
+    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict, start=start)
 
 
 def _stored(config: Path | None) -> Stored:
@@ -378,9 +384,10 @@ def _finish(
     quiet: bool,
     verbose: bool,
     strict: bool = False,
+    start: Sequence[str] = (),
 ) -> None:
-    """Summary, then the exit code of what ended the run. strict: an excess of energy is an error."""
-    summary = _summary(outcome, output)
+    """Summary, then the exit code of what ended the run. strict: excess energy is an error; start: its oddities."""
+    summary = _summary(outcome, output) | {"start": [*start]}
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
@@ -494,7 +501,7 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if start is not None and end is not None:
         lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
     if summary["energy_excess"] is not None:
-        lines.append(_describe_excess(summary["energy_excess"]))
+        lines.append(f"warning: {_describe_excess(summary['energy_excess'])}")
     if summary["couplings"]:
         how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
@@ -519,7 +526,7 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
 
 def _describe_excess(excess: Mapping[str, Any]) -> str:
     return (
-        f"warning: at t = {excess['time']:.6g} s there was {excess['factor']:.3g} times as much kinetic energy as "
+        f"at t = {excess['time']:.6g} s there was {excess['factor']:.3g} times as much kinetic energy as "
         f"inputs, drives, springs and heights can have given, most of it at joint {excess['joint']!r}; "
         "try a smaller --dt"
     )

@@ -351,7 +351,7 @@ def _run_inputs(path: Path, names: _Names) -> _Table:
     with open_recording(path) as recording:
         for kind, theirs, ours in (
             ("joints", recording.labels.dof, names.dofs),
-            ("actuators", recording.labels.actuator, names.actuators),
+            ("controls", recording.labels.controls, names.actuators),
         ):
             if theirs != ours:
                 other = ", ".join(sorted(set(theirs) ^ set(ours))[:4]) or "their order"

@@ -341,7 +341,7 @@ def read_labels(path: Path, group: h5py.Group) -> Labels:
     return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
 
 
-_NAMES = tuple(name for name in Labels._fields if not name.startswith("jacobian"))
+_NAMES = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
 
 
 # ---- a run file
@@ -455,6 +455,8 @@ class Recording(Output, Rows):
             raise ModelError(f"{path}: dt is {self.dt:g} and every {self.every}, want numbers above 0")
         self.steps_total: int | None = facts.get("steps_total")
         self.labels = read_labels(path, group)
+        if "actuator" in file["controls"]:
+            self.labels = self.labels._replace(control=read_texts(path, file["controls/actuator"]))
         self.has_contacts = "contact" in file
         if self.has_contacts:
             self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))

@@ -288,7 +288,7 @@ class Recorder:
         self._checkpoint_steps = self._steps_between(checkpoint)
         check_output(path, force=force)
         self._block_bytes = room(self.path)[0] // _BLOCKS  # what a small disk has room for before it is full
-        nv, actuators = len(labels.dof), len(labels.actuator)
+        nv, actuators = len(labels.dof), len(labels.controls)
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
@@ -511,7 +511,7 @@ class Recorder:
         if self._touching:
             labels = self._labels._replace(link=self._labels.touching_link)
             self._lay_out_contact(Section(root, "contact", labels, self._datasets))
-        self._lay_out_controls(Section(root, "controls", self._labels, self._datasets), controls)
+        self._lay_out_controls(Section(root, "controls", self._labels.of_controls, self._datasets), controls)
         self._lay_out_final(Section(root, "final", self._labels, self._datasets))
         if self._checkpoints_total:
             self._lay_out_checkpoints(Section(root, "checkpoint", self._labels, self._datasets))
@@ -578,10 +578,12 @@ class Recorder:
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
         section.growing("time", (), rows, self._compress)
-        section.scales(["dof"] + ["actuator"] * bool(self._labels.actuator))
+        section.scales(["dof"] + ["actuator"] * bool(self._labels.controls))
         section.growing("start_step", (), rows, self._compress)
         for name in self._control_names:
-            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels), rows, self._compress)
+            section.growing(
+                name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels.of_controls), rows, self._compress
+            )
         section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 

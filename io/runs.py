@@ -260,6 +260,7 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
         tendon=names.tendons,
         sensor=names.sensors,
         sensor_units=names.sensor_units,
+        control=names.controls,
     )
 
 

@@ -46,6 +46,17 @@ class Labels(NamedTuple):
     geom: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
+    control: tuple[str, ...] | None = None  # controls of the actuators; None: one each
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Names of the actuators' controls: a PID servo or a DC motor can have several, or none."""
+        return self.actuator if self.control is None else self.control
+
+    @property
+    def of_controls(self) -> Labels:
+        """The labels in /controls, whose dimension `actuator` counts controls."""
+        return self._replace(actuator=self.controls)
 
     @property
     def jacobian_column(self) -> tuple[str, ...]:
@@ -393,7 +404,12 @@ TABLE: dict[str, Variable] = {
     "controls/torque": Variable(("time", "dof"), "{force_units}", "joint forces applied by the controller"),
     "controls/target": Variable(("time", "dof"), "{dof_units} s", "position targets of the drives"),
     "controls/target_velocity": Variable(("time", "dof"), "{dof_units}", "velocity targets of the drives"),
-    "controls/control": Variable(("time", "actuator"), "1", "controls of the actuators"),
+    "controls/control": Variable(
+        ("time", "actuator"),
+        "1",
+        "controls of the actuators",
+        comment="a servo or motor with several has one entry each",
+    ),
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),

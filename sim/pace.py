@@ -18,7 +18,7 @@ class Pace:
 
     def __init__(self) -> None:
         self._steps = _FIRST
-        self.slow = True  # a call may take so long that it is abandoned
+        self.slow = True  # steps may take so long that even one of them is watched
 
     def steps(self) -> int:
         """How many steps the next call may take."""

@@ -480,10 +480,8 @@ class Simulation:
             return True
         self._block.plan[0] = min(self._block.plan[0], self._pace.steps())
         first, began = self.step, time.perf_counter()
-        before = self.save() if self._pace.slow else None
-        if before is None:
-            self._call()
-        elif not call_watched(self._call, self.signalled):
+        before = self.save()
+        if not call_watched(self._call, self.signalled):
             self._abandon(before)
             return False
         self._pace.note(self.step - first, time.perf_counter() - began)
@@ -500,9 +498,9 @@ class Simulation:
         self._abandoned += [self._further, self._inputs, self._call]
         stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
         stopped.restore(before)
-        kept = self._abandoned
-        self.__dict__.update(stopped.__dict__)
-        self._abandoned, self._end = kept, self.step
+        kept = {name: self.__dict__[name] for name in ("_abandoned", "_log", "_pace", "signalled")}
+        self.__dict__.update(stopped.__dict__ | kept)
+        self._end = self.step
 
     def _note_stop(self) -> bool:
         """Take note of why the call ended; True when it was for want of room, of which there is more now."""
@@ -541,8 +539,15 @@ class Simulation:
             except ArtsimError as error:
                 self._failure = error
                 break
-            self._log.append(self.step, *(getattr(self._inputs, name)[row] for name in VALUES))
-            self._call()
+            step, values = self.step, [np.array(getattr(self._inputs, name)[row]) for name in VALUES]
+            if self.signalled is not None and self._pace.slow:  # a thread for every fast step would cost more than it
+                before = self.save()
+                if not call_watched(self._call, self.signalled):
+                    self._abandon(before)
+                    break
+            else:
+                self._call()
+            self._log.append(step, *values)
             while self._note_stop() and self._failure is None:
                 self._call()
             if self._step.counters[1]:

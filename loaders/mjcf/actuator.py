@@ -232,7 +232,8 @@ def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
     if actuator.transmission in ("joint", "jointinparent"):
         place = bodies.names(*MOVING)[actuator.target]
         joint = bodies.joints[place]
-        bodies.joints[place] = replace(joint, armature=joint.armature + square * rotor, **dragged(joint, drag, square))
+        bodies.joints[place] = replace(joint, armature=joint.armature + square * rotor)
+        bodies.drags.append((place, drag, square))
     elif actuator.transmission == "tendon":
         place = [tendon.name for tendon in targets.tendons].index(actuator.target)
         tendon = targets.tendons[place]
@@ -242,6 +243,13 @@ def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
         targets.tendons[place] = replace(tendon, armature=inert, **dragged(tendon, drag, square))
     else:
         item.refuse(f"armature and damping need a joint or a tendon, not a {actuator.transmission}")
+
+
+def add_drags(bodies: Bodies) -> None:
+    """The drag of rotors, which comes on top of what springdamper makes of a joint's damping."""
+    for place, drag, square in bodies.drags:
+        joint = bodies.joints[place]
+        bodies.joints[place] = replace(joint, **dragged(joint, drag, square))
 
 
 def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> dict[str, Any]:

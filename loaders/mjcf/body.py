@@ -72,6 +72,7 @@ class Bodies:
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
+    drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, of its rotors, gear²
     taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
     @property
@@ -102,10 +103,13 @@ class Bodies:
         still = fixed_to_world(self.joints) if compiler.fuse_static else set()
         self.links = scaled_to(self.links, compiler.total_mass, still)
 
-    def finish_joints(self) -> None:
-        """What waits until actuators have added their rotors: springdamper, and what flags switch off."""
-        joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
-        self.joints = [switched(joint, self.options.off) for joint in joints]
+    def set_springs(self) -> None:
+        """springdamper, which waits until actuators have added their rotors' inertias."""
+        self.joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
+
+    def switch_off(self) -> None:
+        """Take from the joints what flags switch off."""
+        self.joints = [switched(joint, self.options.off) for joint in self.joints]
 
     def claim_names(self, root: Element, worlds: list[Element]) -> None:
         """Note the names that the file gives, each once of a kind, so that made-up ones avoid them."""

@@ -49,7 +49,7 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
     pose = read_frame(item, compiler.angles)
     if item.has("fromto"):
         size, pose = fromto(item, kind)
-        if item.has("pos"):
+        if any(item.vector("pos", (0.0, 0.0, 0.0))):
             item.refuse("has both pos and fromto")
     if kind == "plane" and size[2] <= 0:
         item.refuse("size is not positive in its third number, the spacing of the plane's grid")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, tag
-from artsim.loaders.mjcf.actuator import read_actuators
+from artsim.loaders.mjcf.actuator import add_drags, read_actuators
 from artsim.loaders.mjcf.asset import read_meshes
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.contact import read_contacts
@@ -46,7 +46,9 @@ def read_mjcf(
     tendons = read_tendons(bodies, root)
     couplings, loops, tendon_couplings = read_equalities(bodies, tendons, root)
     actuators = read_actuators(bodies, tendons, root)
-    bodies.finish_joints()
+    bodies.set_springs()
+    add_drags(bodies)
+    bodies.switch_off()
     tendons = [switched(tendon, options.off) for tendon in tendons]
     note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)
