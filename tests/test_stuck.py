@@ -149,7 +149,7 @@ def grasp(pad: str, margin: float, *, shaken: bool, seconds: float = 0.25) -> fl
 
 @pytest.mark.parametrize("pad", PADS)
 def test_grasps_hold_what_friction_holds(pad: str) -> None:
-    """However many points a pad has: a held box does not slip, shaken or not, and 1 % less than enough is too little."""
+    """However many points a pad has: a held box does not slip, shaken or not; 1 % less than enough is too little."""
     for margin in (1.2, 2.0, 5.0):
         for shaken in (False, True):
             assert grasp(pad, margin, shaken=shaken) <= 1e-6

@@ -464,7 +464,7 @@ def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool
 
 @inlined
 def _throws(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
-    """Whether contact n works on a dof whose velocity changes by more than what is inside may be brought apart at."""
+    """Whether contact n does work on a dof whose velocity it changes by more than parting what is inside may."""
     row = t.row[n]
     fastest = 0.0
     for entry in range(r.start[row], r.stop[row]):
