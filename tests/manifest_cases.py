@@ -510,7 +510,7 @@ def virtual() -> object:
 # rows whose attack is no command with a file: the test that shows each
 ELSEWHERE = {
     "39": "test_bad_inputs.py::test_39_numbers_do_not_depend_on_the_locale",
-    "117": "test_io.py::test_files_that_are_refused",
+    "117": "test_io.py::test_the_gate_refuses",
     "F1": "test_recover.py",
     "F2": "test_cli_run.py::test_f2_signals",
     "F3": "test_io.py",
