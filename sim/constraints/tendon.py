@@ -212,6 +212,9 @@ def note_tendon_forces(r: Any, e: Any, x: Any, scale: Any, explicit: Any) -> Non
         if e.tendon_upper[t] < 1e308 and not explicit:
             x.tendon_force[t] -= r.impulse[n] * scale
             n += 1
+    for later in range(n, r.number[0]):  # of one tendon each, along it
+        if r.kind[later] == TENDON_ROW:
+            x.tendon_force[r.dof[later]] += r.impulse[later] * scale
 
 
 @inlined

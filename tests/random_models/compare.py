@@ -127,10 +127,10 @@ def same_frames(model: Any, run: Any) -> bool:
 def compare_sensors(model: Any, data: Any, ours: Array, pushes: bool) -> float:
     """Largest difference. Wrenches only where no actuator pushes at a site: MuJoCo has those act in the joints."""
     worst = 0.0
-    wrenches = (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE)
+    wrenches = (int(mujoco.mjtSensor.mjSENS_FORCE), int(mujoco.mjtSensor.mjSENS_TORQUE))
     for n in range(model.nsensor):
         part = slice(model.sensor_adr[n], model.sensor_adr[n] + model.sensor_dim[n])
-        if model.sensor_type[n] in wrenches and (pushes or (model.ntendon and merged(model))):
+        if int(model.sensor_type[n]) in wrenches and (pushes or (model.ntendon and merged(model))):
             continue
         theirs, mine = np.array(data.sensordata[part]), ours[part]
         if model.sensor_dim[n] == 4 and mine @ theirs < 0:
