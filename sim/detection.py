@@ -246,7 +246,8 @@ def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
         t.drift[n] = value
         t.swerve[n, 0] = 0.0
         t.swerve[n, 1] = 0.0
-        if t.start[n, 0] > 0.0 and t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
+        stays = t.start[n, 0] > 0.0 or t.near[n] == 1
+        if stays and t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
             _roll(w, i, g, t, n)
 
 

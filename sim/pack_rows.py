@@ -180,7 +180,7 @@ def _take_lag(w: Any, i: Any, g: Any, p: Any, d: Any, lane: Any, n: Any, slot: A
     o0 = sign * lane_get(w.angular_velocity, 3 * p.body[slot], lane)
     o1 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 1, lane)
     o2 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 2, lane)
-    if lane_get(p.start, p.start.shape[1] * slot, lane) <= 0.0:
+    if lane_get(p.start, p.start.shape[1] * slot, lane) <= 0.0 and d.near[n] == 0:
         return
     e0, e1, e2 = lag(g, d, n, o0, o1, o2, i.time_step[0])
     lane_set(p.lag, 3 * slot, lane, e0)

@@ -76,7 +76,7 @@ def rolled(
     return gap, run["energy"].sum(axis=1), run
 
 
-@pytest.mark.parametrize(("dt", "deep"), [(0.0005, 5e-6), (0.001, 2e-5), (0.002, 1e-4)])
+@pytest.mark.parametrize(("dt", "deep"), [(0.0005, 1e-6), (0.001, 1e-5), (0.002, 1e-4), (0.004, 1e-4)])
 @pytest.mark.parametrize("radius", [0.04, 0.1])
 def test_eulers_disc_precesses(radius: float, dt: float, deep: float) -> None:
     tilt = 0.5
