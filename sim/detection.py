@@ -246,19 +246,22 @@ def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
         t.drift[n] = value
         t.swerve[n, 0] = 0.0
         t.swerve[n, 1] = 0.0
-        if t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
+        stays = t.start[n, 0] > 0.0 or t.near[n] == 1
+        if stays and t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
             _roll(w, i, g, t, n)
 
 
 @njit
 def _roll(w: Any, i: Any, g: Any, t: Any, n: Any) -> None:
-    """Add to t.drift, and make t.swerve, what the contact's way over the two surfaces does."""
+    """Add to t.drift, and make t.swerve, what the contact's way over the two surfaces does, where it stays."""
     N = t.frame[n, 0]
     o = w.angular_velocity
     one = g.body[t.shape[n, 0]]
     two = g.body[t.shape[n, 1]]
     o0, o1, o2 = o[two, 0] - o[one, 0], o[two, 1] - o[one, 1], o[two, 2] - o[one, 2]
     e0, e1, e2 = lag(g, t, n, o0, o1, o2, i.time_step[0])
+    if e0 * e0 + e1 * e1 + e2 * e2 == 0.0:
+        return
     t.drift[n] += N[0] * e0 + N[1] * e1 + N[2] * e2
     for k in range(2):
         T = t.frame[n, 1 + k]

@@ -180,6 +180,8 @@ def _take_lag(w: Any, i: Any, g: Any, p: Any, d: Any, lane: Any, n: Any, slot: A
     o0 = sign * lane_get(w.angular_velocity, 3 * p.body[slot], lane)
     o1 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 1, lane)
     o2 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 2, lane)
+    if lane_get(p.start, p.start.shape[1] * slot, lane) <= 0.0 and d.near[n] == 0:
+        return
     e0, e1, e2 = lag(g, d, n, o0, o1, o2, i.time_step[0])
     lane_set(p.lag, 3 * slot, lane, e0)
     lane_set(p.lag, 3 * slot + 1, lane, e1)
@@ -378,7 +380,7 @@ def _roll(w: Any, i: Any, r: Any, p: Any, slot: Any, half: Any, sign: Any, zero:
         swerve = swerve + sign * acceleration_along(w, p.body[slot], T, x0, x1, x2)
         row = p.row[slot] + j
         more = 0.5 * i.time_step[0] * p.scale[slot, j] * swerve
-        r.bias[row] = where_greater(p.start[slot, 0], zero, r.bias[row] + more, r.bias[row])
+        r.bias[row] = where_greater(e[0] * e[0] + e[1] * e[1] + e[2] * e[2], zero, r.bias[row] + more, r.bias[row])
 
 
 @njit
@@ -418,7 +420,7 @@ def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, y: Any, p: Any) -> Any:
             fastest = zero
             lever = zero
             for e in range(r.start[row], r.stop[row]):
-                fastest = largest(fastest, absolute(f.next[r.column[e]] - s.qvel[r.column[e]]))
+                fastest = largest(fastest, absolute(f.next[r.column[e]]))
                 lever = largest(lever, absolute(r.value[e]))
             inside = -p.gap[slot] / max(i.time_step[0], RECOVERY) - SLOW
             throws = least(fastest - PARTING, _gain(w, r, f, s, y, p, slot))

@@ -76,7 +76,7 @@ def rolled(
     return gap, run["energy"].sum(axis=1), run
 
 
-@pytest.mark.parametrize(("dt", "deep"), [(0.0005, 1e-6), (0.001, 1e-5), (0.002, 1e-4)])
+@pytest.mark.parametrize(("dt", "deep"), [(0.0005, 1e-6), (0.001, 1e-5), (0.002, 1e-4), (0.004, 1e-4)])
 @pytest.mark.parametrize("radius", [0.04, 0.1])
 def test_eulers_disc_precesses(radius: float, dt: float, deep: float) -> None:
     tilt = 0.5
@@ -107,7 +107,7 @@ def test_wheels_and_eggs_keep_height_and_energy(case: str, ground: str) -> None:
     kind, size, turned, spin = ROLLING[case]
     for dt in (0.0005, 0.001, 0.004):
         gap, energy, _ = rolled(kind, size, np.array(turned), np.array(spin), dt, 0.3, ground)
-        assert -gap.min() <= 1e-5 * (dt / 0.001) ** 2, dt
+        assert -gap.min() <= 2e-5 * (dt / 0.001) ** 2, dt
         assert gap.max() <= 2e-5
         assert np.abs(energy / energy[0] - 1).max() <= 5e-3 * dt / 0.001
 

@@ -306,7 +306,7 @@ def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any)
             _aim_normal(m, w, i, r, t, n, row, rate, belt)
         else:
             r.bias[row] = h * _drift(m, w, r, row) + belt
-            if k < 3 and t.start[n, 0] > 0.0:  # it stays, and rolls
+            if k < 3:
                 r.bias[row] += 0.5 * h * t.swerve[n, k - 1] * t.scale[n, k]
         if t.soft[n] == 1:
             _soften(r, g, t, n, k, h, rate, belt, pyramid)
@@ -464,12 +464,11 @@ def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool
 
 @inlined
 def _throws(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
-    """Whether contact n does work on a dof whose velocity it changes by more than parting what is inside may."""
+    """Whether contact n does work on a dof that is faster than what is inside may be brought apart."""
     row = t.row[n]
     fastest = 0.0
     for entry in range(r.start[row], r.stop[row]):
-        dof = r.entry_dof[entry]
-        fastest = max(fastest, abs(f.velocity[dof] - s.qvel[dof]))
+        fastest = max(fastest, abs(f.velocity[r.entry_dof[entry]]))
     return fastest > PARTING and _does_work(s, r, f, g, t, n)
 
 
