@@ -22,6 +22,7 @@ _EXTREMES = {
     "energy": 2,
     "contact_extremes": 4,
     "joint_gap": 2,
+    "loop_gap": 2,
 }
 
 
@@ -53,7 +54,8 @@ def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str
     start = 0
     for name, size in _EXTREMES.items():
         if name in fresh:
-            values[name] = np.asarray(state["extremes"])[start : start + size]
+            stored = np.asarray(state["extremes"])[start : start + size]
+            values[name] = stored if len(stored) == size else np.asarray(fresh[name])
         start += size
     return values
 

@@ -39,7 +39,7 @@ Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes")
+_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes", "loop_gap")
 _STEPS_PER_CALL = 4096  # a signal is looked at between calls only
 
 
@@ -231,6 +231,14 @@ class Simulation:
     def tendon_error(self) -> float:
         """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
         return float(self._step.tendon_error[0])
+
+    @property
+    def loop_gap(self) -> tuple[float, float] | None:
+        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
+        equipped = self.plan.equipped
+        if equipped is None or len(equipped.arrays.loop_kind) == 0:
+            return None
+        return float(self._step.loop_gap[0]), float(self._step.loop_gap[1])
 
     @property
     def worst_residual(self) -> float:
