@@ -170,7 +170,7 @@ def weigh_springs(m: Any, i: Any, f: Any, x: Any) -> None:
             stiff = stiff + x.stiffness[k] * i.mobility[k]
         one = real(1.0, stiff)
         f.share[k] = one / largest(one, square * stiff)
-        if _are_rows(i.solver[0]) and i.drive_stiffness[k] + i.drive_damping[k] > 0.0:
+        if _are_rows(i.solver[0]) and highest(i.drive_stiffness[k] + i.drive_damping[k]) > 0.0:
             f.share[k] = one - one
 
 
