@@ -46,7 +46,7 @@ def singular_links(compiled: Compiled) -> list[str]:
 
 
 def dof_mobilities(compiled: Compiled) -> Real:
-    """(M⁻¹)_kk (nv,), of the reduced M where there are couplings, in the pose of the file [1/(kg m²) or 1/kg].
+    """(M⁻¹)_kk (nv,), of the reduced M where there are hard couplings, in the pose of the file [1/(kg m²) or 1/kg].
 
     Of large models, and where M is singular in that pose, 1 / M_kk: what a dof has with all others at rest.
     """
@@ -62,8 +62,22 @@ def dof_mobilities(compiled: Compiled) -> Real:
         inverse = np.linalg.inv(G.T @ _mass_matrix(model, frames) @ G)
     except np.linalg.LinAlgError:
         return alone
+    J = _hard_rows(model) @ G
+    inverse -= inverse @ J.T @ np.linalg.pinv(J @ inverse @ J.T) @ J @ inverse
     mobility = np.einsum("ka,ab,kb->k", G, inverse, G)
     return np.where((mobility >= 0.0) & np.isfinite(mobility), mobility, alone)
+
+
+def _hard_rows(model: Model) -> Real:
+    """(rows, nv) of the hard couplings that are rows, at a generic configuration of their leaders."""
+    hard = np.flatnonzero(model.row_frequency <= 0)
+    J = np.zeros((len(hard), len(model.dof_body)))
+    for n, c in enumerate(hard):
+        p, leader = model.row_polynomial[c], model.row_leader[c]
+        J[n, model.row_follower[c]] = 1.0
+        if leader >= 0:
+            J[n, leader] -= p[1] + 0.3 * (2 * p[2] + 0.3 * (3 * p[3] + 0.3 * 4 * p[4]))
+    return J
 
 
 def _gain_matrix(model: Model, gain: Real) -> Real:
