@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row, recovery_rate, within_reach
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
@@ -53,7 +53,7 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
                 drift = x.loop_drift[axis]
                 mobility = x.loop_mobility[n, part]
                 r.error[row] = C
-                rate = within_reach(r, row, recovery_rate(i, size))
+                rate = within_reach(r, row, closing_rate(i, size))
                 r.rate[row] = rate if K < 0.0 else 0.0
                 r.bias[row] = rate * C + 0.5 * h * drift
                 x.loop_aim[n, axis] = C - h * rate * C

@@ -10,6 +10,7 @@ from artsim.sim.run import BLOCK_GS, PGS, TGS
 UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
 RECOVERY = 0.1  # [s] in which what is beyond a bound, or open at the start, is brought back
 _CREEP = 1e-3  # [m/s or rad/s] with which an error may always be taken back: what a step leaves, at once
+_CLOSING = 0.5  # [m/s or rad/s] of a loop or a tendon equality that does not hold
 _PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row takes an error back
 
 
@@ -93,6 +94,15 @@ def recovery_rate(i: Any, size: Any) -> Any:
     if solver == PGS or solver == TGS or solver == BLOCK_GS:
         return 1.0 / h
     return min(1.0 / h, max(1.0 / RECOVERY, _CREEP / max(size, 1e-300)))
+
+
+@inlined
+def closing_rate(i: Any, size: Any) -> Any:
+    """The same of loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
+    h = i.time_step[0]
+    if i.recovery[0] > 0.0:
+        return i.recovery[0] / h
+    return min(1.0 / h, _CLOSING / max(size, 1e-300))
 
 
 @inlined

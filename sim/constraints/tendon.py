@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import foreseen
-from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided, recovery_rate, within_reach
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened, sprung
 from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import solve
@@ -45,7 +45,7 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
         n, error, rate = _equality_row(m, w, r, e, x, c)
         drift = drift_of(w, r, n)
         r.error[n] = error
-        r.rate[n] = within_reach(r, n, recovery_rate(i, abs(error)))
+        r.rate[n] = within_reach(r, n, closing_rate(i, abs(error)))
         r.bias[n] = r.rate[n] * error + h * drift
         K, B = e.tendon_row_reference[c, 0], e.tendon_row_reference[c, 1]
         if _is_sprung(e, c):
