@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import click
 
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.options import LoadOptions, model_options, set_arguments
 from artsim.cli.progress import caught_signals, progress_bar
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
@@ -29,6 +30,7 @@ from artsim.sim.jit import warm
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @click.argument("model")
+@click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]…")
 @batch_options
 @sharding_options
 @model_options
@@ -43,6 +45,7 @@ def batch(
     ctx: click.Context,
     /,
     model: str,
+    arguments: tuple[str, ...],
     threads: int | None,
     chunk: int | None,
     output: Path,
@@ -58,13 +61,15 @@ def batch(
     The result's bytes depend on neither --threads nor --chunk, and memory does not grow with the number of rows. The
     summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
     """
+    set_arguments(load_options, arguments)
     config, notes = batch_config(ctx, model, options, load_options)
     check_name(output)
     sharding.check(config, output, force=force)
     threads = threads or (1 if sharding.scheduler else available_threads())
     with load_job(config) as job:
         if not quiet:
-            warn([*map(str, job.robot.articulation.notes), *notes])
+            warn(notes)
+            warn_of_model(job.robot.articulation.notes, [model])
         warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
             outcome = sharding.compute(
@@ -86,11 +91,11 @@ def load_job(config: BatchConfig) -> Job:
     return prepare(load_articulation(config.model, **config.load), config)
 
 
-def work(order: str) -> str:
+def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     """A shard, in a worker process of --scheduler."""
     from artsim.io.scheduler import perform
 
-    return perform(order, load_job)
+    return perform(order, load_job, stop)
 
 
 def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:

@@ -61,7 +61,7 @@ class Sharding:
         self,
         job: Job,
         output: Path,
-        work: Callable[[str], str],
+        work: Callable[..., str],
         *,
         progress: Callable[[int], None],
         stop: Callable[[], bool],
@@ -111,7 +111,8 @@ SHARDING_OPTIONS = (
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Compute shards (16, or --shards) on dask: tcp://HOST:PORT, or local:N for N processes here.",
+        help="Compute shards (16, or --shards) in N processes here, local:N, or on a dask cluster that you trust and "
+        "that trusts you: tcp://HOST:PORT or tls://HOST:PORT.",
     ),
     click.option("--resume", is_flag=True, help="Keep complete files that fit; compute what is missing."),
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from artsim.cli.run_options import control_file, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
-from artsim.cli.terminal import warn
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.io.runs import clamped_controls, held_controls, plan_controls, prepare
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
@@ -58,8 +58,8 @@ def bench(
         raise UsageError("bench times compiled steps: reduced coordinates, no Python controller")
     file = control_file(options["control"])
     controls = held_controls(plan) if file is None else plan_controls(plan, file)
-    notes = [*clamped_controls(plan, controls), *plan.notes, *map(str, articulation.notes)]
-    warn(notes, all_of_them=False, more="artsim check shows them")
+    warn([*clamped_controls(plan, controls), *plan.notes])
+    warn_of_model(articulation.notes, models)
     timing = measure(plan, controls, pieces)
     if as_json:
         click.echo(json.dumps(timing._asdict()))

@@ -72,7 +72,10 @@ def dynamics_notes(articulation: Articulation) -> list[Note]:
     first = next(link for link in articulation.links if link.name == links[0])
     names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")
     what = f"link {names} moves" if len(links) == 1 else f"{len(links)} links ({names}) move"
-    return [Note(first.source, f"{what} without any inertia, that of the links beyond included; run refuses this")]
+    more = "" if articulation.format == "mjcf" else " (--density 1000 gives links without mass that of their shapes)"
+    return [
+        Note(first.source, f"{what} without any inertia, that of the links beyond included; run refuses this{more}")
+    ]
 
 
 # --- the tree --------------------------------------------------------------------------------------------------------

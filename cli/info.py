@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from artsim.cli.check import align, counts, describe_joint, describe_totals, joint_kinds, joint_object, total_mass
-from artsim.cli.options import LoadOptions, model_options
+from artsim.cli.options import LoadOptions, model_options, set_arguments
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
 from artsim.sim.description import Actuator, Articulation
@@ -22,9 +22,10 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 @click.command(short_help="Say what a robot file or an output file holds.")
 @click.argument("file", metavar="MODEL|FILE.h5")
+@click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]…")
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
-def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
+def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: LoadOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
         from artsim.io.batch_reader import BatchRecording, open_output
@@ -36,6 +37,7 @@ def info(file: str, as_json: bool, load_options: LoadOptions) -> None:
         describe = {"batch": describe_batch, "rollout": describe_rollout}.get(kind, describe_run)
         lines = describe(content)
     else:
+        set_arguments(load_options, arguments)
         articulation = load_articulation(file, **load_options)
         content = model_object(articulation)
         lines = describe_model(articulation)

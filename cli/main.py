@@ -16,8 +16,8 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from artsim import __version__
-from artsim.cli.terminal import printable
-from artsim.sim.errors import ArtsimError, MissingInputError, StorageError
+from artsim.cli.terminal import one_line
+from artsim.sim.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
 
 # The one line of help stands here, so that `artsim --help` imports no command.
 COMMANDS = {
@@ -86,10 +86,15 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
             drop_output(sys.stdout)
-            stop(f"cannot write: {error.strerror}", StorageError.exit_code, debug=debug)
+            named = f"{error.filename}: " if error.filename else ""
+            stop(f"{named}cannot write: {error.strerror}", StorageError.exit_code, debug=debug)
         if error.errno == errno.ENAMETOOLONG:
             stop(f"{str(error.filename)[:60]}…: {error.strerror}", MissingInputError.exit_code, debug=debug)
         stop_internal(error, debug=debug)
+    except MemoryError:
+        stop("not enough memory for this", MemoryShortageError.exit_code, debug=debug)
+    except UnicodeEncodeError:
+        stop("a file's name is no valid text (UTF-8)", UsageError.exit_code, debug=debug)
     except Exception as error:
         stop_internal(error, debug=debug)
 
@@ -101,7 +106,7 @@ def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:
 
         traceback.print_exc()
     try:
-        click.echo(printable(message), err=True)
+        click.echo(one_line(message), err=True)
     except OSError:  # nobody reads it: the exit code still says it
         drop_output(sys.stderr)
     raise SystemExit(exit_code) from None

@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import math
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
-from artsim.sim.errors import UsageError
+from artsim.sim.errors import MissingInputError, UsageError
 
 R = TypeVar("R")
+STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
 Base = Literal["fixed", "floating"]
 
 
@@ -31,6 +32,8 @@ class LoadOptions(TypedDict):
     xacro: bool
     ignore_unsupported: bool
     max_faces: int | None
+    density: float | None
+    arguments: Mapping[str, str]
 
 
 def is_file(word: str) -> bool:
@@ -39,6 +42,25 @@ def is_file(word: str) -> bool:
         return Path(word).is_file()
     except (OSError, ValueError):
         return False
+
+
+def read_input(path: Path, most: int) -> bytes:
+    """The bytes of a file that somebody typed, or of a pipe, which is waited for. Raises MissingInputError, UsageError
+    for a device, or for more than `most` bytes.
+    """
+    try:
+        about = path.stat()
+        if not (stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode)):
+            raise UsageError(f"{path}: is neither a file nor a pipe")
+        if stat.S_ISFIFO(about.st_mode) and not str(path).startswith(STREAMS):
+            raise UsageError(f"{path}: is a named pipe, which may never end; want a file")
+        with path.open("rb") as stream:
+            data = stream.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise MissingInputError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > most:
+        raise UsageError(f"{path}: more than {most} bytes")
+    return data
 
 
 def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
@@ -65,11 +87,22 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
     return bases
 
 
-def positive(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A finite number above 0."""
-    if not (math.isfinite(value) and value > 0):
-        raise click.BadParameter(f"{value:g} is not a finite number above 0")
+def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A number above 0 and below 1e9, or none."""
+    if value is not None and not (0 < value < 1e9):
+        raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
     return value
+
+
+def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
+    """NAME:=VALUE as arguments of xacro macros. Raises UsageError where that is none, or macros are not expanded."""
+    pairs = [word.partition(":=") for word in words]
+    for name, sign, value in pairs:
+        if not sign or not name.isidentifier():
+            raise UsageError(f"{name + sign + value!r} is not NAME:=VALUE")
+    if pairs and not load["xacro"]:
+        raise UsageError(f"{words[0]} is an argument of xacro macros, which --xacro expands")
+    load["arguments"] = {name: value for name, _, value in pairs}
 
 
 def refuse_own_input(output: Path, *inputs: str | None) -> None:
@@ -130,7 +163,15 @@ LOAD_OPTIONS = (
         "--balance-inertia",
         is_flag=True,
         envvar="ARTSIM_BALANCE_INERTIA",
-        help="Replace inertias that no body can have by a ball's.",
+        help="Replace inertias that no body can have by the nearest that one can; warnings say by how much.",
+    ),
+    click.option(
+        "--density",
+        type=float,
+        callback=positive,
+        metavar="KG/M3",
+        envvar="ARTSIM_DENSITY",
+        help="Give links of a URDF that have no mass that of their shapes at this density [kg/m³]: water has 1000.",
     ),
     click.option(
         "--ignore-unsupported",
@@ -138,7 +179,12 @@ LOAD_OPTIONS = (
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
         help="Leave out, with a warning, what an MJCF file has and artsim has not.",
     ),
-    click.option("--xacro", is_flag=True, help="Expand xacro macros first; they can read files of this machine."),
+    click.option(
+        "--xacro",
+        is_flag=True,
+        help="Expand xacro macros first, in a child process with limits. Macros are programs, which read files of this "
+        "machine and can run code: for files that you trust.",
+    ),
 )
 
 
@@ -169,6 +215,7 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
         xacro: bool,
         ignore_unsupported: bool,
         max_faces: int | None,
+        density: float | None,
         **kwargs: Any,
     ) -> R:
         named = next((name for name in base if name), None)
@@ -187,6 +234,8 @@ def model_options(command: Callable[..., R]) -> Callable[..., R]:
             xacro=xacro,
             ignore_unsupported=ignore_unsupported,
             max_faces=max_faces,
+            density=density,
+            arguments={},
         )
         return command(*args, load_options=load_options, **kwargs)
 

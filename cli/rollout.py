@@ -14,7 +14,7 @@ from artsim.cli.options import refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable, warn
+from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
 from artsim.io.recorder import check_output
 from artsim.io.rollouts import (
@@ -113,7 +113,8 @@ def rollout(
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
-        warn([*clamped_controls(plan, controls[0]), *plan.notes, *map(str, articulation.notes)])
+        warn([*clamped_controls(plan, controls[0]), *plan.notes])
+        warn_of_model(articulation.notes, models)
     for entry, width in kernels(plan):  # Ctrl-C still ends the process here, before there is an output
         warm(entry, width)
     threads = threads or available_threads()

@@ -7,32 +7,47 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, refuse_own_input
+from artsim.cli.options import LoadOptions, is_file, read_input, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
-from artsim.cli.scene_options import OF_MODEL, SceneOptions, input_files, load_models, models_argument, scene_options
-from artsim.cli.terminal import printable, warn
+from artsim.cli.scene_options import (
+    OF_MODEL,
+    SceneOptions,
+    input_files,
+    load_models,
+    models_argument,
+    scene_options,
+    without_arguments,
+)
+from artsim.cli.terminal import one_line, printable, warn, warn_of_model
 from artsim.io import schema
 from artsim.io.recorder import check_output
-from artsim.io.runs import Outcome, Progress, clamped_controls, held_controls, plan_controls, prepare, provenance
+from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
 from artsim.io.runs import run as simulate
+from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
+from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, StorageError, UsageError
+from artsim.sim.errors import MissingInputError, ModelError, StoppedError, StorageError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
 from artsim.sim.solids import Kept, with_pieces
 
+_FAR = 1e-3  # m: contacts that gave way by more are warned of
+_LARGE_SHARE = 0.01  # of a shape's thickness: the same
+_MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 _RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
+_MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
@@ -42,6 +57,7 @@ class Stored(NamedTuple):
     values: dict[str, Any]
     text: str | None = None
     kept: Kept = Kept()
+    models: tuple[str, ...] = ()
 
 
 @click.command(
@@ -93,6 +109,9 @@ def run(
 ) -> None:
     """Simulate MODEL (URDF or MJCF, or - for standard input), or several in one scene.
 
+    A MODEL may also be a robot shipped with artsim (arm7) or one of robot_descriptions that is in its cache
+    (panda_description). With --xacro, NAME:=VALUE sets an argument of its macros.
+
     The names of several begin with that of their model, the file's without suffix: arm/elbow, box/root.z. Values are by
     joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every option can also
     be set as ARTSIM_<NAME> in the environment.
@@ -103,6 +122,8 @@ def run(
             _resume(resume, output, options, force, caught, as_json=as_json, quiet=quiet, verbose=verbose)
         return
     stored = _stored(config)
+    if not without_arguments(models)[0]:
+        models = (*stored.models, *models)
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
     if output is not None:
@@ -130,18 +151,27 @@ def run(
         assert config is not None
         controls = plan_controls(plan, config, stored=True)  # as they acted; the Python code is not run again
     else:
-        controller = _python_controller(plan.config.controller) if plan.config.is_python else None
+        controller = _typed_controller(ctx, plan.config)
     if not quiet:
-        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes, *map(str, articulation.notes)]
-        warn(notes, all_of_them=verbose, more="--verbose shows them, artsim check too")
+        notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes]
+        warn(notes, all_of_them=verbose, more="--verbose shows them")
+        warn_of_model(articulation.notes, models, all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output
     if plan.config.coordinates == "reduced":  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
             for entry in plan.entries:
                 warm(entry, 1)
+    strict = scene.load["strict"]
+    start = start_notes(plan, controls) if as_json or strict or not quiet else []
+    if start and strict:
+        raise StoppedError(f"not started (--strict): {start[0]}")
+    if not quiet:
+        warn(start, all_of_them=True)
     with caught_signals() as caught:
-        outcome = _simulate(plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet)
-    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+        outcome = _simulate(
+            plan, controls, controller, output, compress, checkpoint, force, caught, show=not quiet, strict=strict
+        )
+    _finish(outcome, output, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict, start=start)
 
 
 def _stored(config: Path | None) -> Stored:
@@ -151,20 +181,35 @@ def _stored(config: Path | None) -> Stored:
         from artsim.io.reader import open_recording
 
         with open_recording(config) as recording:
+            if "config" not in recording.provenance:
+                raise ModelError(f"{config}: holds no configuration: it does not say what was simulated")
             return Stored(recording.config, recording.model_text, recording.kept)
     import tomllib
 
     try:
-        return Stored(tomllib.loads(config.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise MissingInputError(f"{config}: {error.strerror}") from None
+        values = tomllib.loads(read_input(config, _MOST_TOML).decode())
+        return Stored(values, models=_models_of(values.pop("model", []), config.parent))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config}: not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{config}: not TOML: nested too deep") from None
+
+
+def _models_of(given: object, folder: Path) -> tuple[str, ...]:
+    """`model` of a TOML file: one MODEL or several; a path may be relative to the file."""
+    words = [given] if isinstance(given, str) else given
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UsageError(f"configuration: model is {given!r}, want a MODEL, or a list of them")
+    pairs = [("", word) if is_file(word) or ":=" in word else word.rpartition("=")[::2] for word in words]
+    found = ((name, str(folder / file) if is_file(str(folder / file)) else file) for name, file in pairs)
+    return tuple(f"{name}={file}" if name else file for name, file in found)
 
 
 def _is_hdf5(path: Path) -> bool:
     """Whether the file begins like HDF5; `-o` takes any name."""
     try:
+        if not path.is_file():  # a pipe gives its bytes once
+            return False
         with path.open("rb") as file:
             return file.read(8) == b"\x89HDF\r\n\x1a\n"
     except OSError:
@@ -175,6 +220,20 @@ def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     assert stored.text is not None
     options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
+
+
+def _typed_controller(ctx: click.Context, config: RunConfig) -> Controller | None:
+    """The Python controller of a run, if it has one. Raises UsageError for one that is not on the command line: a file
+    from somebody else, or an environment, must not choose what code runs here.
+    """
+    if not config.is_python:
+        return None
+    if ctx.get_parameter_source("controller") != click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(
+            f"controller {config.controller!r} is not run: Python controllers run only when typed on the command line; "
+            f"look at the file, then give --controller {config.controller}, or another --controller"
+        )
+    return _python_controller(config.controller)
 
 
 def _python_controller(words: str) -> Controller:
@@ -215,6 +274,7 @@ def _simulate(
     caught: list[int],
     *,
     show: bool,
+    strict: bool,
 ) -> Outcome:
     with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance, storage_errors():
         return simulate(
@@ -226,18 +286,25 @@ def _simulate(
             checkpoint=checkpoint,
             force=force,
             provenance=provenance(" ".join(sys.argv[1:])),
-            progress=_watch(advance, caught),
+            progress=Watch(advance, caught, strict),
         )
 
 
-def _watch(advance: Callable[[int], None], caught: list[int]) -> Progress:
-    """What is done after every block: the bar moves, a signal ends the run."""
+@dataclass
+class Watch:
+    """What is done after every block: the bar moves; a signal ends the run, and so does, if strict, excess energy."""
 
-    def after_block(simulation: Simulation) -> bool:
-        advance(simulation.step)
-        return bool(caught)
+    advance: Callable[[int], None]
+    caught: list[int]
+    strict: bool = False
 
-    return after_block
+    def __call__(self, simulation: Simulation) -> bool:
+        self.advance(simulation.step)
+        return self.signalled() or (self.strict and bool(_refused(simulation)))
+
+    def signalled(self) -> bool:
+        """Whether a signal wants the run to end."""
+        return bool(self.caught)
 
 
 @contextlib.contextmanager
@@ -246,7 +313,7 @@ def storage_errors() -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        click.echo(printable(str(error)), err=True)
+        click.echo(one_line(str(error)), err=True)
         sys.stderr.flush()
         os._exit(error.exit_code)
 
@@ -282,7 +349,7 @@ def _resume(
     if output is not None:
         refuse_own_input(output, str(path))
         check_output(output, force=force)
-    controller = _python_controller(options["controller"]) if was_typed(ctx, "controller") else None
+    controller = _resumed_controller(ctx, options["controller"])
     with progress_bar("simulating", steps or 0, unit="steps", show=not quiet) as advance, storage_errors():
         outcome = resume_run(
             path,
@@ -292,12 +359,20 @@ def _resume(
             controller=controller,
             provenance=provenance(" ".join(sys.argv[1:])),
             force=force,
-            progress=_watch(advance, caught),
+            progress=Watch(advance, caught),
         )
     if outcome is None:
         click.echo(printable(f"{path}: has all its steps"), err=True)
         return
     _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+
+
+def _resumed_controller(ctx: click.Context, words: str) -> Controller | None:
+    """The Python controller typed beside --resume. One that is set in the environment is not run."""
+    typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
+    if typed and ".py:" not in words:
+        raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
+    return _python_controller(words) if typed else None
 
 
 def _finish(
@@ -308,17 +383,59 @@ def _finish(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    strict: bool = False,
+    start: Sequence[str] = (),
 ) -> None:
-    """Summary, then the exit code of what ended the run."""
-    summary = _summary(outcome, output)
+    """Summary, then the exit code of what ended the run. strict: excess energy is an error; start: its oddities."""
+    summary = _summary(outcome, output) | {"start": [*start]}
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
         for line in _describe(summary, verbose=verbose):
             click.echo(printable(line), err=True)
     if caught and outcome.simulation.step < outcome.simulation.plan.config.steps:
+        if outcome.simulation.left_alone:  # a step is still being taken in vain, on arrays that must stay until the end
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(128 + caught[0])
         raise SystemExit(128 + caught[0])
     outcome.simulation.check()
+    refused = _refused(outcome.simulation) if strict else ""
+    if refused:
+        raise StoppedError(f"stopped (--strict): {refused}")
+
+
+def _refused(simulation: Simulation) -> str:
+    """What of a run is wrong enough to end it under --strict; nothing: an empty text."""
+    excess, residual = _excess(simulation), simulation.worst_residual
+    if excess is not None:
+        return _describe_excess(excess)
+    if gives_way_far(simulation):
+        return _describe_yielding(_yielding(simulation) or {})
+    return _describe_residual(residual, simulation.unsolved_steps) if not residual <= _RESIDUAL else ""
+
+
+def gives_way_far(simulation: Simulation) -> bool:
+    """Whether hard contacts gave way by more than a user may overlook."""
+    found = simulation.gave_way
+    return found is not None and (found[2] > _FAR or found[3] > _LARGE_SHARE)
+
+
+def _yielding(simulation: Simulation) -> dict[str, Any] | None:
+    """Where contacts gave way most; None: nowhere."""
+    found = simulation.gave_way
+    return None if found is None else dict(zip(("link_a", "link_b", "depth", "share"), found, strict=True))
+
+
+def _describe_yielding(where: Mapping[str, Any]) -> str:
+    return (
+        f"hard contacts gave way by up to {where['depth']:.3g} m between {where['link_a']!r} and {where['link_b']!r}, "
+        f"at most {100 * where['share']:.3g} % of a shape's thickness"
+    )
+
+
+def _describe_residual(residual: float | None, steps: int) -> str:
+    return f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved in {steps} steps"
 
 
 def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
@@ -334,6 +451,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "steps_per_second": simulation.step / seconds if seconds > 0 else 0.0,
         "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
         "energy": [start, end],
+        "energy_excess": _excess(simulation),
         "coupling": config.coupling,
         "couplings": len(simulation.plan.robot.articulation.couplings),
         "coupling_rows": len(simulation.plan.robot.model.row_follower),
@@ -341,13 +459,22 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "tendon_equalities": len(simulation.plan.robot.articulation.tendon_couplings),
         "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
+        "unsolved_steps": simulation.unsolved_steps,
+        "worst_loop_gap": simulation.loop_gap,
         "joint_gap": simulation.joint_gap,
         "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
+        "warnings": [*simulation.plan.notes, *map(str, simulation.plan.robot.articulation.notes)],
         "output": None if output is None else str(output),
         "bytes": output.stat().st_size if output is not None and output.exists() else None,
     }
+
+
+def _excess(simulation: Simulation) -> dict[str, Any] | None:
+    """The first time that there was more kinetic energy than can have been given; None: never."""
+    found = simulation.energy_excess
+    return None if found is None else dict(zip(("time", "joint", "factor"), found, strict=True))
 
 
 def _contacts(simulation: Simulation) -> dict[str, Any] | None:
@@ -358,7 +485,8 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     most, deepest = simulation.contact_extremes
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
-    return {"most": most, "deepest": deepest, **steps, **rooms}
+    yielding = {"gave_way": _yielding(simulation), "gave_way_far": gives_way_far(simulation)}
+    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
 
 
 def _number(value: float) -> float | None:
@@ -373,14 +501,18 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     start, end = summary["energy"]
     if start is not None and end is not None:
         lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
+    if summary["energy_excess"] is not None:
+        lines.append(f"warning: {_describe_excess(summary['energy_excess'])}")
     if summary["couplings"]:
         how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
+    if summary["worst_loop_gap"] is not None:
+        lines.append("loops open by up to {:.3g} m and {:.3g} rad".format(*summary["worst_loop_gap"]))
     if summary["tendon_equalities"]:
         lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]
     if residual is None or residual > _RESIDUAL:
-        lines.append(f"the solver left up to {residual or float('inf'):.3g} rad/s or m/s unsolved; try --iterations")
+        lines.append(f"warning: {_describe_residual(residual, summary['unsolved_steps'])}; {_MORE_EXACT}")
     if summary["joint_gap"] is not None:
         lines.append("joints came apart by up to {:.3g} m and {:.3g} rad".format(*summary["joint_gap"]))
     if summary["contacts"] is not None:
@@ -395,12 +527,23 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     return lines
 
 
+def _describe_excess(excess: Mapping[str, Any]) -> str:
+    return (
+        f"at t = {excess['time']:.6g} s there was {excess['factor']:.3g} times as much kinetic energy as "
+        f"inputs, drives, springs and heights can have given, most of it at joint {excess['joint']!r}; "
+        "try a smaller --dt"
+    )
+
+
 def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     if not contacts["most"]:
         return ["contacts: none"]
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
     if contacts["eased_steps"]:
-        lines.append(f"wedged or crowded contacts gave way a little in {contacts['eased_steps']} steps")
+        lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
+    if contacts["gave_way"]:
+        far = "warning: " if contacts["gave_way_far"] else ""
+        lines.append(far + _describe_yielding(contacts["gave_way"]))
     if contacts["left_inside_steps"]:
         stayed = f"what no joint can part stayed inside in {contacts['left_inside_steps']} steps"
         lines.append(f"{stayed}; an SRDF, or <exclude> in MJCF, takes such pairs out")

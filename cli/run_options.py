@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.options import is_file
+from artsim.cli.options import is_file, read_input
 from artsim.sim.configuration import (
     CONES,
     CONTROLLERS,
@@ -18,6 +19,7 @@ from artsim.sim.configuration import (
     COUPLINGS,
     DEFAULT_RECORD,
     INTEGRATORS,
+    MAX_ITERATIONS,
     MAX_STEPS,
     SCHEMES,
     SOLVERS,
@@ -31,6 +33,7 @@ from artsim.sim.plan import TIME_STEP, time_step
 from artsim.sim.run import RECORDED
 
 R = TypeVar("R")
+_MOST_NUMBERS = 1 << 26  # bytes of a file of numbers
 
 
 def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -111,10 +114,17 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--iterations",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, MAX_ITERATIONS),
         default=64,
         show_default=True,
         help="Sweeps per step of pgs, tgs and block-gs. They start from no impulse, as PhysX does.",
+    ),
+    click.option(
+        "--coupling-erp",
+        type=click.FloatRange(min=0, max=1),
+        default=0.0,
+        help="Share of the error of couplings, loops, tendon equalities and violated limits that a step takes back. "
+        "Default: over a tenth of a second, what a step leaves by itself at once.",
     ),
     click.option(
         "--integrator",
@@ -310,8 +320,6 @@ def run_config(
     for name in ("ground_friction", "ground_height"):
         if was_typed(ctx, name) and not config.ground:
             raise UsageError(f"--{name.replace('_', '-')} is for --ground")
-    if not -(2**63) <= config.seed < 2**63:
-        raise UsageError(f"seed is {config.seed}, want 64 bits")
     if duration is None:
         return config
     dt = config.dt or time_step(articulation)
@@ -435,14 +443,14 @@ def _read_vector(flag: str, word: str) -> list[float]:
         import numpy as np
 
         try:
-            vector = np.load(path, allow_pickle=False)
+            vector = np.load(io.BytesIO(read_input(path, _MOST_NUMBERS)), allow_pickle=False)
             if vector.dtype.kind not in "fiu":
                 raise TypeError(f"{vector.dtype}")
             return [_number(str(float(x)), flag) for x in vector.ravel()]
         except (ValueError, TypeError, OSError) as error:
             raise UsageError(f"{flag}: {word}: not a .npy file of numbers ({error})") from None
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_input(path, _MOST_NUMBERS).decode()
+    except UnicodeDecodeError as error:
         raise UsageError(f"{flag}: cannot read {word}: {error}") from None
     return [_number(part, f"{flag} {word}") for part in text.replace(",", " ").split()]

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import click
 
-from artsim.cli.options import Base, LoadOptions, is_file, model_options
+from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_arguments
 from artsim.loaders.elements import parse_number, quaternion_from_rpy
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
@@ -34,10 +34,11 @@ SCENE_OPTIONS = (
 
 
 # how a model was read; a stored text is read alike
-OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported"], ...] = (
+OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
     "base",
     "balance_inertia",
     "ignore_unsupported",
+    "density",
 )
 
 
@@ -81,11 +82,18 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
 
 def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """The argument `models`: files, or names and files."""
-    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL…")
+    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL… [NAME:=VALUE]…")
+
+
+def without_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Models, and the NAME:=VALUE between them."""
+    models = [word for word in words if ":=" not in word or is_file(word)]
+    return models, [word for word in words if word not in models]
 
 
 def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
     """The files that models and SRDFs are read from."""
+    words, _ = without_arguments(words)
     srdf = [word if is_file(word) else word.partition("=")[2] for word in scene.srdf]
     return [file for _, file in scene_names(words, is_file)] + srdf
 
@@ -95,6 +103,10 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
 
     Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
     """
+    words, arguments = without_arguments(words)
+    if not words:
+        raise UsageError("there is no MODEL beside NAME:=VALUE")
+    set_arguments(scene.load, arguments)
     models = scene_names(words, is_file)
     if len(models) == 1 and not models[0][0] and scene.is_plain:
         return load_articulation(models[0][1], **scene.load)
@@ -123,6 +135,8 @@ def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple
             name, value = names[0], word
         if name not in names:
             raise UsageError(f"{flag}: {unknown(name, names)}")
+        if not value:
+            raise UsageError(f"{flag}: {word!r} names nothing")
         pairs.append((name, value))
     return pairs
 

@@ -51,6 +51,7 @@ def loaded_instead(
             meshes=meshes,
             balance_inertia=config.balance_inertia,
             ignore_unsupported=config.ignore_unsupported,
+            density=config.density,
         )
         if robot.text == text:
             return robot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
@@ -13,9 +14,27 @@ def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim
     """A line on stderr for each of the first notes."""
     shown = notes if all_of_them else notes[:MAX_WARNINGS]
     for note in shown:
-        click.echo(f"warning: {printable(note)}", err=True)
+        click.echo(f"warning: {one_line(note)}", err=True)
     if len(notes) > len(shown):
         click.echo(f"warning: {len(notes) - len(shown)} more; {more}", err=True)
+
+
+def warn_of_model(notes: Sequence[object], models: Sequence[str], *, all_of_them: bool = False) -> None:
+    """One line on stderr for all that is odd about the models, which does not change from run to run."""
+    if all_of_them:
+        warn([str(note) for note in notes], all_of_them=True)
+    elif notes:
+        count = f"{len(notes)} warnings" if len(notes) > 1 else "1 warning"
+        where = shlex.join(["artsim", "check", *models]) if models else "--verbose shows them"
+        click.echo(printable(f"{count}: {where}"), err=True)
+
+
+def one_line(text: str, most: int = 500) -> str:
+    """A message as one printable line; of a very long one, which quotes a file, the middle is left out."""
+    if len(text) > 2 * most:
+        text = f"{text[:most]} … {text[-most:]}"
+    text = printable(text)
+    return text if len(text) <= most else f"{text[: most - most // 3 - 3]} … {text[-(most // 3) :]}"
 
 
 def printable(text: str) -> str:

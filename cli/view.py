@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
-from artsim.cli.terminal import warn
+from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.viewer import served, show, viewer_options
 
 
@@ -24,5 +24,6 @@ def view(models: tuple[str, ...], port: int, browser: bool, scene: SceneOptions)
         from artsim.io.viewer.poser import Poser, viewed
 
         poser = Poser(server, viewed(articulation))
-        warn([*map(str, articulation.notes), *poser.notes])
+        warn(poser.notes)
+        warn_of_model(articulation.notes, models)
         show(server, poser.run, browser=browser)

@@ -27,16 +27,17 @@ NEAREST = 160  # the first feature of nearest corners
 
 
 @njit
-def box_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
-    """Up to 8 contacts of faces, or one of edges, and of boxes apart the nearest corners."""
+def box_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> bool:
+    """Up to 8 contacts of faces, or one of edges, and of boxes apart the nearest corners; whether it is edges."""
     size = min(S.size[a, 0] + S.size[a, 1] + S.size[a, 2], S.size[b, 0] + S.size[b, 1] + S.size[b, 2])
     gap, code = separation(S, P, a, b, margin, SAME * size)
     if gap >= margin:
-        return
+        return False
     if code < 6:
         add_faces(S, P, a, b, code, gap, margin, size, c)
     else:
         add_edges(S, P, a, b, (code - 6) // 3, (code - 6) % 3, gap, margin, size, c)
+    return bool(code >= 6)
 
 
 @inlined

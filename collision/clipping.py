@@ -186,7 +186,7 @@ def clip(k: Any, reference: int) -> int:
     m0, m1, m2 = k.facing[reference, 0], k.facing[reference, 1], k.facing[reference, 2]
     sides = k.corners[reference]
     for i in range(sides):
-        p0, p1, p2, i0, i1, i2 = _inwards(k, reference, i, m0, m1, m2)
+        p0, p1, p2, i0, i1, i2 = inwards(k, reference, i, m0, m1, m2)
         count = _clip_by_plane(k, source, target, i, p0, p1, p2, i0, i1, i2)
         k.corners[target] = count
         source, target = target, source
@@ -196,7 +196,7 @@ def clip(k: Any, reference: int) -> int:
 
 
 @inlined
-def _inwards(k: Any, reference: int, i: int, m0: Any, m1: Any, m2: Any) -> Any:
+def inwards(k: Any, reference: int, i: int, m0: Any, m1: Any, m2: Any) -> Any:
     """Corner i of the reference face and the unit vector from its edge i inwards; zeros of an edge without length."""
     Q = k.polygon
     j = i + 1 if i + 1 < k.corners[reference] else 0
@@ -213,7 +213,7 @@ def is_over(k: Any, reference: int, x0: Any, x1: Any, x2: Any) -> bool:
     """Whether a point lies within the sides of the reference face."""
     m0, m1, m2 = k.facing[reference, 0], k.facing[reference, 1], k.facing[reference, 2]
     for i in range(k.corners[reference]):
-        p0, p1, p2, i0, i1, i2 = _inwards(k, reference, i, m0, m1, m2)
+        p0, p1, p2, i0, i1, i2 = inwards(k, reference, i, m0, m1, m2)
         if i0 * (x0 - p0) + i1 * (x1 - p1) + i2 * (x2 - p2) < 0.0:
             return False
     return True
@@ -258,7 +258,7 @@ def _clip_line(k: Any, reference: int) -> None:
     low = 0.0
     high = 1.0
     for i in range(k.corners[reference]):
-        p0, p1, p2, i0, i1, i2 = _inwards(k, reference, i, m0, m1, m2)
+        p0, p1, p2, i0, i1, i2 = inwards(k, reference, i, m0, m1, m2)
         start = i0 * (Q[side, 0, 0] - p0) + i1 * (Q[side, 0, 1] - p1) + i2 * (Q[side, 0, 2] - p2)
         end = i0 * (Q[side, 1, 0] - p0) + i1 * (Q[side, 1, 1] - p1) + i2 * (Q[side, 1, 2] - p2)
         if start < 0.0 and end < 0.0:

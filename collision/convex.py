@@ -6,9 +6,11 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.clipping import ACROSS, ALMOST, clip, find_face, is_over, lines_side_by_side, measure, spread
+from artsim.collision.crossings import BESIDE, SAME_DEPTH, add_all_crossings
 from artsim.collision.epa import depth
+from artsim.collision.frames import to_world
 from artsim.collision.gjk import APART, NEAR, distance
-from artsim.collision.manifold import add_contact
+from artsim.collision.manifold import add_contact, is_known
 from artsim.collision.normals import place_points, settle_normal, snap_across_axes, snap_to_face, touch_ellipsoid
 from artsim.collision.plane import AROUND, COSINE_16, DIAGONAL, FEW, FINER, SINE_16
 from artsim.collision.shapes import CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES
@@ -30,8 +32,21 @@ def convex_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -
     """The kernel of every two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
     begin_pair(S, P, k, a, b)
     if find_nearest(S, k, margin):
-        add_manifold(S, k, margin, c, 0)
+        flat = add_manifold(S, k, margin, c, 0)
         _add_all_corners(k, margin, c)
+        if not (flat or touches_once(k)):
+            add_all_crossings(k, margin, c, 0)
+
+
+@njit
+def crossed_boxes(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -> None:
+    """Contacts of edges of two boxes that are tilted over the other's face, besides those found of edges that cross."""
+    if c.number[0] == 0:
+        return
+    _take_first(S, P, k, a, b, c)
+    find_face(S, k, 0)
+    find_face(S, k, 1)
+    add_all_crossings(k, margin, c, OF_BOXES)
 
 
 @njit
@@ -39,14 +54,20 @@ def beside_ball(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> 
     """Corners of b near the sphere a, besides the one contact that its closed form has found; see `_add_corners`."""
     if c.number[0] == 0 or S.size[a, 0] <= S.reach[b]:
         return
+    _take_first(S, P, k, a, b, c)
+    find_face(S, k, 1)
+    _add_corners(k, 1, margin, c)
+
+
+@njit
+def _take_first(S: Any, P: Any, k: Any, a: int, b: int, c: Any) -> None:
+    """The first contact as what `find_nearest` would find, but for its points."""
     begin_pair(S, P, k, a, b)
     F = k.frame
     k.gap[0] = c.gap[0]
     n0, n1, n2 = c.normal[0, 0], c.normal[0, 1], c.normal[0, 2]
     for axis in range(3):
         k.normal[axis] = F[0, axis] * n0 + F[1, axis] * n1 + F[2, axis] * n2
-    find_face(S, k, 1)
-    _add_corners(k, 1, margin, c)
 
 
 @njit
@@ -121,17 +142,6 @@ def _nearest_of_simplex(k: Any) -> None:
 
 
 @inlined
-def to_world(k: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """A vector in k's axes turned into the world's; a point needs k.origin added."""
-    F = k.frame
-    return (
-        F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,
-        F[1, 0] * x0 + F[1, 1] * x1 + F[1, 2] * x2,
-        F[2, 0] * x0 + F[2, 1] * x1 + F[2, 2] * x2,
-    )
-
-
-@inlined
 def add_nearest(k: Any, c: Any, feature: int) -> None:
     """What `find_nearest` found as a contact."""
     A = k.point
@@ -142,13 +152,13 @@ def add_nearest(k: Any, c: Any, feature: int) -> None:
 
 # ------------------------------------------------------------------ more than one contact
 
-BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
-SAME_DEPTH = 1e-9  # relative to the scale: a corner of the overlap as deep as that is the deepest point
+OF_BOXES = 512  # features of lines count from there, past those of box.py
 
 
 @njit
-def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
-    """What `find_nearest` found, as the corners of the overlap where flat lies on flat, else as one contact.
+def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> bool:
+    """What `find_nearest` found, as the corners of the overlap where flat lies on flat, else as one contact; whether
+    there is such a face.
 
     The deepest point is among them, or is added to them, first and with feature 0.
     """
@@ -172,6 +182,7 @@ def add_manifold(S: Any, k: Any, margin: Any, c: Any, feature: int) -> None:
     moving = margin > MOVING * k.scale[1] and k.kind[0, 0] != TRIANGLES
     if moving and at >= 0 and reference >= 0 and k.kind[1 - reference, 0] == CONVEX:
         _add_tilted(S, k, reference, margin, c)
+    return reference >= 0
 
 
 @njit
@@ -282,19 +293,9 @@ def _add_apart(k: Any, c: Any, gap: Any, sign: Any, x0: Any, x1: Any, x2: Any, f
     half = 0.5 * sign * gap
     p0, p1, p2 = to_world(k, x0 - half * k.normal[0], x1 - half * k.normal[1], x2 - half * k.normal[2])
     p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
-    if not _is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
+    if not is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
         n0, n1, n2 = to_world(k, k.normal[0], k.normal[1], k.normal[2])
         add_contact(c, gap, p0, p1, p2, n0, n1, n2, feature)
-
-
-@inlined
-def _is_known(c: Any, p0: Any, p1: Any, p2: Any, near: Any) -> bool:
-    """Whether there is a contact so near to p."""
-    known = False
-    for n in range(c.number[0]):
-        d0, d1, d2 = c.point[n, 0] - p0, c.point[n, 1] - p1, c.point[n, 2] - p2
-        known = known or d0 * d0 + d1 * d1 + d2 * d2 <= near * near
-    return known
 
 
 # ------------------------------------------------------------------ flat beside round
@@ -334,7 +335,7 @@ def _add_corners(k: Any, side: int, margin: Any, c: Any) -> None:
         back = k.radius[side] + 0.5 * gap
         p0, p1, p2 = to_world(k, x0 - back * m0, x1 - back * m1, x2 - back * m2)
         p0, p1, p2 = p0 + k.origin[0], p1 + k.origin[1], p2 + k.origin[2]
-        if not _is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
+        if not is_known(c, p0, p1, p2, BESIDE * k.scale[1]):
             n0, n1, n2 = to_world(k, m0, m1, m2)
             sign = 1.0 if side == 1 else -1.0
             feature = 2 * k.feature[side, i] + side

@@ -59,3 +59,14 @@ def into(P: Any, s: Any, x0: Any, x1: Any, x2: Any) -> Any:
 def centre(P: Any, s: Any) -> Any:
     """The origin of shape s, world axes."""
     return P.position[s, 0], P.position[s, 1], P.position[s, 2]
+
+
+@inlined
+def to_world(k: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """A vector in k's axes turned into the world's; a point needs k.origin added."""
+    F = k.frame
+    return (
+        F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,
+        F[1, 0] * x0 + F[1, 1] * x1 + F[1, 2] * x2,
+        F[2, 0] * x0 + F[2, 1] * x1 + F[2, 2] * x2,
+    )

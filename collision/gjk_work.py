@@ -56,6 +56,9 @@ class GjkWork(NamedTuple):
     feature: Ints2  # (3, 2 MOST_CORNERS)
     room: Reals1  # (2 MOST_CORNERS,) gaps of what is left [m]
     away: Reals1  # (2 MOST_CORNERS,) distances squared to what is kept
+    # a line over a face
+    line: Reals1  # (8,) its middle, its direction, half its length, its radius
+    ends: Ints1  # (2,) features of its ends, the one along its direction first
 
 
 def make_gjk_work() -> GjkWork:
@@ -83,6 +86,8 @@ def make_gjk_work() -> GjkWork:
         "corners": (3,),
         "polygon": (3, corners, 3),
         "feature": (3, corners),
+        "line": (8,),
+        "ends": (2,),
     }
     made: GjkWork = allocate(GjkWork, shapes)
     return made

@@ -8,20 +8,25 @@ and OBJ must mean what it means to MuJoCo. Where a name may lead is judged befor
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import os
 import re
 import stat
+import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.errors import ModelError
+from artsim.sim.ownership import make_own, read_own, whose_else
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int32]
@@ -32,6 +37,7 @@ MAX_FACES = 2_000_000
 BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
 LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
 KEPT_ABOVE = 1 << 18  # bytes: smaller files are parsed faster than they are found in the cache
+MOST_KEPT = 1 << 30  # bytes of a kept record
 STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
 
 
@@ -183,11 +189,13 @@ def stl_text(data: bytes, max_faces: int) -> Real:
 def numbers(words: list[bytes]) -> Real:
     """Text to numbers."""
     try:
+        if b"_" in b" ".join(words):  # Python's digits may be grouped, nobody else's
+            raise ValueError
         if max(map(len, words), default=0) > 100:  # an array has room for the longest in every place
             raise ValueError
         return np.array(words, dtype=bytes).astype(np.float64)
     except ValueError:
-        wrong = next((word for word in words if not NUMBER.fullmatch(word)), max(words, key=len))
+        wrong = next((word for word in words if not NUMBER.fullmatch(word)), max(words, key=len, default=b""))
         raise MeshError(f"{wrong[:40].decode('latin-1')!r} is not a number") from None
 
 
@@ -228,6 +236,8 @@ def obj_corners(words: list[bytes], known: int, number: int) -> list[int]:
     """Vertex indices from 0 of one face: `7`, `7/1/2`, or counted back from the last vertex so far, `-1`."""
     try:
         found = [int(word.partition(b"/")[0]) for word in words]
+        if any(b"_" in word for word in words):
+            raise ValueError
     except ValueError:
         raise MeshError(f"line {number}: a face of {b' '.join(words)[:40]!r}") from None
     corners = [index - 1 if index > 0 else index + known if index < 0 else -1 for index in found]
@@ -302,13 +312,14 @@ def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
-        raise MeshError(f"not well-formed XML: {error}") from None
+        raise MeshError(f"not well-formed XML: {' '.join(str(error).split())[:200]}") from None
     info: Any = root.getroottree().docinfo
     if info.doctype:
         raise MeshError("DOCTYPE not allowed (entities could read files or exhaust memory)")
     declared = [element.get("count", "0") for element in root.iterfind(".//{*}mesh/{*}*[@count]")]
     check_faces(sum(int(count) for count in declared if count.isdigit() and len(count) < 18), max_faces)
     check_instances(root)
+    check_polygons(root, len(data))
     unit = root.find("{*}asset/{*}unit")
     try:
         meter = float("1" if unit is None else unit.get("meter", "1"))
@@ -321,6 +332,18 @@ def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 MAX_NODES = 20_000
+UNREAL = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)", re.I)
+
+
+def check_polygons(root: Any, size: int) -> None:
+    """Refuse a COLLADA whose polygons have more corners than the file has room for, or numbers that are none."""
+    for counts in root.iterfind(".//{*}vcount"):
+        words = (counts.text or "").split()
+        if not all(word.isdigit() and len(word) < 10 for word in words) or sum(map(int, words)) > size:
+            raise MeshError("its polygons have more corners than the file has room for")
+    for values in root.iterfind(".//{*}float_array"):
+        if UNREAL.search(values.text or ""):
+            raise MeshError("a number in it is not finite")
 
 
 def check_instances(root: Any) -> None:
@@ -338,7 +361,8 @@ def check_instances(root: Any) -> None:
             copies[node] = 0
             inner = list(node.iterfind("{*}node"))
             inner += [named[url] for e in node.iterfind("{*}instance_node") if (url := e.get("url", "")[1:]) in named]
-            copies[node] = min(MAX_NODES + 1, 1 + sum(count(child, depth + 1) for child in inner))
+            shapes = sum(1 for _ in node.iterfind("{*}instance_geometry"))
+            copies[node] = min(MAX_NODES + 1, 1 + shapes + sum(count(child, depth + 1) for child in inner))
         return copies[node]
 
     if sum(count(node, 0) for node in root.iterfind(".//{*}visual_scene/{*}node")) > MAX_NODES:
@@ -413,9 +437,17 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     corners = [accessors[part.get("indices", part["attributes"]["POSITION"])]["count"] for part in primitives]
     points = [accessors[part["attributes"]["POSITION"]]["count"] for part in primitives]
     check_faces(max(sum(corners), sum(points)) // 3, max_faces)
+    if any("sparse" in item for item in accessors):
+        raise MeshError("sparse accessors are not read")
+    shown = [node["mesh"] for node in header.get("nodes", []) if "mesh" in node]
+    if len(header.get("nodes", [])) > MAX_NODES or len(primitives) > MAX_NODES or len(accessors) > 4 * MAX_NODES:
+        raise MeshError(f"more than {MAX_NODES} nodes, meshes or accessors")
+    sizes_of = [sum(accessors[part["attributes"]["POSITION"]]["count"] for part in mesh["primitives"])
+                for mesh in header.get("meshes", [])]  # fmt: skip
+    check_faces(sum(sizes_of[mesh] for mesh in shown) // 3, max_faces)
     children = [child for node in header.get("nodes", []) for child in node.get("children", [])]
     roots = [root for scene in header.get("scenes", []) for root in scene.get("nodes", [])]
-    if len(set(children)) < len(children) or set(roots) & set(children) or len(children) > MAX_NODES:
+    if len(set(children)) < len(children) or set(roots) & set(children) or len(children) + len(roots) > MAX_NODES:
         raise MeshError("its nodes are no trees, or too many")
 
 
@@ -476,28 +508,105 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
     path = folder / f"{digest.hexdigest()}.npz" if folder else None
     mesh = recall(path, Mesh) if path else None
     if mesh is None:
-        mesh = parse(kind, data, beside, max_faces)
+        mesh = parse_apart(kind, data, beside, max_faces)
         if path:
             keep(path, mesh)
     return mesh
 
 
+APART_SECONDS = 10.0
+APART_MEMORY = 1 << 30  # bytes beside what the process has already
+
+
+def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
+    """`parse` in a forked child under limits of time and memory, for formats that libraries read.
+
+    Not beside other threads, where a fork is not safe, nor where there is none: then the checks before have to do.
+    """
+    if kind in (".stl", ".obj", ".msh") or not hasattr(os, "fork") or threading.active_count() > 1:
+        return parse(kind, data, beside, max_faces)
+    import trimesh  # noqa: F401  # once here, and not in every child
+
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        parse_in_child(writer, kind, data, beside, max_faces)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        told = stream.read()
+    os.waitpid(child, 0)
+    if told[:1] == b"E":
+        raise MeshError(told[1:].decode("utf-8", "replace"))
+    if told[:1] != b"M":
+        seconds, memory = allowed(APART_SECONDS), allowed(APART_MEMORY) / 1e9
+        raise MeshError(f"takes more than {seconds:g} s or {memory:.2g} GB to read, or crashes its reader; {MORE}")
+    with np.load(io.BytesIO(told[1:]), allow_pickle=False) as found:
+        mesh = Mesh(**{name: found[name] for name in Mesh._fields})
+    for array in mesh:
+        array.setflags(write=False)
+    return mesh
+
+
+def parse_in_child(writer: int, kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> NoReturn:
+    """The child's part: `M` and the arrays, or `E` and why there are none."""
+    try:
+        limit_child()
+        mesh = parse(kind, data, beside, max_faces)
+        with os.fdopen(writer, "wb", closefd=False) as stream:
+            content = io.BytesIO()
+            np.savez(content, **mesh._asdict())
+            stream.write(b"M" + content.getbuffer())
+    except MeshError as error:
+        os.write(writer, b"E" + str(error).encode()[:2000])
+    except MemoryError:
+        pass
+    except Exception as error:  # of a reader made for good files
+        reason = (str(error) or type(error).__name__).splitlines()[0][:120]
+        os.write(writer, b"E" + f"not a readable {kind[1:]} file ({reason})".encode())
+    finally:
+        os._exit(0)
+
+
+def limit_child() -> None:
+    """Bounds of time and memory for this process."""
+    import faulthandler
+    import resource
+    import signal
+
+    faulthandler.disable()
+    for number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    seconds = max(1, round(allowed(APART_SECONDS)))
+    signal.alarm(6 * seconds)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    with contextlib.suppress(OSError), os.fdopen(os.open("/proc/self/statm", os.O_RDONLY), "rb") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + round(allowed(APART_MEMORY)),) * 2)
+
+
 def cache_folder() -> Path | None:
-    """The folder of parsed meshes, made 0700; None when it cannot be had (then nothing is kept)."""
+    """The folder of parsed meshes, made 0700; None when it cannot be had, or others can write there (then nothing is
+    kept).
+    """
     import platformdirs
 
     folder = Path(os.environ.get("ARTSIM_CACHE_DIR") or platformdirs.user_cache_dir("artsim")) / "meshes"
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return None
-    return folder
+    return folder if whose_else(folder) is None and make_own(folder) else None
 
 
 def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
-    """A kept record of arrays (a NamedTuple class); None when it is missing or damaged (the archive has check sums)."""
+    """A kept record of arrays (a NamedTuple class); None when it is missing, damaged (the archive has check sums) or
+    not the user's own.
+    """
+    data = read_own(path, MOST_KEPT)
+    if data is None:
+        return None
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with np.load(io.BytesIO(data), allow_pickle=False) as kept:
             found = record(**{name: kept[name] for name in kept.files})
     except Exception:  # a damaged archive raises anything; it is written anew
         return None

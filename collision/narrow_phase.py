@@ -6,7 +6,7 @@ from typing import Any
 
 from artsim.collision.box import box_box
 from artsim.collision.capsule import capsule_box, capsule_capsule
-from artsim.collision.convex import beside_ball, convex_convex
+from artsim.collision.convex import beside_ball, convex_convex, crossed_boxes
 from artsim.collision.height_field import height_field_convex
 from artsim.collision.plane import (
     plane_box,
@@ -42,7 +42,8 @@ def collide(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None
     elif one == CAPSULE and S.kind[b] == BOX:
         capsule_box(S, P, a, b, margin, c)
     elif one == BOX and S.kind[b] == BOX:
-        box_box(S, P, a, b, margin, c)
+        if box_box(S, P, a, b, margin, c):
+            crossed_boxes(S, P, k, a, b, margin, c)
     else:
         convex_convex(S, P, k, a, b, margin, c)
 

@@ -74,6 +74,6 @@ def _job(stored: BatchRecording, load: Load) -> tuple[Job, int]:
 
 
 def _robot(stored: BatchRecording, config: BatchConfig, load: Load) -> Articulation:
-    options = ("base", "balance_inertia", "ignore_unsupported")
+    options = ("base", "balance_inertia", "ignore_unsupported", "density")
     settings = RunConfig.from_mapping({name: config.load[name] for name in options if name in config.load})
     return load(stored.model_text, str(stored.model.get("name", "model")), settings)

@@ -12,7 +12,6 @@ import contextlib
 import errno
 import io
 import os
-import stat
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from artsim.io import schema, seal
 from artsim.io.layout import Section, lay_out_inputs, lay_out_model, lay_out_root
 from artsim.io.recorder import ModelRecord, abandon, check_output, claim, reason, room
 from artsim.io.schema import Labels
-from artsim.sim.errors import BusyError, OutputError, StorageError, UsageError
+from artsim.sim.errors import BusyError, StorageError, UsageError
 from artsim.sim.records import Array
 
 if TYPE_CHECKING:
@@ -209,10 +208,7 @@ def check_room(path: Path, partial: Path, content: Content, more: int) -> None:
 
 def _claim(partial: Path) -> int:
     """The locked, perhaps old, partial file. Raises BusyError while another process works on it, OutputError."""
-    handle = claim(partial, os.O_NOFOLLOW | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OutputError(f"{partial}: is a device or pipe in the place of a file; remove it")
+    handle = claim(partial)
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(handle), partial.stat()):
             return handle
@@ -307,7 +303,7 @@ def lay_out_groups(
         else:
             places[name] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
     if content.inputs:
-        lay_out_inputs(Section(root, "controls", labels), content.inputs, content.rows)
+        lay_out_inputs(Section(root, "controls", labels.of_controls), content.inputs, content.rows)
     lay_out_model(Section(root, "model", labels), content.model)
     hdf5.set_attributes(hdf5.Group(root, "provenance").id, content.provenance)
     return places

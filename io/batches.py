@@ -155,6 +155,7 @@ class Job:
             "model": sha256(articulation.text.encode()).hexdigest(),
             "base": articulation.base,
             **{name: bool(config.load.get(name, False)) for name in ("balance_inertia", "ignore_unsupported")},
+            "density": config.load.get("density"),
             "gravity": self.robot.model.gravity.tolist(),
             "inputs": list(evaluation.inputs),
             "quantities": list(evaluation.quantities),

@@ -299,7 +299,7 @@ def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
                     f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
                 )
             arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
         raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
     return arrays, list(unpacked)
 
@@ -338,14 +338,11 @@ def _h5_arrays(path: Path) -> dict[str, Array]:
 
 
 def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:
-    from artsim.io.reader import read_texts
+    from artsim.io.reader import read_texts, read_whole
 
     if dataset.dtype.kind in "SO":
         return np.array(read_texts(path, dataset), dtype=np.str_)
-    if dataset.nbytes > MAX_FILE_BYTES:
-        raise ModelError(f"{path}: {dataset.name} unpacks to {dataset.nbytes} bytes; at most {MAX_FILE_BYTES} are read")
-    array: Array = dataset[()]
-    return array
+    return read_whole(path, dataset)
 
 
 def _run_inputs(path: Path, names: _Names) -> _Table:
@@ -354,7 +351,7 @@ def _run_inputs(path: Path, names: _Names) -> _Table:
     with open_recording(path) as recording:
         for kind, theirs, ours in (
             ("joints", recording.labels.dof, names.dofs),
-            ("actuators", recording.labels.actuator, names.actuators),
+            ("controls", recording.labels.controls, names.actuators),
         ):
             if theirs != ours:
                 other = ", ".join(sorted(set(theirs) ^ set(ours))[:4]) or "their order"

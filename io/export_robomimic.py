@@ -55,15 +55,13 @@ def _acting(recording: Recording) -> list[str]:
     """The inputs that ever were anything but zero; `control` of a robot with actuators always."""
     controls = recording.controls
     used = [name for name in ("torque", "target", "target_velocity") if np.any(getattr(controls, name))]
-    return [*(["control"] if recording.labels.actuator else []), *used] or ["torque"]
+    return [*(["control"] if recording.labels.controls else []), *used] or ["torque"]
 
 
 def _entries(recording: Recording, kind: str) -> tuple[str, ...]:
     if kind != "control":
         return recording.labels.dof
-    count = recording.controls.control.shape[1]
-    names = recording.labels.actuator
-    return names if len(names) == count else tuple(f"input_{k}" for k in range(count))
+    return recording.labels.controls
 
 
 def _actions(recording: Recording, kinds: list[str]) -> Array:

@@ -24,7 +24,7 @@ def write_csv(export: Export) -> list[str]:
     recording = export.recording
     with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([column.name for column in columns_of(recording)])
+        writer.writerow([harmless(column.name) for column in columns_of(recording)])
         for start, stop in blocks_of(recording):
             writer.writerows(table_rows(recording, start, stop).tolist())
     return [_WITHOUT_CONTACTS] if recording.has_contacts else []
@@ -45,8 +45,15 @@ def write_contacts_csv(export: Export) -> list[str]:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow([column.name for column in contact_columns(export.recording)])
         for columns in blocks:
-            writer.writerows(zip(*(column.tolist() for column in columns), strict=True))
+            writer.writerows(zip(*(map(harmless, column.tolist()) for column in columns), strict=True))
     return []
+
+
+def harmless(value: object) -> object:
+    """A name from a file as a spreadsheet shows it, and does not compute it: an apostrophe before what begins a formula
+    (OWASP, CSV injection). Numbers stay.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def write_contacts_parquet(export: Export) -> list[str]:

@@ -5,6 +5,7 @@ With it a run can be simulated again where the mesh files are gone.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,13 +106,13 @@ def _head(piece: Piece, vertices: int, faces: int) -> dict[str, Array]:
 # ------------------------------------------------------------------ reading
 
 
-def read_pieces(group: Any, path: object) -> Kept:
+def read_pieces(group: Any, path: Path) -> Kept:
     """The pieces in /model, `group`, of a file that passed the gate. Raises ModelError: they cannot be."""
     from artsim.sim.solids import Kept
 
     if "piece_kind" not in group:
         return Kept()
-    reading = _Reading(group, f"{path}: /model")
+    reading = _Reading(group, path)
     pieces = tuple(reading.piece(n) for n in range(len(reading.arrays["piece_kind"])))
     uses = reading.numbers("use_piece", len(pieces))
     geoms = reading.numbers("use_geom", 1 << 31)
@@ -126,8 +127,8 @@ def read_pieces(group: Any, path: object) -> Kept:
 class _Reading:
     """The datasets, given out piece by piece; kernels do not look whether an index is one, so all are looked at."""
 
-    def __init__(self, group: Any, where: str) -> None:
-        self._where = where
+    def __init__(self, group: Any, path: Path) -> None:
+        self._path, self._where = path, f"{path}: /model"
         self.arrays = {name: self._array(group, name) for name in (*_USE_ARRAYS, *_PIECE_ARRAYS)}
         self.ends = dict.fromkeys(_PIECE_ARRAYS[3:], 0)
         count = len(self.arrays["piece_kind"])
@@ -140,9 +141,11 @@ class _Reading:
         row = tuple(len(schema.FIXED_LABELS[dim]) for dim in variable.dims[1:])
         if name not in group:
             return np.zeros((0, *row), variable.dtype)
+        from artsim.io.reader import read_whole
+
         dataset = group[name]
         self.want(dataset.dtype == np.dtype(variable.dtype) and dataset.shape[1:] == row and dataset.ndim > 0, name)
-        values: Array = dataset[()]
+        values = read_whole(self._path, dataset)
         if variable.dtype == "f8":
             self.want(bool((np.abs(values) < MOST).all()), name)
         return values

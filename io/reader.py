@@ -25,6 +25,7 @@ from artsim.io import schema, seal, superblock
 from artsim.io.probe import probe
 from artsim.io.rows import Rows
 from artsim.io.schema import Labels
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
 
@@ -40,7 +41,8 @@ MAX_DEPTH = 16
 MAX_CHUNK_BYTES = 1 << 28
 MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
-_RATIO = 1 << 15  # the most that zstd can pack; zlib 1032
+_RATIOS = {1: 1032, 32015: 1 << 15}  # the most that zlib and zstd can pack
+_WHOLE = 1 << 26  # bytes that a dataset which is read whole may unpack to beyond what is stored
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
 _BLOCK_BYTES = 1 << 22
 
@@ -270,8 +272,10 @@ class _Walk:
                 chunk *= int(n)
             if chunk > MAX_CHUNK_BYTES:
                 raise self._refused(name, f"has chunks of {chunk} bytes; at most {MAX_CHUNK_BYTES} are read")
-            if plist.get_nfilters():
-                ratio = _RATIO
+            packers = [_RATIOS.get(plist.get_filter(k)[0], 1) for k in range(plist.get_nfilters())]
+            if len([packer for packer in packers if packer > 1]) > 1:
+                raise self._refused(name, "is compressed twice")
+            ratio = max([1, *packers])
         if count * width > _SMALL + stored * ratio:
             raise self._refused(name, f"declares {count} entries, but {stored} bytes are stored")
 
@@ -299,6 +303,22 @@ def _is_bare_dimension(item: Any) -> bool:
     return bytes(text[()]).startswith(BARE_DIMENSION)
 
 
+def read_whole(path: Path, dataset: Any) -> Array:
+    """All of a dataset that is no table of rows. Raises ModelError for what unpacks to far more than is stored."""
+    size, stored = int(dataset.nbytes), int(dataset.id.get_storage_size())
+    if size > max(allowed(_WHOLE), 4 * stored):
+        raise ModelError(f"{path}: refused: {dataset.name} unpacks from {stored} bytes to {size}; {MORE}")
+    values: Array = dataset[()]
+    return values
+
+
+def read_count(path: Path, dataset: Any) -> int:
+    """A single whole number from 0. Raises ModelError for anything else."""
+    if dataset.shape != () or dataset.dtype.kind not in "iu" or (value := int(dataset[()])) < 0:
+        raise ModelError(f"{path}: {dataset.name} is {dataset.dtype} {dataset.shape}, want one whole number from 0")
+    return value
+
+
 def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
     """A text dataset. A few entries at a time: a crafted file may point 10^6 entries at one long text."""
     with reading(path):
@@ -321,7 +341,7 @@ def read_labels(path: Path, group: h5py.Group) -> Labels:
     return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
 
 
-_NAMES = tuple(name for name in Labels._fields if not name.startswith("jacobian"))
+_NAMES = tuple(name for name in Labels._fields if not name.startswith(("jacobian", "control")))
 
 
 # ---- a run file
@@ -400,7 +420,8 @@ class Output(ABC):
     @property
     def model_text(self) -> str:
         """The robot's file, expanded, as it was used. Input like any other: parse it with the same limits."""
-        return read_texts(self.path, self._file["model/source"])[0]
+        with reading(self.path):
+            return read_texts(self.path, self._file["model/source"])[0]
 
     @property
     def kept(self) -> Kept:
@@ -426,12 +447,16 @@ class Recording(Output, Rows):
         group = file["trajectory"]
         self.attrs: dict[str, Any] = attributes_of(file)
         self.provenance: dict[str, Any] = attributes_of(file["provenance"])
-        self.status = int(group["status"][()])
-        self.n_valid = int(group["n_valid"][()])
+        self.status = read_count(path, group["status"])
+        self.n_valid = read_count(path, group["n_valid"])
         facts = attributes_of(group)
         self.dt, self.every = float(facts["dt"]), int(facts["every"])
+        if not (0 < self.dt < np.inf and self.every >= 1):
+            raise ModelError(f"{path}: dt is {self.dt:g} and every {self.every}, want numbers above 0")
         self.steps_total: int | None = facts.get("steps_total")
         self.labels = read_labels(path, group)
+        if "actuator" in file["controls"]:
+            self.labels = self.labels._replace(control=read_texts(path, file["controls/actuator"]))
         self.has_contacts = "contact" in file
         if self.has_contacts:
             self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))
@@ -531,7 +556,11 @@ class Recording(Output, Rows):
         """The state after the last step, all of it (schema: final/…). NaN when the run did not end properly."""
         with reading(self.path):
             group = self._file["final"]
-            return {name: np.asarray(group[name][()]) for name in schema.STATE if name in group}
+            state = {name: self._of_state(group[name], name) for name in schema.STATE if name in group}
+        if not {"time", "step"} <= set(state):
+            raise ModelError(f"{self.path}: /final has no time or no step")
+        read_count(self.path, self._file["final/step"])
+        return state
 
     @property
     def state(self) -> str:
@@ -575,9 +604,19 @@ class Recording(Output, Rows):
 
     # inside
 
+    def _of_state(self, dataset: Any, name: str) -> Array:
+        """A field of /final, whose type the schema gives, and its shape the labels where its dimensions have any."""
+        variable = schema.TABLE[f"final/{name}"]
+        fixed = {*schema.NUMBERED, *schema.FIXED_LABELS}
+        known = [None if dim in fixed else len(schema.labels_of(dim, self.labels)) for dim in variable.dims]
+        right = dataset.ndim == len(known) and dataset.dtype == np.dtype(variable.dtype)
+        if not right or any(n is not None and n != m for n, m in zip(known, dataset.shape, strict=True)):
+            raise ModelError(f"{self.path}: {dataset.name} is {dataset.dtype} {dataset.shape}, which fits no state")
+        return read_whole(self.path, dataset)
+
     def _indices(self, dataset: h5py.Dataset, most: int) -> tuple[int, ...]:
         """Indices into so many labels. Raises ModelError for others."""
-        values = dataset[()]
+        values = read_whole(self.path, dataset)
         if values.ndim != 1 or values.dtype.kind != "i" or np.any((values < 0) | (values >= most)):
             raise ModelError(f"{self.path}: {dataset.name} must hold indices below {most}")
         indices: tuple[int, ...] = tuple(values.tolist())
@@ -688,19 +727,22 @@ def _locked(path: Path) -> bool:
 
 def controls_from_file(file: h5py.File) -> Controls:
     """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate."""
-    group = file["controls"]
-    rows = int(group["n_valid"][()])
-    values = {name: group[name][:rows] for name in ("start_step", *VALUES) if name in group}
+    group, path = file["controls"], Path(str(file.filename))
+    rows = read_count(path, group["n_valid"])
+    values = {name: read_whole(path, group[name])[:rows] for name in ("start_step", *VALUES) if name in group}
     return Controls(**values)
 
 
 def first_difference(a: Recording, b: Recording, tolerance: float = 0.0) -> Difference | None:
     """The first difference between two runs, byte by byte (NaN equals the same NaN): None when there is none.
 
-    Compared: labels, recorded variables, their rows in step order, the inputs, the states at the end and at
-    checkpoints. Blocks of 4 MB. `tolerance`: what may differ of rows, relative to the variable's largest value in the
-    block; then contacts and states are not compared.
+    Compared: time step and distance of rows, labels, recorded variables, their rows in step order, the inputs, the
+    states at the end and at checkpoints. Blocks of 4 MB. `tolerance`: what may differ of rows, relative to the
+    variable's largest value in the block; then contacts and states are not compared.
     """
+    for name in ("dt", "every"):
+        if getattr(a, name) != getattr(b, name):
+            return Difference(name, None, f"{getattr(a, name)}, {getattr(b, name)}")
     if a.labels != b.labels:
         return Difference("labels", None, _differing_label(a.labels, b.labels))
     if a.has_contacts != b.has_contacts:
@@ -725,7 +767,7 @@ def _first_row(a: Recording, b: Recording, tolerance: float) -> Difference | Non
         stop = min(start + step, rows)
         found = [_in_block(a, b, name, start, stop, tolerance) for name in ("time", *a.variables)]
         if not tolerance:
-            found.append(_in_contacts(a, b, start, stop))
+            found += [_in_contacts(a, b, start, stop), _in_contact_times(a, b, start, stop)]
         differences = [difference for difference in found if difference is not None]
         if differences:
             return min(differences, key=lambda difference: difference.step or 0)
@@ -778,10 +820,21 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
     return min(found, key=lambda difference: difference.step or 0, default=None)
 
 
+def _in_contact_times(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
+    """/contact has the rows' times again."""
+    times = [run.group("contact") for run in (a, b)]
+    if times[0] is None or times[1] is None:
+        return None
+    where = first_byte(*(group["time"][start:stop] for group in times if group is not None))
+    return None if where is None else Difference("contact/time", (start + where[0]) * a.every, "")
+
+
 def first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
     """Index of the first entry whose bytes differ. Shapes are equal."""
     if left.tobytes() == right.tobytes():
         return None
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return (0,) * left.ndim
     bits = f"u{left.itemsize}"
     flat = int(np.flatnonzero(left.reshape(-1).view(bits) != right.reshape(-1).view(bits))[0])
     return tuple(int(index) for index in np.unravel_index(flat, left.shape))
@@ -812,7 +865,7 @@ def _in_checkpoints(a: Recording, b: Recording) -> Difference | None:
     groups = a.group("checkpoint"), b.group("checkpoint")
     if groups[0] is None or groups[1] is None:
         return None
-    count = min(int(group["n_valid"][()]) for group in groups if group is not None)
+    count = min(read_count(a.path, group["n_valid"]) for group in groups if group is not None)
     for name in ("contact_count", *schema.STATE):
         if any(name not in group for group in groups if group is not None):
             continue

@@ -175,12 +175,23 @@ def refuse_busy(path: Path) -> None:
         os.close(handle)
 
 
-def claim(path: Path, flags: int = 0) -> int:
-    """Open a file for reading and writing, created where there is none, and lock it. Raises OutputError, BusyError."""
+def claim(path: Path) -> int:
+    """Open a temporary file for reading and writing, created where there is none, and lock it.
+
+    A link that somebody has laid in its place would lead to a file that is then destroyed, and who else owns the file
+    could read what is written. Raises OutputError, BusyError.
+    """
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | flags, 0o666)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
         raise OutputError(f"{path}: cannot create: {reason(error)}") from None
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)
+        raise OutputError(f"{path}: is a device or pipe in the place of a file; remove it")
+    if about.st_nlink != 1 or about.st_uid != os.geteuid():
+        os.close(handle)
+        raise OutputError(f"{path}: is in the way: it is somebody else's, or has other names too; remove it")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -273,10 +284,11 @@ class Recorder:
         self._chunk = 0
         self._rows = self._control_rows = self._contact_rows = self._checkpoints = self._known_rows = 0
         self._broken = self._closed = False
+        self._waiting: tuple[Path, Path] | None = None  # the file of a run that is taken up, and whose place it takes
         self._checkpoint_steps = self._steps_between(checkpoint)
         check_output(path, force=force)
         self._block_bytes = room(self.path)[0] // _BLOCKS  # what a small disk has room for before it is full
-        nv, actuators = len(labels.dof), len(labels.actuator)
+        nv, actuators = len(labels.dof), len(labels.controls)
         self._control_names = schema.CONTROL_VALUES if actuators else schema.CONTROL_VALUES[:-1]
         self._control_row_bytes = 16 + 24 * nv + 8 * actuators
         self._control_chunk = max(1, min(CHUNK_BYTES // (8 * max(1, nv, actuators)), controls.rows or self.block_rows))
@@ -397,6 +409,14 @@ class Recorder:
             self._rows += rows
             self._set("trajectory/n_valid", self._rows)
             self._file.flush()
+        self._take_place()
+
+    def _take_place(self) -> None:
+        """Let a run that was taken up stand in the place of what it goes on from."""
+        if self._waiting is not None:
+            part, place = self._waiting
+            part.replace(place)
+            self._waiting = None
 
     def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
         """Store the state after the last step (those of /final that the robot has), then the status; idempotent.
@@ -405,6 +425,7 @@ class Recorder:
         """
         if self._closed or self._broken:
             return
+        self._take_place()
         with _Guard(self):
             for name, value in (final or {}).items():
                 if name == "contact" and "final/contact" in self._datasets:
@@ -430,7 +451,19 @@ class Recorder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None and self._waiting is not None:
+            self._give_up()
         self.close(schema.COMPLETE if kind is None else schema.INTERRUPTED)
+
+    def _give_up(self) -> None:
+        """Leave the run that was to be taken up as it was."""
+        assert self._waiting is not None
+        if not (self._closed or self._broken):
+            self._closed = True
+            with contextlib.suppress(OSError, RuntimeError):
+                self._file.close()
+            os.close(self._handle)
+        self._waiting[0].unlink(missing_ok=True)
 
     # inside
 
@@ -457,7 +490,10 @@ class Recorder:
                 self._file.swmr_mode = True
             with contextlib.suppress(OSError):
                 fcntl.flock(self._handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            part.replace(place)
+            if copied is None:
+                part.replace(place)
+            else:  # a run that is taken up stays as it is until there is more of it
+                self._waiting = part, place
         except BaseException:
             self._closed = True
             if not self._broken and hasattr(self, "_file"):
@@ -475,7 +511,7 @@ class Recorder:
         if self._touching:
             labels = self._labels._replace(link=self._labels.touching_link)
             self._lay_out_contact(Section(root, "contact", labels, self._datasets))
-        self._lay_out_controls(Section(root, "controls", self._labels, self._datasets), controls)
+        self._lay_out_controls(Section(root, "controls", self._labels.of_controls, self._datasets), controls)
         self._lay_out_final(Section(root, "final", self._labels, self._datasets))
         if self._checkpoints_total:
             self._lay_out_checkpoints(Section(root, "checkpoint", self._labels, self._datasets))
@@ -542,10 +578,12 @@ class Recorder:
     def _lay_out_controls(self, section: Section, controls: Controls) -> None:
         rows = self._control_chunk
         section.growing("time", (), rows, self._compress)
-        section.scales(["dof"] + ["actuator"] * bool(self._labels.actuator))
+        section.scales(["dof"] + ["actuator"] * bool(self._labels.controls))
         section.growing("start_step", (), rows, self._compress)
         for name in self._control_names:
-            section.growing(name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels), rows, self._compress)
+            section.growing(
+                name, _row_shape(schema.TABLE[f"controls/{name}"], self._labels.of_controls), rows, self._compress
+            )
         section.fixed("n_valid", np.int64(0))
         self._append_controls(controls)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
-from artsim.io.reader import Output, attributes_of, check_schema, read_labels, reading
+from artsim.io.reader import Output, attributes_of, check_schema, read_labels, read_whole, reading
 from artsim.io.rows import Array, Rows
 from artsim.io.schema import Variable
 from artsim.sim.controls import VALUES, Controls
@@ -63,8 +63,12 @@ class RolloutRecording(Output, Rows):
         """The inputs as they acted, bit for bit: one for all samples, or one for each. Raises ModelError."""
         with reading(self.path):
             group = self._file["controls"]
-            start = group["start_step"][()]
-            found = {name: self._input(name, group[name][()], len(start)) for name in VALUES if name in group}
+            start = read_whole(self.path, group["start_step"])
+            found = {
+                name: self._input(name, read_whole(self.path, group[name]), len(start))
+                for name in VALUES
+                if name in group
+            }
         each = any(values.ndim == 3 for values in found.values())
         return [
             Controls(start, **{name: values[k] if values.ndim == 3 else values for name, values in found.items()})

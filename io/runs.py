@@ -65,8 +65,8 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
         more = f" (and {len(links) - 1} more: {', '.join(map(repr, links[1:6]))}{', …' if len(links) > 6 else ''})"
         raise ModelError(
             f"{source}: link {links[0]!r}{more if len(links) > 1 else ''} moves without any inertia, "
-            "that of the links beyond included; give it mass and inertia, or fix its joint "
-            "(or one of them, where several do the same)"
+            "that of the links beyond included; give it mass and inertia (--density 1000: those of its shapes, for a "
+            "URDF), or fix its joint (or one of them, where several do the same)"
         )
     notes: list[str] = []
     ranged = with_length_ranges(articulation, notes)
@@ -154,7 +154,7 @@ def record(
         simulation.reblock()
         began = time.perf_counter()
         status = _drive(simulation, recorder, progress, on_block)
-        recorder.close(status, stored_state(simulation))
+        recorder.close(status, None if simulation.spoiled else stored_state(simulation))
     return Outcome(simulation, status, time.perf_counter() - began)
 
 
@@ -164,6 +164,7 @@ def _drive(
     progress: Progress | None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None,
 ) -> int:
+    simulation.signalled = getattr(progress, "signalled", None)
     for block in _blocks(simulation, recorder):
         contacts = named_contacts(simulation.plan, block.contacts)
         empty = not len(next(iter({**block.rows, **contacts}.values()), ())) and block.controls is None
@@ -184,7 +185,7 @@ def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[Block
     while simulation.step < total and not simulation.stop_reason:
         end = min(total, (simulation.step // every + 1) * every) if every else total
         yield from simulation.blocks(end - simulation.step)
-        if recorder is not None and simulation.step == end < total:
+        if recorder is not None and simulation.step == end < total and not simulation.stop_reason:
             recorder.checkpoint(stored_state(simulation))
 
 
@@ -259,6 +260,7 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
         tendon=names.tendons,
         sensor=names.sensors,
         sensor_units=names.sensor_units,
+        control=names.controls,
     )
 
 
@@ -489,6 +491,8 @@ Load = Callable[[str, str, RunConfig], Articulation]
 
 def plan_of(output: Output, load: Load, settings: Mapping[str, Any]) -> Plan:
     """The plan of a run of the robot in a file. Raises ModelError, UsageError."""
+    if "config" not in output.provenance:
+        raise ModelError(f"{output.path}: holds no configuration: it does not say what was simulated")
     config = RunConfig.from_mapping(settings)
     articulation = load(output.model_text, str(output.model.get("name", "model")), config)
     return prepare(with_pieces(articulation, output.kept), config)
@@ -541,22 +545,32 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
         plan = stored_plan(recording, load)
         with tempfile.TemporaryDirectory(prefix="artsim-verify-") as folder:
             again = Path(folder) / "again.h5"
-            _again(plan, recording, again)
+            status = _again(plan, recording, again)
             with open_recording(again) as other:
                 difference = first_difference(recording, other, tolerance if made_elsewhere(recording) else 0.0)
     if difference and difference.dataset.startswith("final/") and not ended:
         return None
-    return difference
+    return difference or _in_ending(recording, plan, status)
 
 
-def _again(plan: Plan, recording: Recording, path: Path) -> None:
+def _in_ending(recording: Recording, plan: Plan, status: int) -> Difference | None:
+    """What a file says of its length and its end, where the run came to one; `status`: how it ended again."""
+    if recording.steps_total not in (None, plan.config.steps):
+        return Difference("steps_total", None, f"{recording.steps_total}, {plan.config.steps}")
+    if recording.status in (schema.COMPLETE, schema.NON_FINITE) and recording.status != status:
+        return Difference("status", None, f"{recording.status}, {status}")
+    return None
+
+
+def _again(plan: Plan, recording: Recording, path: Path) -> int:
     config = replace(
         plan.config,
         steps=_steps_taken(plan.config, recording),
         record=(*recording.variables, *(("contacts",) if recording.has_contacts else ())),
         controller="none" if plan.config.is_python else plan.config.controller,  # its outputs are in the file
     )
-    run(replace(plan, config=config), controls=recording.controls, output=path, checkpoint=recording.checkpoint_steps)
+    plan = replace(plan, config=config)
+    return run(plan, controls=recording.controls, output=path, checkpoint=recording.checkpoint_steps).status
 
 
 def _steps_taken(config: RunConfig, recording: Recording) -> int:

@@ -1,4 +1,4 @@
-"""Shards of a batch on the workers of a dask.distributed cluster, somebody's or one started here.
+"""Shards of a batch on the workers of a dask.distributed cluster, or of processes started here (workers.py).
 
 A worker is given text: the configuration, from which it makes the job again, and which shard to write where. It gives
 text back. Of a worker that dies, dask gives the shard to another one, which writes the same bytes.
@@ -10,7 +10,6 @@ import contextlib
 import json
 import logging
 import re
-import signal
 import socket
 import threading
 import time
@@ -19,15 +18,16 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
+from artsim.io import workers
 from artsim.io.batches import BatchConfig, Job
 from artsim.io.configurations import is_stream
 from artsim.io.shard_index import Entry
 from artsim.io.shard_runs import Runner, Watch, compute_one
 from artsim.io.shards import Finished, Shard, difference
+from artsim.io.workers import Work
 from artsim.sim import errors
 from artsim.sim.batch import COMPUTE
 from artsim.sim.errors import ArtsimError, ModelError, StoppedError, UsageError
@@ -35,7 +35,6 @@ from artsim.sim.jit import warm
 
 _POLL = 0.1  # s
 _CONNECT = 20.0  # s
-_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 _LOCAL = re.compile(r"local:(\d{1,3})")
 _REMOTE = re.compile(r"(tcp|tls)://.+")
 
@@ -45,7 +44,7 @@ def check_scheduler(address: str) -> None:
     local = _LOCAL.fullmatch(address)
     if not (_REMOTE.fullmatch(address) or (local and int(local[1]) > 0)):
         raise UsageError(f"--scheduler {address}: want tcp://HOST:PORT, or local:N for N processes on this machine")
-    if find_spec("distributed") is None:
+    if not local and find_spec("distributed") is None:
         raise UsageError("--scheduler needs dask, which is not installed: pip install 'artsim[dask]'")
 
 
@@ -67,7 +66,7 @@ def _absolute(name: str) -> str:
 # ---- in this process
 
 
-def run_on(address: str, job: Job, work: Callable[[str], str], **options: Any) -> Runner:
+def run_on(address: str, job: Job, work: Work, **options: Any) -> Runner:
     """A runner that has the workers of a cluster call `work` (a function of a module) with an order for each shard.
 
     Args:
@@ -82,6 +81,9 @@ def run_on(address: str, job: Job, work: Callable[[str], str], **options: Any) -
         if not todo:
             return True
         orders = {shard: _order(job, shard, options) for shard in todo}
+        local = _LOCAL.fullmatch(address)
+        if local:
+            return workers.follow(int(local[1]), orders, work, _read, watch)
         with _quiet(), _client(address) as client:
             return _follow(client, orders, work, watch)
 
@@ -100,7 +102,7 @@ def _order(job: Job, shard: Shard, options: Mapping[str, Any]) -> str:
     )
 
 
-def _follow(client: Any, orders: Mapping[Shard, str], work: Callable[[str], str], watch: Watch) -> bool:
+def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) -> bool:
     """Hand out the orders and wait until all are done, or it is time to stop."""
     name = f"artsim-{uuid.uuid4().hex}"
     pending = {
@@ -125,7 +127,7 @@ def _result(future: Any, shard: Shard) -> Finished:
     if future.cancelled():
         raise StoppedError(f"shard {shard.number} of {shard.of}: the scheduler was lost; --resume goes on")
     try:
-        answer = json.loads(future.result())
+        answer = future.result()
     except KilledWorker:
         raise StoppedError(
             f"shard {shard.number} of {shard.of}: worker after worker died of it; is there memory enough?"
@@ -133,6 +135,15 @@ def _result(future: Any, shard: Shard) -> Finished:
     except Exception as error:  # whatever goes wrong there, or on the way
         what = f"{type(error).__name__}: {error}".split("\n", 1)[0]
         raise ArtsimError(f"internal error in a worker, shard {shard.number} of {shard.of}: {what}") from None
+    return _read(answer, shard)
+
+
+def _read(text: str, shard: Shard) -> Finished:
+    """What a worker said of a shard. Raises what it raised."""
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        raise ArtsimError(f"internal error in a worker, shard {shard.number} of {shard.of}: no answer") from None
     if "error" in answer:
         kind = getattr(errors, answer["error"], ArtsimError)
         raise kind(answer["message"])
@@ -144,40 +155,12 @@ def _client(address: str) -> Iterator[Any]:
     """A client of the cluster; it, and what was started for it, ends with the block."""
     from distributed import Client
 
-    local = _LOCAL.fullmatch(address)
     with contextlib.ExitStack() as stack:
-        cluster = stack.enter_context(_local_cluster(int(local[1]))) if local else address
         try:
-            client = stack.enter_context(Client(cluster, timeout=_CONNECT, set_as_default=False))
+            client = stack.enter_context(Client(address, timeout=_CONNECT, set_as_default=False))
         except (OSError, ValueError, RuntimeError, ImportError) as error:
             raise UsageError(f"--scheduler {address}: cannot connect: {error}") from None
         yield client
-
-
-def _local_cluster(workers: int) -> Any:
-    """Worker processes of one thread each, started anew and reached through this machine only.
-
-    They ignore Ctrl-C and SIGTERM, which a terminal or a job system sends to all processes at once: this one tells
-    them when to stop. What blocks signals here is inherited by the threads that start workers, now and later.
-    """
-    import dask
-    from distributed import LocalCluster
-
-    resource_tracker.ensure_running()  # it unblocks signals in the thread that starts it
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
-        with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
-            return LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address=None,
-                memory_limit=0,
-                silence_logs=logging.CRITICAL + 1,
-            )
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
 
 @contextlib.contextmanager
@@ -200,8 +183,10 @@ _making = threading.Lock()
 _jobs: dict[str, Job] = {}  # the last one, by its configuration: making it may mean to hash a large input
 
 
-def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
-    """Compute the shard of an order; the answer as text. `load` makes the job of a configuration."""
+def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], bool] | None = None) -> str:
+    """Compute the shard of an order; the answer as text. `load` makes the job of a configuration; `stop` says when
+    to stop (None: dask knows).
+    """
     try:
         wanted = json.loads(order)
         job = job_of(wanted["config"], load)
@@ -210,12 +195,15 @@ def perform(order: str, load: Callable[[BatchConfig], Job]) -> str:
             raise ModelError(f"worker on {socket.gethostname()}: sees another job: {what}")
         number, count, path, first, last = wanted["shard"]
         shard = Shard(number, count, Path(path), first, last)
-        done = compute_one(job, shard, _asked_to_stop(), **wanted["options"])
+        done = compute_one(job, shard, stop or _asked_to_stop(), **wanted["options"])
         if done is None:
             raise StoppedError(f"shard {number} of {count}: cancelled")
         return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows})
     except ArtsimError as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
+    except Exception as error:  # told as one line there
+        what = f"internal error in a worker: {type(error).__name__}: {error}".split("\n", 1)[0]
+        return json.dumps({"error": "ArtsimError", "message": what})
 
 
 def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:

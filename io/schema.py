@@ -46,6 +46,17 @@ class Labels(NamedTuple):
     geom: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
+    control: tuple[str, ...] | None = None  # controls of the actuators; None: one each
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Names of the actuators' controls: a PID servo or a DC motor can have several, or none."""
+        return self.actuator if self.control is None else self.control
+
+    @property
+    def of_controls(self) -> Labels:
+        """The labels in /controls, whose dimension `actuator` counts controls."""
+        return self._replace(actuator=self.controls)
 
     @property
     def jacobian_column(self) -> tuple[str, ...]:
@@ -98,6 +109,9 @@ FIXED_LABELS["contact_entry"] = (
 FIXED_LABELS["extreme"] = (
     *("coupling_error", "tendon_error", "worst_residual", "energy_at_start", "energy"),
     *("most_contacts", "deepest_contact", "eased_steps", "left_inside_steps", "joint_gap", "joint_gap_angle"),
+    *("energy_given", "energy_most_given", "energy_excess_step", "energy_excess_dof", "energy_excess_factor"),
+    *("start_depth", "gave_way", "gave_way_share", "gave_way_link_a", "gave_way_link_b", "unsolved_steps"),
+    *("loop_gap", "loop_gap_angle"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
@@ -181,13 +195,17 @@ TABLE: dict[str, Variable] = {
         comment="of controllers and external wrenches, acting over the step",
     ),
     "trajectory/tau_drive": Variable(
-        ("time", "dof"), "{force_units}", "drive force", comment="of drives and actuators, acting over the step"
+        ("time", "dof"),
+        "{force_units}",
+        "drive force",
+        comment="of drives and actuators, as they act over the step: weighed between its start and end",
     ),
     "trajectory/tau_passive": Variable(
         ("time", "dof"),
         "{force_units}",
         "passive joint force",
-        comment="of damping, springs and friction, acting over the step",
+        comment="of damping, springs and friction, as they act over the step; where a step is evaluated again (spin, "
+        "taut bodies) also by how much its inertial forces differ from M qacc + bias at the start",
     ),
     "trajectory/tau_coupling": Variable(
         ("time", "dof"),
@@ -229,7 +247,8 @@ TABLE: dict[str, Variable] = {
         ("time", "link", "wrench"),
         "{wrench_units}",
         "incoming joint wrench",
-        comment="of the parent on the link through its joint, at the link frame's origin, world axes",
+        comment="of the parent on the link through its joint, at the link frame's origin, world axes; what contacts, "
+        "loop joints, spatial tendons and actuators at sites do to links is not part of it",
     ),
     "trajectory/contact_wrench": Variable(
         ("time", "link", "wrench"),
@@ -237,6 +256,14 @@ TABLE: dict[str, Variable] = {
         "contact wrench",
         on_request=True,
         comment="of all contacts on the link, acting over the step, at the link frame's origin, world axes",
+    ),
+    "trajectory/external_wrench": Variable(
+        ("time", "link", "wrench"),
+        "{wrench_units}",
+        "external wrench",
+        on_request=True,
+        comment="of contacts, loop joints, spatial tendons and actuators at sites on the link, acting over the step, "
+        "at the link frame's origin, world axes; with the wrenches through its joints and its weight it moves the link",
     ),
     "trajectory/activation": Variable(
         ("time", "actuator_state"), "1", "activation", comment="states of actuators with dynamics, before the step"
@@ -255,6 +282,14 @@ TABLE: dict[str, Variable] = {
     ),
     "trajectory/tendon_velocity": Variable(
         ("time", "tendon"), "m/s or rad/s", "tendon velocity", on_request=True, comment="before the step"
+    ),
+    "trajectory/tendon_force": Variable(
+        ("time", "tendon"),
+        "N or N m",
+        "tendon force",
+        on_request=True,
+        comment="of springs, dampers, actuators, limits, friction and inertia along the tendon, acting over the step; "
+        "positive: it lengthens",
     ),
     "trajectory/sensors": Variable(
         ("time", "sensor"),
@@ -303,7 +338,11 @@ TABLE: dict[str, Variable] = {
         comment="linear, then angular about the centre of mass, world axes",
     ),
     "trajectory/energy": Variable(
-        ("time", "energy_kind"), "J", "energy", on_request=True, comment="kinetic and potential, before the step"
+        ("time", "energy_kind"),
+        "J",
+        "energy",
+        on_request=True,
+        comment="kinetic, and potential of gravity and springs, before the step",
     ),
     "trajectory/solver_iterations": Variable(
         ("time",),
@@ -370,7 +409,12 @@ TABLE: dict[str, Variable] = {
     "controls/torque": Variable(("time", "dof"), "{force_units}", "joint forces applied by the controller"),
     "controls/target": Variable(("time", "dof"), "{dof_units} s", "position targets of the drives"),
     "controls/target_velocity": Variable(("time", "dof"), "{dof_units}", "velocity targets of the drives"),
-    "controls/control": Variable(("time", "actuator"), "1", "controls of the actuators"),
+    "controls/control": Variable(
+        ("time", "actuator"),
+        "1",
+        "controls of the actuators",
+        comment="a servo or motor with several has one entry each",
+    ),
     "controls/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "controls/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
     "controls/n_valid": Variable((), "1", "rows written in full", "i8"),
@@ -385,7 +429,8 @@ TABLE: dict[str, Variable] = {
         ("dof",),
         "{force_units}",
         "load in the joints in the last step",
-        comment="size of the force through slides, of the torque through hinges, for the friction that goes by it",
+        comment="size of the force through slides, of force and torque, √(|F|² + |T|²), through hinges, for the "
+        "friction that goes by it",
     ),
     "final/still": Variable((), "1", "steps that the robot was still, as sleeping counts them", "i8"),
     "final/last_input": Variable(
@@ -511,7 +556,9 @@ TABLE: dict[str, Variable] = {
         comment="rate of the momentum at zero joint acceleration",
     ),
     "batch/kinetic_energy": Variable(("sample",), "J", "kinetic energy", comment="armature included"),
-    "batch/potential_energy": Variable(("sample",), "J", "potential energy", comment="of gravity; 0 at the origin"),
+    "batch/potential_energy": Variable(
+        ("sample",), "J", "potential energy", comment="of gravity (0 at the origin) and springs"
+    ),
     "batch/coupling_matrix": Variable(
         ("sample", "dof", "independent_dof"),
         "{dof_units} per independent_dof_units",

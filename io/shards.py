@@ -32,6 +32,7 @@ _OPTIONS = {
     "base": "--base",
     "balance_inertia": "--balance-inertia",
     "ignore_unsupported": "--ignore-unsupported",
+    "density": "--density",
     "gravity": "--gravity",
     "quantities": "--compute",
     "links": "--links",

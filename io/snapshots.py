@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from artsim.io.reader import Recording, reading
+from artsim.io.reader import Recording, read_count, read_whole, reading
 from artsim.io.schema import COMPLETE, INTERRUPTED, STATE
 from artsim.sim.errors import ModelError
 
@@ -22,6 +22,9 @@ _EXTREMES = {
     "energy": 2,
     "contact_extremes": 4,
     "joint_gap": 2,
+    "watch": 5,
+    "yielded": 6,
+    "loop_gap": 2,
 }
 
 
@@ -53,7 +56,8 @@ def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str
     start = 0
     for name, size in _EXTREMES.items():
         if name in fresh:
-            values[name] = np.asarray(state["extremes"])[start : start + size]
+            stored = np.asarray(state["extremes"])[start : start + size]
+            values[name] = stored if len(stored) == size else np.asarray(fresh[name])
         start += size
     return values
 
@@ -71,7 +75,7 @@ def checkpoints(recording: Recording) -> Array:
         group = recording.group("checkpoint")
         if group is None:
             return np.zeros(0, np.int64)
-        steps: Array = group["step"][: int(group["n_valid"][()])]
+        steps: Array = read_whole(recording.path, group["step"])[: read_count(recording.path, group["n_valid"])]
     return steps[-(-steps // recording.every) <= recording.n_valid]
 
 

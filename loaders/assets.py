@@ -19,12 +19,17 @@ from urllib.parse import unquote
 from artsim.sim.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
+MAX_URI = 4096  # characters, as many as Linux allows
 MAX_WALK = 8  # how many folders above the model are looked at for package.xml
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
 
 
 class AssetRefusedError(Exception):
     """The name leads where it must not: outside the roots, the net, a pipe, an unknown format. The text says why."""
+
+
+class AssetOutsideError(AssetRefusedError):
+    """The name leads outside the allowed roots."""
 
 
 class AssetMissingError(Exception):
@@ -49,6 +54,8 @@ class Assets:
 
     def resolve(self, uri: str) -> Path:
         """The real path of an existing, regular, permitted mesh file. Raises AssetRefusedError or AssetMissingError."""
+        if len(uri) > MAX_URI:
+            raise AssetRefusedError(f"the file name has {len(uri)} characters; at most {MAX_URI} are read")
         name = uri.strip().replace("\\", "/")
         if not name or "\0" in name:
             raise AssetRefusedError("the file name is empty")
@@ -95,13 +102,16 @@ class Assets:
                 return
         package, _, inner = rest.partition("/")
         if package in ("", ".", "..") or escapes(inner):
-            raise AssetRefusedError("it leaves its package, outside the allowed roots")
+            raise AssetOutsideError("it leaves its package, outside the allowed roots")
         root = self.package_root(package)
         if root is not None:
             yield root / inner, root
         if self.mesh_root is not None:
             yield self.mesh_root / inner, self.mesh_root
             yield self.mesh_root / package / inner, self.mesh_root
+        for above in self.folders_up():
+            yield above / inner, None
+            yield above / package / inner, None
         yield from ((path, None) for path in self.mujoco_candidates(inner))
         if root is None:
             raise AssetMissingError(
@@ -117,7 +127,18 @@ class Assets:
             yield self.folder / name
         if self.mesh_root is not None:
             yield self.mesh_root / name
+        yield from (above / name for above in self.folders_up())
         yield from self.mujoco_candidates(name)
+
+    def folders_up(self) -> Iterator[Path]:
+        """The model's folder and those above it, as far as its package's root."""
+        if self.folder is None:
+            return
+        top = model_root(self.folder)
+        for above in walk_up(Path(os.path.abspath(self.folder))):  # noqa: PTH100 (links are kept on purpose)
+            yield above
+            if above == top:
+                return
 
     def mujoco_candidates(self, name: str) -> Iterator[Path]:
         """Where MuJoCo would look: meshdir, with the path stripped if strippath says so."""
@@ -132,7 +153,7 @@ class Assets:
         real = Path(os.path.realpath(candidate))
         roots = [*self.roots(), *([root] if root else [])]
         if not any(is_below(real, allowed) for allowed in roots):
-            raise AssetRefusedError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
+            raise AssetOutsideError(f"{str(real)!r} is outside the allowed roots; --mesh-root DIR allows more")
         try:
             mode = real.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -185,7 +206,7 @@ def places_above(folder: Path, name: str) -> Iterator[Path]:
     Top-level folders never count: a file must not declare /etc or /home to be its package.
     """
     for above in walk_up(folder):
-        if above.name == name or package_name(above) == name:
+        if is_package(above) and name in (above.name, package_name(above)):
             yield above
         if is_package(above / name):
             yield above / name

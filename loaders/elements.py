@@ -20,6 +20,8 @@ from artsim.sim.description import Note, Pose, Quaternion, Source, Vector3
 from artsim.sim.errors import ModelError
 
 Element = etree._Element
+LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
+UNBOUNDED = ("effort", "velocity", "value")  # float's largest stands for none; of a mass (`value`) a warning is enough
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
@@ -31,6 +33,7 @@ class Reading:
     assets: Assets | None = None  # None: meshes are not looked for
     strict: bool = False
     balance_inertia: bool = False
+    density: float | None = None  # [kg/m³] of links without mass
     max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
@@ -40,14 +43,14 @@ class Reading:
         """Where the element stands."""
         return Source(self.file, cast(int, element.sourceline or 0))  # lxml-stubs gives it no type
 
-    def note(self, element: Element, message: str, *, guess: bool = False, once: str = "") -> None:
+    def note(self, element: Element | Source, message: str, *, guess: bool = False, once: str = "") -> None:
         """Warn. A `guess` decides the physics in the file's place: --strict refuses it. `once` is said once per key."""
         if guess and self.strict:
             self.refuse(element, f"{message} (--strict)")
         if once and once in self.said:
             return
         self.said.add(once)
-        self.notes.append(Note(self.at(element), message))
+        self.notes.append(Note(element if isinstance(element, Source) else self.at(element), message))
 
     def note_missing_meshes(self) -> None:
         """One warning for all meshes that are missing for the same reason: a robot has hundreds of them."""
@@ -131,12 +134,14 @@ def parse_number(text: str) -> float:
     if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
         raise ValueError(f"{text!r} is not a finite number")
     if "${" in text or "$(" in text:
-        raise ValueError(f"{text[:40]!r} is a xacro expression: run xacro first, or give --xacro")
+        raise ValueError(f"{text[:40]!r} is a xacro expression: run xacro first, where you trust the file")
     raise ValueError(f"{text[:40]!r} is not a number")
 
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
     """`count` numbers between white space. Raises ValueError that says what is wrong."""
+    if len(text) > 100_000 and len(text.split(None, count)) > count:
+        raise ValueError(f"{text[:60]!r} holds more than {count} number{'s' * (count != 1)}")
     numbers = tuple(parse_number(word) for word in text.split())
     if len(numbers) != count:
         raise ValueError(f"{text[:60]!r} holds {len(numbers)} number{'s' * (len(numbers) != 1)}, want {count}")
@@ -163,9 +168,12 @@ def read_vector(reading: Reading, element: Element, attribute: str, default: Vec
 def convert(reading: Reading, element: Element, attribute: str, text: str, count: int) -> tuple[float, ...]:
     """Text to `count` numbers, or a refusal that names element and attribute."""
     try:
-        return parse_numbers(text, count)
+        numbers = parse_numbers(text, count)
     except ValueError as error:
         reading.refuse(element, f"{describe(element)}: {attribute} {error}")
+    if attribute not in UNBOUNDED and any(abs(number) > LARGEST for number in numbers):
+        reading.refuse(element, f"{describe(element)}: {attribute} {text[:40]!r} is beyond {LARGEST:g}")
+    return numbers
 
 
 def content_number(reading: Reading, element: Element, default: float) -> float:

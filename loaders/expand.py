@@ -1,52 +1,78 @@
-"""Xacro macros to plain URDF, only when the user asks: macros can read files of this machine."""
+"""Xacro macros to plain URDF, only when the user asks: macros are programs, and run in a limited child process."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-from collections.abc import Iterator
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.xml import clean
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.description import Source
 from artsim.sim.errors import ModelError
 
+CPU_SECONDS = 3.0
+WALL_SECONDS = 10.0  # a pipe that macros read takes no time of the processor
+MEMORY = 1 << 30  # bytes of address space
 
-def expand_xacro(text: str, *, file: str, path: Path | None, assets: Assets) -> str:
-    """The text after xacro; `path` is where it came from, for includes. Raises ModelError where xacro does not help."""
+
+def expand_xacro(
+    text: str,
+    *,
+    file: str,
+    path: Path | None,
+    assets: Assets,
+    max_mb: float = 64.0,
+    arguments: Mapping[str, str] | None = None,
+) -> str:
+    """The text after xacro; `path` is where it came from, for includes, `arguments` are those of its <xacro:arg>.
+
+    Raises ModelError where xacro does not help.
+    """
     source = Source(file)
+    from importlib.util import find_spec
+
+    if find_spec("xacro") is None:
+        raise ModelError(f"{source}: --xacro needs the xacro package: install artsim[xacro]")
+    request = {
+        "text": text,
+        "arguments": dict(arguments or {}),
+        "path": str(path) if path else None,
+        "folder": str(assets.folder) if assets.folder else None,
+        "packages": {name: str(place) for name, place in assets.packages.items()},
+        "mesh_root": str(assets.mesh_root) if assets.mesh_root else None,
+        "seconds": allowed(CPU_SECONDS),
+        "memory": allowed(MEMORY),
+        "sys_path": [entry for entry in sys.path if entry],
+    }
+    answer = asked_of_child(request, source, int(max_mb * 1e6))
+    if "text" not in answer:
+        raise ModelError(f"{source}: xacro: {clean(str(answer.get('error', '')))[:400]}")
+    return str(answer["text"])
+
+
+def asked_of_child(request: dict[str, Any], source: Source, most: int) -> dict[str, Any]:
+    """The child's answer, of at most some times `most` bytes. Raises ModelError where it gives none."""
+    script = Path(__file__).with_name("xacro_child.py")
+    child = subprocess.Popen(
+        [sys.executable, "-P", str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     try:
-        import xacro
-    except ImportError:
-        raise ModelError(f"{source}: --xacro needs the xacro package: install artsim[xacro]") from None
-    log = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(log), package_lookup(xacro, assets):
-            document = xacro.parse(text)
-            xacro.init_stacks(str(path) if path else None)
-            xacro.process_doc(document, mappings={})
-            return str(document.toprettyxml(indent="  "))
-    except Exception as error:  # macros are programs: they fail in any way a Python expression can
-        inner = getattr(error, "exc", None) or error  # xacro repeats what it wraps
-        raise ModelError(f"{source}: xacro: {clean(str(inner)) or type(inner).__name__}") from error
-
-
-@contextlib.contextmanager
-def package_lookup(xacro: object, assets: Assets) -> Iterator[None]:
-    """`$(find NAME)` looks where package:// looks; xacro itself knows only ROS 2's index and has no hook for it."""
-    from xacro import substitution_args
-
-    original = substitution_args._eval_find
-
-    def find(name: str) -> str:
-        root = assets.package_root(name)
-        if root is None:
-            raise ValueError(f"package {name!r} not found; give --package {name}=DIR or set ROS_PACKAGE_PATH")
-        return str(root)
-
-    substitution_args._eval_find = find
-    try:
-        yield
+        told, _ = child.communicate(json.dumps(request).encode(), timeout=allowed(WALL_SECONDS))
+    except subprocess.TimeoutExpired:
+        told = b""
     finally:
-        substitution_args._eval_find = original
+        child.kill()
+        child.wait()
+    if len(told) > 6 * most:  # JSON escapes
+        raise ModelError(f"{source}: xacro: expands to more than {most / 1e6:g} MB (--max-xml-mb)")
+    try:
+        answer = json.loads(told)
+    except (ValueError, RecursionError):
+        limits = f"{allowed(CPU_SECONDS):g} s and {allowed(MEMORY) / 1e9:.2g} GB; {MORE}"
+        raise ModelError(f"{source}: xacro: its macros did not come to an end within {limits}") from None
+    return answer if isinstance(answer, dict) else {}

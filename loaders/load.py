@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
+from artsim.loaders.names import find_model
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -31,6 +32,8 @@ class ReadOptions(TypedDict, total=False):
     xacro: bool
     max_xml_mb: float
     max_faces: int | None
+    density: float | None
+    arguments: Mapping[str, str] | None
 
 
 def load_articulation(
@@ -46,22 +49,26 @@ def load_articulation(
     xacro: bool = False,
     ignore_unsupported: bool = False,
     max_faces: int | None = None,
+    density: float | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Articulation:
-    """Read a robot file; `-` is standard input.
+    """Read a robot file; `-` is standard input, a name that is no file's one of artsim's robots or a description.
 
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
-    `balance_inertia` replaces inertias that break the triangle inequality. `xacro` expands macros first.
+    `balance_inertia` replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
     `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not. `max_faces` is the most
-    triangles of a mesh (None: 2 million).
+    triangles of a mesh (None: 2 million). `density` [kg/m³] gives links of a URDF that have no
+    mass that of their shapes.
+    `arguments` are those of the macros, by name.
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
-    name = str(path)
-    data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(path), max_xml_mb)
+    name = str(path) if str(path) == "-" else str(find_model(str(path)))
+    data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(name), max_xml_mb)
     return load_text(
         data,
         name="<stdin>" if name == "-" else name,
-        path=None if name == "-" or name.startswith(STREAMS) else Path(path),
+        path=None if name == "-" or name.startswith(STREAMS) else Path(name),
         base=base,
         packages=packages,
         mesh_root=mesh_root,
@@ -72,6 +79,8 @@ def load_articulation(
         xacro=xacro,
         ignore_unsupported=ignore_unsupported,
         max_faces=max_faces,
+        density=density,
+        arguments=arguments,
     )
 
 
@@ -90,6 +99,8 @@ def load_text(
     xacro: bool = False,
     ignore_unsupported: bool = False,
     max_faces: int | None = None,
+    density: float | None = None,
+    arguments: Mapping[str, str] | None = None,
 ) -> Articulation:
     """Read a robot from its text (standard input, a model stored in an output), under the same limits as a file.
 
@@ -103,6 +114,7 @@ def load_text(
     if is_scene(text):
         check_size(len(text), file=name, max_mb=max_xml_mb)
         options: ReadOptions = {"meshes": meshes, "strict": strict, "max_xml_mb": max_xml_mb, "max_faces": max_faces}
+        options["density"] = density
 
         def read(stored: StoredModel, called: str) -> Articulation:
             return load_text(
@@ -117,14 +129,17 @@ def load_text(
         return load_stored_scene(text, name, read, max_xml_mb=max_xml_mb)
     document = parse(text, file=name, max_mb=max_xml_mb)
     if xacro:
-        document = expand(document, name, path, assets, max_xml_mb)
+        document = expand(document, name, path, assets, max_xml_mb, arguments or {})
     elif name.endswith(".xacro"):
-        raise ModelError(f"{Source(name)}: a xacro file: run xacro first, or install artsim[xacro] and give --xacro")
+        raise ModelError(
+            f"{Source(name)}: a xacro file, which is a program: run xacro first, where you trust it, or see --xacro"
+        )
     reading = Reading(
         name,
         assets=assets if meshes else None,
         strict=strict,
         balance_inertia=balance_inertia,
+        density=density,
         max_faces=max_faces,
         notes=list(document.notes),
     )
@@ -224,15 +239,21 @@ def read_document(
     if name == "mujoco":
         from artsim.loaders.mjcf.read import read_mjcf  # 25 files, of no use to a URDF
 
+        if reading.density is not None:
+            reading.note(
+                document.root, "--density is for a URDF's links; the geoms of MJCF have densities of their own"
+            )
         return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb, ignore_unsupported=ignore_unsupported)
     return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
 
 
-def expand(document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float) -> Document:
+def expand(
+    document: Document, name: str, path: Path | None, assets: Assets, max_xml_mb: float, arguments: Mapping[str, str]
+) -> Document:
     """The document after xacro, which met only text that was already found harmless. Lines are those of the result."""
     from artsim.loaders.expand import expand_xacro
 
-    text = expand_xacro(document.text, file=name, path=path, assets=assets)
+    text = expand_xacro(document.text, file=name, path=path, assets=assets, max_mb=max_xml_mb, arguments=arguments)
     expanded = parse(text, file=f"{name} (expanded)", max_mb=max_xml_mb)
     return dataclasses.replace(expanded, notes=(*document.notes, *expanded.notes))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +14,10 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.plan import compiled_robot
 from artsim.sim.robot import Robot
 from artsim.sim.start import find_keyframe
+
+
+class ModelWarning(UserWarning):
+    """Something odd about a robot file that is accepted: `file:line: what, and what was done`."""
 
 
 def load_robot(
@@ -30,7 +35,7 @@ def load_robot(
     ignore_unsupported: bool = False,
     **options: Unpack[ReadOptions],
 ) -> Robot:
-    """Load a robot file (URDF or MJCF).
+    """Load a robot file (URDF or MJCF), or a robot by name: a bundled one, or a cached one of robot_descriptions.
 
     Args:
         path: the file; "-" reads standard input.
@@ -44,10 +49,13 @@ def load_robot(
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
         keyframe: of the file, where runs of this robot start.
         mesh_root: a further folder that meshes may come from.
-        balance_inertia: replace inertias that no body can have by a ball's.
+        balance_inertia: replace inertias that no body can have by the nearest that one can.
         ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
         options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
-            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger.
+            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
+            density: of the shapes of links without mass in a URDF [kg/m³]; arguments: of the macros, by name.
+
+    What is odd about the file and accepted is warned of, each as a ModelWarning.
 
     Raises:
         MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
@@ -60,6 +68,7 @@ def load_robot(
         "coupling_frequency": coupling_frequency,
         "coupling_damping": coupling_damping,
         "keyframe": keyframe,
+        "density": options.get("density"),
         "gravity": None if gravity is None else tuple(float(x) for x in gravity),
     }
     config = RunConfig.from_mapping(settings)
@@ -72,5 +81,7 @@ def load_robot(
         ignore_unsupported=ignore_unsupported,
         **options,
     )
+    for note in articulation.notes:
+        warnings.warn(ModelWarning(str(note)), stacklevel=3)  # at the line that calls artsim.load
     find_keyframe(articulation, keyframe)
     return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)

@@ -47,6 +47,7 @@ class StoredReader:
                 mesh_root=self.mesh_root,
                 balance_inertia=balance,
                 ignore_unsupported=ignore,
+                density=self.config.density,
             )
             if found.text == text:
                 return found

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
+
+from lxml import etree
 
 from artsim.loaders import urdf_gazebo, urdf_mujoco
-from artsim.loaders.assets import AssetMissingError, AssetRefusedError
+from artsim.loaders.assets import AssetMissingError, AssetOutsideError, AssetRefusedError
 from artsim.loaders.elements import (
     Element,
     Reading,
@@ -20,13 +23,15 @@ from artsim.loaders.elements import (
     convert,
     describe,
     named,
+    parse_numbers,
     read_number,
     read_pose,
     read_vector,
     required,
     tag,
 )
-from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
+from artsim.loaders.impossible import judge_inertias
+from artsim.loaders.inertia import principal_moments
 from artsim.loaders.tree import order_tree
 from artsim.sim.description import (
     Actuator,
@@ -55,7 +60,13 @@ JOINT_KINDS: dict[str, JointKind] = {
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate: what can mimic and be mimicked
 IMPLAUSIBLE_MASS = 1e9  # [kg], ten aircraft carriers
 ROBOT_CHILDREN = frozenset(("link", "joint", "material", "transmission", "gazebo", "mujoco", "ros2_control", "sensor"))
+# what holds nothing that moves, and macros that by their names stand for such things
+UNMOVED = frozenset(("visual", "sensor", "plugin", "transmission", "ros2_control", "gazebo"))
+UNMOVED_MACROS = re.compile(
+    r"(?:^|_)(?:sensors?|cameras?|imus?|lidars?|lasers?|plugins?|gazebo|transmissions?)(?:_|$)|^(?:property|arg)$"
+)
 LINK_CHILDREN = frozenset(("inertial", "visual", "collision", "contact", "sensor"))
+ROLES: tuple[GeomRole, GeomRole] = ("visual", "collision")
 JOINT_CHILDREN = frozenset(
     ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 )
@@ -65,7 +76,6 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     """<robot>: the whole model. Raises ModelError with file and line."""
     refuse_xacro(reading, root)
     extension = urdf_mujoco.read_extension(reading, root)
-    reading.balance_inertia = reading.balance_inertia or extension.balance_inertia
     if reading.assets is not None:
         reading.assets.mesh_dir, reading.assets.strip_path = extension.mesh_dir, extension.strip_path
     materials = dict(read_material(reading, element) for element in children(root, "material"))
@@ -79,8 +89,15 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     couplings = read_mimics(reading, root, joints)
     actuators, joints = read_transmissions(reading, root, joints)
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
-    links = urdf_mujoco.bound_inertials(extension, links)
+    links = urdf_mujoco.corrected_inertials(reading, extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
+    ordered_links = judge_inertias(reading, root, ordered_links, ordered_joints)
+    text = ""
+    if reading.density is not None:
+        from artsim.loaders.density import with_density  # numpy
+
+        ordered_links = with_density(reading, root, ordered_links, reading.density)
+        text = etree.tostring(root, encoding="unicode")
     reading.note_missing_meshes()
     return Articulation(
         name=read_name(reading, root),
@@ -91,6 +108,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         actuators=tuple(actuators),
         options=extension.options,
         notes=tuple(reading.notes),
+        text=text,
         path=reading.file,
     )
 
@@ -104,21 +122,33 @@ def read_name(reading: Reading, root: Element) -> str:
 
 
 def refuse_xacro(reading: Reading, root: Element) -> None:
-    """Macros that were not expanded stand for links and joints that would be missing; below <visual> only for looks."""
+    """Macros that were not expanded stand for links and joints that would be missing, a few for what moves nothing."""
     for element in root.iter():
-        name = str(element.tag)
-        for value in (element.get("name", ""), element.get("link", ""), element.get("joint", "")):
-            if "${" in value:
+        for name, value in element.attrib.items():
+            if "${" in value and (is_macro(element) or name in ("name", "link", "joint")):
                 reading.refuse(
-                    element, f"{describe(element)}: {value!r} is a xacro expression: run xacro first, or give --xacro"
+                    element,
+                    f"{describe(element)}: {value!r} is a xacro expression: run xacro first, where you trust the file",
                 )
-        if not (name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])):
+        if not is_macro(element):
             continue
-        macro = f"<xacro:{name.rpartition('}')[2].removeprefix('xacro:')[:40]}>"
-        if any(tag(above) == "visual" for above in element.iterancestors()):
+        local = str(element.tag).rpartition("}")[2].removeprefix("xacro:")
+        macro = f"<xacro:{local[:40]}>"
+        above = next((tag(item) for item in element.iterancestors() if tag(item) in UNMOVED), "")
+        if above == "visual":
             reading.note(element, f"{macro} is a macro that was not expanded; ignored below <visual>")
+        elif above or UNMOVED_MACROS.search(local):
+            reading.note(element, f"{macro} is a macro that was not expanded; ignored, as it moves nothing", guess=True)
         else:
-            reading.refuse(element, f"{macro} is a macro: run xacro first, or install artsim[xacro] and give --xacro")
+            reading.refuse(
+                element, f"{macro} is a macro: run xacro first, or install artsim[xacro], where you trust the file"
+            )
+
+
+def is_macro(element: Element) -> bool:
+    """Whether the element is one of xacro's, with or without its namespace."""
+    name = str(element.tag)
+    return name.startswith("xacro:") or (name.startswith("{") and "xacro" in name.partition("}")[0])
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
@@ -147,11 +177,11 @@ def read_link(reading: Reading, element: Element, materials: dict[str, Material]
     name = named(reading, element)
     note_unknown(reading, element, LINK_CHILDREN)
     friction = read_contact(reading, child(reading, element, "contact"))
-    geoms = [
-        read_geom(reading, item, materials, name, role, count, friction if role == "collision" else None)
-        for role in ("visual", "collision")
-        for count, item in enumerate(children(element, role))
-    ]
+    geoms: list[Geom] = []
+    for role in ROLES:
+        for count, item in enumerate(children(element, role)):
+            geom = read_geom(reading, item, materials, name, role, count, friction if role == "collision" else None)
+            geoms += [] if geom is None else [geom]
     return Link(
         name=name,
         inertial=read_inertial(reading, child(reading, element, "inertial")),
@@ -187,27 +217,13 @@ def read_mass(reading: Reading, element: Element) -> float:
 
 
 def read_inertia(reading: Reading, element: Element) -> tuple[float, float, float, float, float, float]:
-    """<inertia ixx ixy ixz iyy iyz izz>: refused when no body can have it, with two exceptions that real files need."""
+    """<inertia ixx ixy ixz iyy iyz izz>; judge_inertias says whether a body can have it."""
     xx, xy, xz, yy, yz, zz = (
         read_number(reading, element, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     )
     inertia = (xx, xy, xz, yy, yz, zz)
-    moments = principal_moments(inertia)
-    shown = ", ".join(f"{moment:.4g}" for moment in moments)
-    if not all(map(math.isfinite, moments)):
+    if not all(map(math.isfinite, principal_moments(inertia))):
         reading.refuse(element, f"{describe(element)} is too large")
-    if is_negative(moments):
-        reading.refuse(element, f"{describe(element)} has principal moments {shown}: none may be negative")
-    if breaks_triangle(moments):
-        if reading.balance_inertia:
-            reading.note(element, f"{describe(element)}: principal moments {shown} replaced by their mean")
-            return balanced(moments)
-        reading.note(
-            element,
-            f"{describe(element)}: principal moments {shown} break the triangle inequality A + B >= C; "
-            "used as they are (--balance-inertia replaces them)",
-            guess=True,
-        )
     return inertia
 
 
@@ -238,8 +254,8 @@ def read_geom(
     role: GeomRole,
     count: int,
     friction: tuple[float, float, float] | None,
-) -> Geom:
-    """<visual> or <collision>."""
+) -> Geom | None:
+    """<visual> or <collision>; None where its shape has no extent."""
     geometry = child(reading, element, "geometry")
     if geometry is None:
         reading.refuse(element, f"{describe(element)} has no <geometry>")
@@ -258,8 +274,8 @@ def read_geom(
     return read_geometry(reading, geometry, plain)
 
 
-def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom:
-    """<geometry>: the first shape in it."""
+def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom | None:
+    """<geometry>: the first shape in it; None where it has no extent."""
     shape: Element | None = None
     for item in element:
         if shape is None and tag(item) in SHAPES:
@@ -271,27 +287,33 @@ def read_geometry(reading: Reading, element: Element, plain: Geom) -> Geom:
     if shape is None:
         found = f"<{tag(element[0])}>" if len(element) else "nothing"
         reading.refuse(element, f"{describe(element)} holds {found}, want one of {', '.join(SHAPE_NAMES)}")
-    return SHAPES[tag(shape)](reading, shape, plain)
+    geom = SHAPES[tag(shape)](reading, shape, plain)
+    if geom.kind in ("plane", "mesh") or min(geom.size) > 0:
+        return geom
+    if geom.kind == "capsule" and geom.size[0] > 0:
+        return dataclasses.replace(geom, kind="sphere", size=geom.size[:1])
+    reading.note(shape, f"{describe(shape)}: size 0 m; the shape is left out", guess=geom.role == "collision")
+    return None
 
 
 def read_box(reading: Reading, element: Element, plain: Geom) -> Geom:
     """<box size="x y z"> [m]: full lengths in the file, half here."""
     size = read_vector(reading, element, "size")
-    check_sizes(reading, element, plain, size)
+    check_sizes(reading, element, size)
     return dataclasses.replace(plain, kind="box", size=tuple(length / 2 for length in size))
 
 
 def read_sphere(reading: Reading, element: Element, plain: Geom) -> Geom:
     """<sphere radius> [m]."""
     radius = read_number(reading, element, "radius")
-    check_sizes(reading, element, plain, (radius,))
+    check_sizes(reading, element, (radius,))
     return dataclasses.replace(plain, kind="sphere", size=(radius,))
 
 
 def read_cylinder(reading: Reading, element: Element, plain: Geom) -> Geom:
     """<cylinder radius length> [m], along z."""
     radius, length = read_number(reading, element, "radius"), read_number(reading, element, "length")
-    check_sizes(reading, element, plain, (radius, length))
+    check_sizes(reading, element, (radius, length))
     return dataclasses.replace(plain, kind="cylinder", size=(radius, length / 2))
 
 
@@ -303,7 +325,7 @@ def read_capsule(reading: Reading, element: Element, plain: Geom) -> Geom:
 def read_ellipsoid(reading: Reading, element: Element, plain: Geom) -> Geom:
     """Drake's <ellipsoid a b c>: semi-axes [m]."""
     axes = tuple(read_number(reading, element, name) for name in "abc")
-    check_sizes(reading, element, plain, axes)
+    check_sizes(reading, element, axes)
     return dataclasses.replace(plain, kind="ellipsoid", size=axes)
 
 
@@ -327,6 +349,11 @@ def read_mesh(reading: Reading, element: Element, plain: Geom) -> Geom:
         return geom
     try:
         return dataclasses.replace(geom, mesh=reading.assets.resolve(uri))
+    except AssetOutsideError as error:
+        if plain.role == "collision":
+            reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
+        reading.note(element, f"{describe(element)}: {uri!r} is not opened: {error}", guess=True)
+        return dataclasses.replace(geom, mesh_absent=f"not opened: {error}")
     except AssetRefusedError as error:
         reading.refuse(element, f"{describe(element)}: {uri!r}: {error}")
     except AssetMissingError as error:
@@ -355,13 +382,11 @@ def read_scale(reading: Reading, element: Element) -> Vector3:
     return scale
 
 
-def check_sizes(reading: Reading, element: Element, plain: Geom, sizes: tuple[float, ...]) -> None:
-    """Negative sizes are refused; zero ones too in what can collide, in a visual they are a warning."""
+def check_sizes(reading: Reading, element: Element, sizes: tuple[float, ...]) -> None:
+    """Negative sizes are refused."""
     worst = min(sizes)
-    if worst < 0 or (worst == 0 and plain.role == "collision"):
+    if worst < 0:
         reading.refuse(element, f"{describe(element)}: size {worst:g} m, want more than 0")
-    if worst == 0:
-        reading.note(element, f"{describe(element)}: size 0; nothing to see")
 
 
 SHAPES = {
@@ -637,19 +662,30 @@ def read_transmission(reading: Reading, element: Element, joints: dict[str, Join
             )
             continue
         motor = motors[min(position, len(motors) - 1)]
-        reduction = read_reduction(reading, element, motor, list(children(element, "joint"))[position])
+        places = (element, motor, list(children(element, "joint"))[position])
+        reduction = read_reduction(reading, *places, used=child(reading, motor, "motorInertia") is not None)
         name = motor.get("name") or f"{target}_motor"
         actuators.append(Actuator(name, target, (reduction,), reading.at(motor)))
         joints[target] = read_rotor(reading, motor, joints[target], reduction)
     return actuators
 
 
-def read_reduction(reading: Reading, *places: Element) -> float:
-    """<mechanicalReduction>, in the transmission itself (ROS 1), its actuator or its joint; 1 where there is none."""
+def read_reduction(reading: Reading, *places: Element, used: bool) -> float:
+    """<mechanicalReduction>, in the transmission itself (ROS 1), its actuator or its joint; 1 where there is none.
+
+    Only a rotor's inertia needs it: where it is not `used`, text that is no number is a warning.
+    """
     for place in places:
         item = child(reading, place, "mechanicalReduction")
-        if item is not None and (item.text or "").strip():
-            return convert(reading, item, "content", item.text or "", 1)[0]
+        text = "" if item is None else (item.text or "").strip()
+        if item is None or not text:
+            continue
+        if used:
+            return convert(reading, item, "content", text, 1)[0]
+        try:
+            return parse_numbers(text, 1)[0]
+        except ValueError as error:
+            reading.note(item, f"{describe(item)}: content {error}; taken as 1, nothing depends on it", guess=True)
     return 1.0
 
 

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
+from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
+from artsim.loaders.mjcf.mass import along_axes
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import FileOptions, Inertial, Link
 
@@ -59,7 +61,7 @@ def read_compiler(reading: Reading, element: Element, extension: MujocoExtension
 
 
 def read_option(reading: Reading, element: Element) -> FileOptions:
-    """<option timestep gravity integrator>; solver settings are artsim's own."""
+    """<option timestep gravity integrator> and its flags; solver settings are artsim's own."""
     options = FileOptions()
     for name in map(str, element.attrib):
         if name == "timestep":
@@ -73,23 +75,50 @@ def read_option(reading: Reading, element: Element) -> FileOptions:
             options = dataclasses.replace(options, integrator=element.get(name))
         else:
             reading.note(element, f"{describe(element)}: {name!r} is ignored", once=f"option {name!r}")
+    for flag in children(element, "flag"):
+        options = read_flag(reading, flag, options)
     return options
 
 
-def bound_inertials(extension: MujocoExtension, links: list[Link]) -> list[Link]:
-    """boundmass and boundinertia: least values for every link that has an inertial or needs one."""
-    if extension.bound_mass <= 0 and extension.bound_inertia <= 0:
-        return links
-    return [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
+def read_flag(reading: Reading, element: Element, options: FileOptions) -> FileOptions:
+    """<flag gravity>; the other switches are for MJCF files."""
+    for name in map(str, element.attrib):
+        if name == "gravity":
+            if element.get(name) not in ("enable", "disable"):
+                reading.refuse(element, f"{describe(element)}: gravity {element.get(name)!r}, want enable or disable")
+            if element.get(name) == "disable":
+                options = dataclasses.replace(options, gravity=(0.0, 0.0, 0.0))
+        else:
+            reading.note(element, f"{describe(element)}: {name!r} is ignored", once=f"flag {name!r}")
+    return options
+
+
+def corrected_inertials(reading: Reading, extension: MujocoExtension, links: list[Link]) -> list[Link]:
+    """boundmass and boundinertia: least values for every link that has an inertial or needs one; balanceinertia."""
+    if extension.bound_mass > 0 or extension.bound_inertia > 0:
+        links = [dataclasses.replace(link, inertial=bounded(extension, link)) for link in links]
+    return [with_ball(reading, link) for link in links] if extension.balance_inertia else links
+
+
+def with_ball(reading: Reading, link: Link) -> Link:
+    """The link, with the inertia of a ball where its own breaks the triangle inequality, as MuJoCo has it."""
+    if link.inertial is None:
+        return link
+    moments = principal_moments(link.inertial.inertia)
+    if is_negative(moments) or not breaks_triangle(moments):
+        return link
+    what = f"link {link.name!r}: principal moments {', '.join(f'{moment:.4g}' for moment in moments)}"
+    reading.note(link.inertial.source, f"{what} replaced by their mean (balanceinertia)")
+    return dataclasses.replace(link, inertial=dataclasses.replace(link.inertial, inertia=balanced(moments)))
 
 
 def bounded(extension: MujocoExtension, link: Link) -> Inertial:
-    """One link's inertial with mass and diagonal raised to the bounds."""
+    """One link's inertial with mass and principal moments raised to the bounds."""
     inertial = link.inertial or Inertial(0.0, source=link.source)
-    xx, xy, xz, yy, yz, zz = inertial.inertia
+    inertial = dataclasses.replace(inertial, mass=max(inertial.mass, extension.bound_mass))
     low = extension.bound_inertia
-    return dataclasses.replace(
-        inertial,
-        mass=max(inertial.mass, extension.bound_mass),
-        inertia=(max(xx, low), xy, xz, max(yy, low), yz, max(zz, low)),
-    )
+    if principal_moments(inertial.inertia)[0] >= low:
+        return inertial
+    inertial = along_axes(inertial)
+    x, _, _, y, _, z = (max(moment, low) for moment in inertial.inertia)
+    return dataclasses.replace(inertial, inertia=(x, 0.0, 0.0, y, 0.0, z))

@@ -12,11 +12,13 @@ from typing import NoReturn
 
 from lxml import etree
 
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Note, Source
 from artsim.sim.errors import ModelError
 
 MAX_DEPTH = 2000  # legal models nest as deep as their longest chain (an MJCF rope); libxml2 itself ends at 2048
+MAX_ELEMENTS = 250_000
 MAX_NAME = 1024  # characters of a tag, an attribute's name, or a `name=`
 ENCODINGS = {
     **dict.fromkeys(("utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16"), "utf-8"),  # UTF-16 is known by its BOM
@@ -49,6 +51,9 @@ def parse(data: bytes | str, *, file: str, max_mb: float = 64.0) -> Document:
     if "\0" in text:
         refuse(file, line_of(text, text.index("\0")), "not well-formed XML: NUL character")
     refuse_doctype(text, file)
+    elements = text.count("<") - text.count("</")
+    if elements > allowed(MAX_ELEMENTS):
+        refuse(file, 0, f"{elements} elements, above the cap of {allowed(MAX_ELEMENTS):.0f}; {MORE}")
     text, well_formed, notes = settle_declaration(text, file)
     try:
         encoded = well_formed.encode()

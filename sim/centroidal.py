@@ -97,28 +97,34 @@ def kinetic_energy(m: Any, v: Any, w: Any) -> Any:
     """½ vᵀ M v, rotors included [J]. Needs `world_inertia` and `velocities`."""
     total = like(0.0, w)
     for i in range(1, m.body_parent.shape[0]):
-        u0 = w.velocity[i, 0]
-        u1 = w.velocity[i, 1]
-        u2 = w.velocity[i, 2]
-        o0 = w.angular_velocity[i, 0]
-        o1 = w.angular_velocity[i, 1]
-        o2 = w.angular_velocity[i, 2]
-        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
-        c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
-        total += 0.5 * m.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
-        total += 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+        total += body_energy(m, w, i)
     for k in range(v.shape[0]):
         total += 0.5 * m.armature[k] * v[k] * v[k]
     return total
 
 
 @njit
+def body_energy(m: Any, w: Any, i: Any) -> Any:
+    """Kinetic energy of body i, without its rotors [J]."""
+    u0 = w.velocity[i, 0]
+    u1 = w.velocity[i, 1]
+    u2 = w.velocity[i, 2]
+    o0 = w.angular_velocity[i, 0]
+    o1 = w.angular_velocity[i, 1]
+    o2 = w.angular_velocity[i, 2]
+    L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+    c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+    linear = 0.5 * m.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
+    return linear + 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+
+
+@njit
 def potential_energy(m: Any, q: Any, c: Any) -> Any:
-    """Of gravity, the centre of mass being at c (3,), and of springs [J]."""
+    """Of gravity, the centre of mass being at c (3,), and of linear springs of single coordinates [J]."""
     g = m.gravity
     total = -m.carried_mass[0] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
     for k in range(m.stiffness.shape[0]):
-        if m.stiffness[k] > 0.0 and m.dof_coord[k] >= 0:
+        if m.stiffness[k] != 0.0 and m.dof_coord[k] >= 0:
             x = q[m.dof_coord[k]] - m.spring_reference[k]
             total += 0.5 * m.stiffness[k] * x * x
     return total

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from artsim.sim.budget import refuse_beyond_memory
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import (
     IMPEDANCE,
@@ -29,6 +30,7 @@ from artsim.sim.spatial import Real
 FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling of a geom whose file says nothing
 LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
 REFERENCE = (0.02, 1.0)  # MuJoCo's default solref
+_BYTES_PER_PAIR = 18  # of the table while it is made
 _MIXED = 1e-15  # a smaller weight counts as none
 _OPEN = ("plane", "heightfield")  # do not touch each other
 
@@ -105,9 +107,11 @@ def collision_pairs(
 
     Raises:
         ModelError: a <pair> names a geom that is not there.
+        MemoryShortageError: more geoms than there is room for their pairs.
     """
     geoms = (*tangible_geoms(articulation), *(Tangible(-1, geom) for geom in world))
     override = articulation.options.contact_override
+    refuse_beyond_memory(_BYTES_PER_PAIR * len(geoms) ** 2, f"the table of which of {len(geoms)} geoms may touch")
     surfaces = _surfaces([geom for _, geom in geoms], override)
     number = {geom.name: n for n, (_, geom) in enumerate(geoms) if geom.name}
     pairs = _located(articulation.contact_pairs, number)

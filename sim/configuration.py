@@ -62,6 +62,8 @@ DEFAULT_RECORD = (
     "contacts",
 )
 MAX_STEPS = 2**53  # beyond it step numbers are no float64
+MAX_ITERATIONS = 100_000  # of a sweeping solver in a step, which no signal can end
+LEAST_DT = 1e-12  # [s] below it rates and their squares are beyond what floats hold
 _PAIRS = ("link_damping", "link_velocity_limit")
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
@@ -76,6 +78,7 @@ class RunConfig:
     base: str = "fixed"
     balance_inertia: bool = False
     ignore_unsupported: bool = False
+    density: float | None = None  # [kg/m³] of links of a URDF without mass
     gravity: tuple[float, ...] | None = None
     keyframe: str = ""  # of the file, to start from
     q0: Value = field(default_factory=dict)  # by coordinate
@@ -94,6 +97,7 @@ class RunConfig:
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
+    coupling_erp: float = 0.0  # share of a hard row's error that a step takes back; 0: over a tenth of a second
     integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
     coordinates: str = "reduced"  # or "maximal": six for every body, joints as constraints
     scheme: str = "auto"  # of maximal coordinates
@@ -127,18 +131,26 @@ class RunConfig:
         for name in ("steps", "every", "iterations", "max_contacts"):
             if not 1 <= getattr(self, name) <= MAX_STEPS:
                 raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
-        if self.dt is not None and not (math.isfinite(self.dt) and self.dt > 0):
-            raise UsageError(f"dt is {self.dt}, want a positive time step in seconds")
+        if self.iterations > MAX_ITERATIONS:
+            raise UsageError(f"iterations is {self.iterations}, want 1 to {MAX_ITERATIONS}")
+        if self.dt is not None and not (math.isfinite(self.dt) and self.dt >= LEAST_DT):
+            raise UsageError(f"dt is {self.dt}, want a time step of {LEAST_DT:g} s or more")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"seed is {self.seed}, want 64 bits")
         if self.coupling_frequency is not None and not (
             math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
         ):
             raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
+        if self.density is not None and not (math.isfinite(self.density) and self.density > 0):
+            raise UsageError(f"density is {self.density}, want a positive number in kg/m³")
         if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
             raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
         if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
             raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
         if not 0 <= self.restitution <= 1:
             raise UsageError(f"restitution is {self.restitution}, want a number from 0 to 1")
+        if not 0 <= self.coupling_erp <= 1:
+            raise UsageError(f"coupling_erp is {self.coupling_erp}, want a share from 0 to 1")
         for name in ("sleep_threshold", "sleep_time"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")
@@ -182,8 +194,10 @@ class RunConfig:
         """The configuration that `to_json` wrote. Raises UsageError for what is none."""
         try:
             content = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(f"configuration is not JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise UsageError("configuration is not a JSON object")
         return cls.from_mapping(content)
 
     @classmethod

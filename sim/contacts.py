@@ -30,6 +30,7 @@ from artsim.sim.records import (
 from artsim.sim.solids import Kept
 
 TOUCHING = 1e-6  # [m] a gap that counts as none
+SHARP, RIM, OVAL = range(3)  # how a shape rolls: not, or with its centre; on a rim; as an ellipsoid
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 
 
@@ -43,6 +44,7 @@ class Contacts(NamedTuple):
     turn: ConstReals3  # (n, 3, 3) shape axes in it
     extent: ConstReals2  # (n, 3) half of its bounding box in its own axes [m]; planes: 0
     rounding: ConstReals1  # (n,) radius of spheres and capsules: their surfaces turn about centres [m]
+    rolls: ConstInts1  # (n,) SHARP, RIM or OVAL
     swing: ConstReals1  # (n,) how far a point of it is from its origin, of what turning moves [m]
     plane: ConstInts1  # (planes,) which shapes are planes
     solid: ConstInts1  # (n - planes,) and which are not
@@ -111,11 +113,17 @@ class ContactWork(NamedTuple):
     belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
+    swerve: Reals2  # (k, 2) how the slip along the two tangents changes where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
     rows: Ints1  # (k,) how many
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
     eased: Ints1  # (k,) Rows.eased of the last step
+    # several impacts in one step
+    hit: Ints1  # (k,) 1: it took part in them
+    lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]
+    wish: Reals1  # (k,) velocity along the normal after an impact [m/s]
+    blow: Reals1  # (k,) impulse of it [N s]
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 
@@ -151,7 +159,7 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         **dict.fromkeys(("point", "belt"), (room, 3)),
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "impedance"), (room, 5)),
-        "reference": (room, 2),
+        **dict.fromkeys(("reference", "swerve"), (room, 2)),
         "before": (room, 8),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),

@@ -26,6 +26,7 @@ from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, veloci
 from artsim.sim.lanes import sqrt, where_greater
 from artsim.sim.phases import BROAD_PHASE, NARROW_PHASE
 from artsim.sim.recordtype import run_entry
+from artsim.sim.rolling import lag, rolls
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
 GROWTH = 1.5  # of allowances that were too small
@@ -243,6 +244,37 @@ def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
                 drift = acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
                 value += sign * drift * _straight(w, i, g, t, shape) ** 2
         t.drift[n] = value
+        t.swerve[n, 0] = 0.0
+        t.swerve[n, 1] = 0.0
+        stays = t.start[n, 0] > 0.0 or t.near[n] == 1
+        if stays and t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
+            _roll(w, i, g, t, n)
+
+
+@njit
+def _roll(w: Any, i: Any, g: Any, t: Any, n: Any) -> None:
+    """Add to t.drift, and make t.swerve, what the contact's way over the two surfaces does, where it stays."""
+    N = t.frame[n, 0]
+    o = w.angular_velocity
+    one = g.body[t.shape[n, 0]]
+    two = g.body[t.shape[n, 1]]
+    o0, o1, o2 = o[two, 0] - o[one, 0], o[two, 1] - o[one, 1], o[two, 2] - o[one, 2]
+    e0, e1, e2 = lag(g, t, n, o0, o1, o2, i.time_step[0])
+    if e0 * e0 + e1 * e1 + e2 * e2 == 0.0:
+        return
+    t.drift[n] += N[0] * e0 + N[1] * e1 + N[2] * e2
+    for k in range(2):
+        T = t.frame[n, 1 + k]
+        value = T[0] * e0 + T[1] * e1 + T[2] * e2
+        for end in range(2):
+            body = g.body[t.shape[n, end]]
+            if body > 0:
+                sign = 1.0 if end == 1 else -1.0
+                half = 0.5 * sign * t.distance[n]
+                x = t.arm[n, end]
+                y0, y1, y2 = x[0] + half * N[0], x[1] + half * N[1], x[2] + half * N[2]
+                value += sign * acceleration_along(w, body, T, y0, y1, y2)
+        t.swerve[n, k] = value
 
 
 @inlined

@@ -208,8 +208,13 @@ def factorise(H: Any, inverse_pivot: Any, parent: Any, run: Any) -> None:
 @njit
 def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
     """x = H⁻¹ x for the factorised H. Featherstone 2008, table 6.5. O(n d)."""
-    n = x.shape[0]
-    for i in range(n - 1, -1, -1):
+    solve_part(L, inverse_pivot, parent, run, x, 0, x.shape[0])
+
+
+@njit
+def solve_part(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any, first: Any, end: Any) -> None:
+    """The same where x is 0 but for one tree, whose entries are those from `first` to before `end`."""
+    for i in range(end - 1, first - 1, -1):
         y = x[i]
         j = parent[i]
         while j >= 0:
@@ -217,7 +222,7 @@ def solve(L: Any, inverse_pivot: Any, parent: Any, run: Any, x: Any) -> None:
             for c in range(start, j + 1):
                 x[c] = x[c] - L[i, c] * y
             j = parent[start]
-    for i in range(n):
+    for i in range(first, end):
         y = x[i] * inverse_pivot[i]
         j = parent[i]
         while j >= 0:
@@ -333,7 +338,7 @@ def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
 
 @inlined
 def rigid_inertia(m: Any, w: Any, i: Any) -> None:
-    """Body i's own inertia into w.articulated: B maps α to force, α × h = -[h]× α."""
+    """Body i's own inertia, stiffened, into w.articulated: B maps α to force, α × h = -[h]× α."""
     Y = w.articulated
     zero = like(0.0, w)
     mass = zero + m.body_mass[i]
@@ -356,7 +361,7 @@ def rigid_inertia(m: Any, w: Any, i: Any) -> None:
     Y[i, 13] = -h0
     Y[i, 14] = zero
     for c in range(6):
-        Y[i, 15 + c] = w.inertia[i, c]
+        Y[i, 15 + c] = w.inertia[i, c] + w.stiffening[i, c]
 
 
 @inlined

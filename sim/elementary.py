@@ -1,4 +1,5 @@
-"""exp and atan2 of floats in kernels, which call no C library: its results differ between machines (sincos.py).
+"""exp, log, powers and atan2 of floats in kernels, which call no C library: its results differ between machines
+(sincos.py).
 
 Rational approximations of Cephes (Moshier), error below 2 ulp.
 """
@@ -38,6 +39,49 @@ def _power_of_two(n: Any) -> Any:
         base *= base
         left //= 2
     return power
+
+
+@njit
+def logarithm(x: Any) -> Any:
+    """The natural logarithm of x > 0."""
+    whole = 0.0
+    shift = 512
+    while shift > 0:  # x = m 2^whole with √½ ≤ m < √2
+        large = _power_of_two(shift)
+        if x >= large:
+            x /= large
+            whole += shift
+        elif x * large <= 1.0:
+            x *= large
+            whole -= shift
+        shift //= 2
+    if x < 0.70710678118654752440:
+        x *= 2.0
+        whole -= 1.0
+    elif x >= 1.41421356237309504880:
+        x *= 0.5
+        whole += 1.0
+    f = x - 1.0
+    p = (1.01875663804580931796e-4 * f + 4.97494994976747001425e-1) * f + 4.70579119878881725854
+    p = ((p * f + 1.44989225341610930846e1) * f + 1.79368678507819816313e1) * f + 7.70838733755885391666
+    q = ((f + 1.12873587189167450590e1) * f + 4.52279145837532221105e1) * f + 8.29875266912776603211e1
+    q = (q * f + 7.11544750618563894466e1) * f + 2.31251620126765340583e1
+    z = f * f
+    rest = f * z * p / q - whole * 2.121944400546905827679e-4 - 0.5 * z
+    return f + rest + whole * 0.693359375  # ln 2 in two parts
+
+
+@njit
+def power(x: Any, exponent: Any) -> Any:
+    """x to the power of an exponent, x ≥ 0; whole exponents up to 16 by multiplication."""
+    if x <= 0.0:
+        return 0.0
+    if exponent == math.floor(exponent) and 0.0 <= exponent <= 16.0:
+        value = 1.0
+        for _ in range(int(exponent)):
+            value *= x
+        return value
+    return exponential(exponent * logarithm(x))
 
 
 @njit

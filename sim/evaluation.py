@@ -71,7 +71,7 @@ class Evaluation:
         width: int = WIDTH,
         equipped: Equipped | None = None,
     ) -> None:
-        """What is asked for is checked. `equipped`: of a robot whose tendons have armature.
+        """What is asked for is checked. `equipped`: of a robot whose tendons have armature, or with springs on them.
 
         Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
         """
@@ -101,7 +101,7 @@ class Evaluation:
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed
         self._tendons: TendonInertia | None = None
-        if equipped is not None and not WITH_INERTIA.isdisjoint(self.quantities):
+        if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
             from artsim.sim.tendon_inertia import TendonInertia  # few robots need it
 
             self._tendons = TendonInertia(model, equipped, self.quantities, reduced=reduced)

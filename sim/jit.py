@@ -34,10 +34,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from artsim.sim.dataclass import dataclass
 from artsim.sim.machine_code import put_into_memory
+from artsim.sim.ownership import make_own, read_own, whose_else
 from artsim.sim.records import table
 
 _KERNEL_FOLDERS = ("sim", "collision")
-_WITHOUT_KERNELS = Path(__file__).parent / "maximal"
+_WITHOUT_KERNELS = {"sim/maximal", "sim/budget.py", "sim/ownership.py", "collision/mesh.py"}  # nor what they call
 # what LLVM makes of loops, and the functions of `math` that kernels may call
 _C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
 _RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # how names of numba's and Python's begin
@@ -46,6 +47,7 @@ _RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # how names of numba's and Python's 
 # between the widths, and all of what fast-math may do here
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
 
+_MOST_SAID, _MOST_CODE = 1 << 20, 1 << 28  # bytes of a kept object's description and of itself
 _OURS = "6artsim"  # in the names that numba makes of its functions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -165,7 +167,8 @@ def _stamp() -> str:
     package = Path(__file__).parents[1]
     for folder in _KERNEL_FOLDERS:
         for source in sorted((package / folder).rglob("*.py")):
-            if _WITHOUT_KERNELS not in source.parents:
+            path = source.relative_to(package).as_posix()
+            if path not in _WITHOUT_KERNELS and path.rpartition("/")[0] not in _WITHOUT_KERNELS:
                 digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -195,16 +198,17 @@ def _is_private(folder: Path) -> bool:
 
 def _can_write(folder: Path) -> bool:
     """Whether the folder is there, made 0700 when it was not, and can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
+    return make_own(folder) and os.access(folder, os.W_OK)
 
 
 def _folders() -> Iterator[Path]:
-    """Where a compiled object may be found: also where it cannot be written (an image whose kernels are warm)."""
-    yield _users_folder()
+    """Where a compiled object may be found: also where it cannot be written (an image whose kernels are warm).
+
+    Objects are machine code: none is taken from where somebody else could have put it.
+    """
+    folder = _users_folder()
+    if whose_else(folder) is None:
+        yield folder
     with suppress(OSError):
         folder = _temporary_folder()
         if _is_private(folder.parent):
@@ -218,14 +222,16 @@ def cache_folder() -> Path | None:
     It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
     """
     folder, other = _users_folder(), None
-    if _can_write(folder):
+    theirs = whose_else(folder)
+    if theirs is None and _can_write(folder):
         return folder
     with suppress(OSError):
         found = _temporary_folder()
         found.parent.mkdir(mode=0o700, exist_ok=True)
         other = found if _is_private(found.parent) and _can_write(found) else None
     instead = "compiling each time" if other is None else f"they are kept in {other}"
-    print(f"artsim: cannot keep compiled kernels in {folder}; {instead}", file=sys.stderr)
+    why = "" if theirs is None else f" (others than you own {theirs} or can write there)"
+    print(f"artsim: cannot keep compiled kernels in {folder}{why}; {instead}", file=sys.stderr)
     return other
 
 
@@ -260,31 +266,37 @@ def _llvm_host() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
-def _digest(symbol: object, needed: object, host: object, code: bytes) -> str:
-    """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere."""
-    return sha256(json.dumps([symbol, needed, host]).encode() + code).hexdigest()
+def _digest(name: str, symbol: object, needed: object, host: object, code: bytes) -> str:
+    """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere, and the object of
+    another entry, variant or width (all of them in `name`) would compute something else, or crash.
+    """
+    return sha256(json.dumps([_stamp(), name, symbol, needed, host]).encode() + code).hexdigest()
 
 
 def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
     """Symbol, external names and machine code of a kept object; None when it is missing, damaged or for another CPU."""
+    said, code = read_own(path.with_suffix(".json"), _MOST_SAID), read_own(path.with_suffix(".o"), _MOST_CODE)
+    if said is None or code is None:
+        return None
     try:
-        about = json.loads(path.with_suffix(".json").read_text())
-        code = path.with_suffix(".o").read_bytes()
+        about = json.loads(said)
         symbol, needed, host = about["symbol"], about["needed"], about["host"]
-        if host != _host() or _digest(symbol, needed, host, code) != about["sha256"]:
+        if host != _host() or _digest(path.name, symbol, needed, host, code) != about["sha256"]:
             return None
         return symbol, needed, code
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
 def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
-    digest = _digest(symbol, needed, _host(), code)
+    digest = _digest(path.name, symbol, needed, _host(), code)
     about = {"symbol": symbol, "needed": needed, "sha256": digest, "host": _host()}
     try:
         for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
             part = path.with_suffix(f"{suffix}.{os.getpid()}")
-            part.write_bytes(content)
+            part.unlink(missing_ok=True)  # of a process of the same number that was killed
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                stream.write(content)
             part.replace(path.with_suffix(suffix))  # atomic: processes may compile side by side
     except OSError as error:
         print(f"artsim: cannot keep a compiled kernel: {error}", file=sys.stderr)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Actuator, Articulation, FileOptions, LengthSearch
@@ -22,6 +23,7 @@ from artsim.sim.plan import Plan, plan_run
 from artsim.sim.simulate import Simulation
 
 _TINY = 1e-15  # least divisor
+_MOST_STEPS = 100_000  # of all searches together: 50 muscles with MuJoCo's defaults
 _IDLE: dict[str, Any] = {
     "actuator_range": None,
     "damping": 0.0,
@@ -40,6 +42,7 @@ def with_length_ranges(robot: Articulation, notes: list[str]) -> Articulation:
     pulls = [actuator for actuator in robot.actuators if actuator.length_search is not None]
     if not pulls:
         return robot
+    _refuse_many(pulls)
     found = dict(zip((pull.name for pull in pulls), length_ranges(robot, pulls), strict=True))
     told = [f"{name!r} {low:.4g} to {high:.4g}" for name, (low, high) in found.items()]
     more = f" and {len(told) - 3} more" if len(told) > 3 else ""
@@ -49,6 +52,16 @@ def with_length_ranges(robot: Articulation, notes: list[str]) -> Articulation:
         for actuator in robot.actuators
     )
     return replace(robot, actuators=actuators)
+
+
+def _refuse_many(pulls: Sequence[Actuator]) -> None:
+    """Raises ModelError where the search would go on for minutes."""
+    steps = [2.0 * s.duration / s.time_step for pull in pulls if (s := pull.length_search) is not None]
+    if sum(steps) > allowed(_MOST_STEPS):
+        raise ModelError(
+            f"{pulls[0].source}: {len(pulls)} actuators without lengthrange, which would be found by {sum(steps):.3g} "
+            f"steps of simulation, above {allowed(_MOST_STEPS):.3g}; give them a lengthrange, or {MORE}"
+        )
 
 
 def length_ranges(robot: Articulation, pulls: Sequence[Actuator]) -> list[tuple[float, float]]:

@@ -19,6 +19,7 @@ from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Joint, Link
 from artsim.sim.errors import ModelError
 from artsim.sim.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
+from artsim.sim.sliders import sliding_masses_of
 from artsim.sim.spatial import (
     Real,
     frame_with_z,
@@ -93,6 +94,7 @@ class Model(NamedTuple):
     row_frequency: ConstReals1  # (ns,) [Hz], -1: hard
     row_damping_ratio: ConstReals1  # (ns,)
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
+    row_mobility: ConstReals1  # (ns,) of rows with solimp: M⁻¹ of both joints in the file's pose, added
     # links, merged ones included
     link_body: ConstInts1  # (nl,)
     link_parent: ConstInts1  # (nl,) parent link, -1: the world
@@ -163,7 +165,12 @@ def compile_model(
     }
     model = Model(**{name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Model).items()})
     labels = _labels(tree, [int(k) for k in model.independent_dof])
-    return Compiled(model, labels, _reference(bodies))
+    reference = _reference(bodies)
+    if (model.row_impedance[:, 0] >= 0).any():
+        model = model._replace(
+            row_mobility=_frozen(_row_mobilities(articulation, model, labels, reference), np.float64)
+        )
+    return Compiled(model, labels, reference)
 
 
 def _frozen(array: object, dtype: type[np.generic]) -> Real:
@@ -484,8 +491,28 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
         "row_polynomial": _polynomials(soft),
         "row_frequency": np.array([-1.0 if c.frequency is None else c.frequency for c in soft]),
         "row_impedance": np.array([c.impedance or (-1.0,) * 5 for c in soft]).reshape(-1, 5),
+        "row_mobility": np.zeros(len(soft)),
         "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),
     }
+
+
+def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, reference: Real) -> Real:
+    """(ns,) by what MuJoCo weighs joint equalities: its dof_invweight0 of both joints, added (rows with solimp only).
+
+    Tendons' inertias are left to equipment/forces.py.
+    """
+    from artsim.sim.regularity import inverse_inertias
+
+    ends = np.concatenate([model.row_follower, model.row_leader])
+    dofs = np.unique(ends[ends >= 0])
+    inverse = np.zeros(len(model.dof_body) + 1)  # the last one, of no leader, stays 0
+    inverse[dofs] = inverse_inertias(model, reference, [int(k) for k in dofs])
+    sliding = sliding_masses_of(articulation)
+    for joint in articulation.joints:
+        if joint.child in sliding:
+            inverse[labels.joint_dofs[joint.name]] = 1.0 / sliding[joint.child]
+    mobility: Real = inverse[model.row_follower] + inverse[model.row_leader]
+    return np.where(model.row_impedance[:, 0] >= 0, mobility, 0.0)
 
 
 def _link_arrays(tree: _Tree) -> dict[str, object]:

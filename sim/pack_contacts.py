@@ -78,6 +78,7 @@ class PackContacts(NamedTuple):
     row: Ints1  # (k,)
     dimension: Ints1  # (k,)
     soft: Ints1  # (k,)
+    rolls: Ints1  # (k,) 1: one of the two shapes does
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
     restitution: Reals1  # (k,)
@@ -87,6 +88,7 @@ class PackContacts(NamedTuple):
     gap: Lanes1  # (k,)
     arm: Lanes2  # (k, 3) of the body that moves
     frame: Lanes3  # (k, 3, 3)
+    lag: Lanes2  # (k, 3) of what rolls, as rolling.py has it [m/s²]
     stiffening: Lanes1  # (k,) MuJoCo's d at this depth
     start: Lanes2  # (k, DIRECTIONS)
 
@@ -154,7 +156,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         "reference": (k, 2),
         "impedance": (k, 5),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
-        "arm": (k, 3),
+        **dict.fromkeys(("arm", "lag"), (k, 3)),
         "frame": (k, 3, 3),
     }
     made: PackContacts = allocate(PackContacts, shapes, width)

@@ -12,10 +12,10 @@ from artsim.sim.constraints.contact import (
     FARTHEST,
     PARTING,
     SLOW,
-    SLOWEST_BOUNCE,
     WORK,
     largest_friction,
     last_dof,
+    slowest_bounce,
     stiffness_and_damping,
 )
 from artsim.sim.constraints.row import RECOVERY
@@ -25,6 +25,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, velocities
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
 from artsim.sim.recordtype import run_entry
+from artsim.sim.rolling import lag, rolls
 from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.solvers.cone import largest, least
 
@@ -66,7 +67,7 @@ def find_in_lanes(m: Any, s: Any, w: Any, i: Any, g: Any, p: Any, d: Any, alive:
             _detect(g, p, d, lane)
             if d.number[1] > d.number[0]:
                 return False
-            _take_contacts(w, g, m, p, d, lane)
+            _take_contacts(w, g, m, i, p, d, lane)
     return True
 
 
@@ -87,6 +88,7 @@ def _clear(p: Any, slot: Any, zero: Any) -> None:
     p.stiffening[slot] = zero
     for j in range(3):
         p.arm[slot, j] = zero
+        p.lag[slot, j] = zero
         for c in range(3):
             p.frame[slot, j, c] = zero
     for j in range(p.start.shape[1]):
@@ -94,7 +96,7 @@ def _clear(p: Any, slot: Any, zero: Any) -> None:
 
 
 @njit
-def _take_contacts(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any) -> None:
+def _take_contacts(w: Any, g: Any, m: Any, i: Any, p: Any, d: Any, lane: Any) -> None:
     """The contacts that detection found into a lane: its memory, and slots."""
     count = d.number[0]
     p.found[lane] = count
@@ -116,6 +118,8 @@ def _take_contacts(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any) -> None:
                 slot = -1
             else:
                 _take_contact(w, g, m, p, d, lane, n, slot)
+                if p.rolls[slot] == 1:
+                    _take_lag(w, i, g, p, d, lane, n, slot)
             p.slot[lane, n] = slot
     end = count
     while end < memory.shape[0] and memory[end, 0] != memory[end, 1]:
@@ -171,6 +175,20 @@ def _take_contact(w: Any, g: Any, m: Any, p: Any, d: Any, lane: Any, n: Any, slo
 
 
 @njit
+def _take_lag(w: Any, i: Any, g: Any, p: Any, d: Any, lane: Any, n: Any, slot: Any) -> None:
+    sign = 1.0 if p.end[slot] == 1 else -1.0
+    o0 = sign * lane_get(w.angular_velocity, 3 * p.body[slot], lane)
+    o1 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 1, lane)
+    o2 = sign * lane_get(w.angular_velocity, 3 * p.body[slot] + 2, lane)
+    if lane_get(p.start, p.start.shape[1] * slot, lane) <= 0.0 and d.near[n] == 0:
+        return
+    e0, e1, e2 = lag(g, d, n, o0, o1, o2, i.time_step[0])
+    lane_set(p.lag, 3 * slot, lane, e0)
+    lane_set(p.lag, 3 * slot + 1, lane, e1)
+    lane_set(p.lag, 3 * slot + 2, lane, e2)
+
+
+@njit
 def _describe(g: Any, p: Any, d: Any, n: Any, slot: Any) -> None:
     """What a slot's contacts have in common, from the first one."""
     p.active[slot] = 1
@@ -180,6 +198,7 @@ def _describe(g: Any, p: Any, d: Any, n: Any, slot: Any) -> None:
     p.body[slot] = g.body[d.shape[n, end]]
     p.dimension[slot] = d.dimension[n]
     p.soft[slot] = d.soft[n]
+    p.rolls[slot] = 1 if d.soft[n] == 0 and rolls(g, d.shape[n, 0], d.shape[n, 1]) else 0
     p.restitution[slot] = d.restitution[n]
     for j in range(2):
         p.reference[slot, j] = d.reference[n, j]
@@ -341,7 +360,27 @@ def _aim_hard(w: Any, i: Any, r: Any, g: Any, p: Any, slot: Any, zero: Any) -> N
         reach = reach + absolute(r.value[e])
     recovery = where_greater(-gap, FARTHEST * reach, zero, gap / max(h, RECOVERY))  # as `contact._is_stuck`
     bias = where_greater(zero, gap, recovery, gap / h)
-    r.bias[row] = bias + 0.5 * h * least(sign * drift, zero)
+    e = p.lag[slot]
+    drift = sign * drift + N[0] * e[0] + N[1] * e[1] + N[2] * e[2]
+    r.bias[row] = bias + 0.5 * h * least(drift, zero)
+    if p.rolls[slot] == 1:
+        _roll(w, i, r, p, slot, 0.5 * sign * gap, sign, zero)
+
+
+@njit
+def _roll(w: Any, i: Any, r: Any, p: Any, slot: Any, half: Any, sign: Any, zero: Any) -> None:
+    """The friction rows of what stays in contact and rolls."""
+    N = p.frame[slot, 0]
+    e = p.lag[slot]
+    x = p.arm[slot]
+    x0, x1, x2 = x[0] + half * N[0], x[1] + half * N[1], x[2] + half * N[2]
+    for j in range(1, min(p.dimension[slot], 3)):
+        T = p.frame[slot, j]
+        swerve = T[0] * e[0] + T[1] * e[1] + T[2] * e[2]
+        swerve = swerve + sign * acceleration_along(w, p.body[slot], T, x0, x1, x2)
+        row = p.row[slot] + j
+        more = 0.5 * i.time_step[0] * p.scale[slot, j] * swerve
+        r.bias[row] = where_greater(e[0] * e[0] + e[1] * e[1] + e[2] * e[2], zero, r.bias[row] + more, r.bias[row])
 
 
 @njit
@@ -376,7 +415,7 @@ def untamed(w: Any, i: Any, r: Any, f: Any, s: Any, y: Any, p: Any) -> Any:
         if p.restitution[slot] > 0.0:
             rate = _rate(r, row, s.qvel, zero)
             arrives = -(largest(p.gap[slot], zero) + i.time_step[0] * rate)
-            worst = largest(worst, least(-rate - SLOWEST_BOUNCE, arrives) + 1e-12)
+            worst = largest(worst, least(-rate - slowest_bounce(p.restitution[slot]), arrives) + 1e-12)
         elif p.soft[slot] == 0:
             fastest = zero
             lever = zero

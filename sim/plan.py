@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, SOLVERS, RunConfig, Value
+from artsim.sim.budget import refuse_beyond_memory
+from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, LEAST_DT, SOLVERS, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
 from artsim.sim.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.continuous import ADVANCE
@@ -19,12 +20,13 @@ from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupl
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
-from artsim.sim.errors import UsageError, nearest
+from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, link_rules
 from artsim.sim.maximal.choice import with_scheme
-from artsim.sim.model import Labels, Model, compile_model
+from artsim.sim.model import BALL, FREE, Labels, Model, compile_model
 from artsim.sim.records import Array
+from artsim.sim.regularity import dof_mobilities
 from artsim.sim.robot import Robot
 from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
 from artsim.sim.sights import CAST, Seen, seen_shapes
@@ -32,6 +34,7 @@ from artsim.sim.solids import Kept, joined
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
+_DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 TIME_STEP = 0.002  # [s] where neither the user nor the file says another
 TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
 
@@ -111,6 +114,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     notes: list[str] = []
     chosen = config.integrator
     config = with_options(articulation, config, notes)
+    _refuse_large(articulation)
     robot = compiled_robot(articulation, config)
     equipped = equip(_tied(articulation, config), robot.compiled)
     labels, model = robot.labels, robot.model
@@ -145,10 +149,12 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
+    inputs["mobility"] = _mobilities(robot, inputs, equipped)
     _refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
+    _refuse_turning_drives(config, robot, inputs)
     zero = np.zeros(robot.nv)
-    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    hold = _held_places(model, qpos)
     target = _dof_values(config.target, labels, "target", hold)
     _refuse_idle_targets(config, labels, inputs)
     record = _recordable(config, equipped, touching, notes)
@@ -193,9 +199,18 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
     return replace(config, dt=dt, integrator=integrator)
 
 
+def _refuse_large(articulation: Articulation) -> None:
+    """Raises MemoryShortageError where the matrices of a step (M̂, its factors, the solver's) are too large."""
+    dofs = 6 * (articulation.base == "floating") + sum(_DOFS.get(joint.kind, 1) for joint in articulation.joints)
+    refuse_beyond_memory(32 * dofs**2, f"the matrices of {dofs} degrees of freedom")
+
+
 def time_step(articulation: Articulation) -> float:
-    """The file's time step, else artsim's [s]."""
-    return articulation.options.timestep or TIME_STEP
+    """The file's time step, else artsim's [s]. Raises ModelError for one that is too small to compute with."""
+    dt = articulation.options.timestep or TIME_STEP
+    if dt < LEAST_DT:
+        raise ModelError(f"{articulation.path}: its time step is {dt:g} s, want {LEAST_DT:g} s or more")
+    return dt
 
 
 def _rows_wanted(config: RunConfig) -> str:
@@ -245,6 +260,7 @@ _EQUIPMENT_ROWS = {
     "actuator_velocity": "actuators",
     "tendon_length": "tendons",
     "tendon_velocity": "tendons",
+    "tendon_force": "tendons",
     "sensors": "sensors",
 }
 
@@ -278,6 +294,14 @@ def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str,
             raise UsageError(f"controller 'hold' keeps the start; for a target of {name!r} use computed-torque")
         if not driven[labels.dofs.index(name)]:
             raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+
+
+def _refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:
+    """Maximal coordinates have no drives on the rotations of ball and free joints."""
+    driven = (inputs["drive_stiffness"] > 0) & (robot.model.dof_coord < 0)
+    if config.coordinates == "maximal" and driven.any():
+        name = robot.dofs[int(np.argmax(driven))]
+        raise UsageError(f"--coordinates maximal has nothing for the drive of {name!r}; use --coordinates reduced")
 
 
 def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
@@ -367,6 +391,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver]]),
         "iterations": np.array([config.iterations]),
+        "recovery": np.array([config.coupling_erp]),
         "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,
@@ -375,6 +400,27 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
         "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
     }
+
+
+def _held_places(model: Model, qpos: Real) -> Real:
+    """Targets (nv,) that hold the start: coordinates, rotation vectors of ball and free joints."""
+    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    for i in range(1, len(model.body_parent)):
+        if model.joint_type[i] in (BALL, FREE):
+            w, *turn = (float(value) for value in qpos[model.body_coord[i + 1] - 4 : model.body_coord[i + 1]])
+            sine = math.hypot(*turn)
+            angle = 2.0 * math.atan2(math.copysign(sine, w), abs(w))
+            hold[model.body_dof[i + 1] - 3 : model.body_dof[i + 1]] = np.array(turn) * (
+                angle / sine if sine > 0 else 2.0
+            )
+    return hold
+
+
+def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
+    """(M⁻¹)_kk (nv,) in the pose of the file, where there is anything that springs."""
+    if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
+        return np.zeros(robot.nv)
+    return dof_mobilities(robot.compiled)
 
 
 def _refuse_unservable(

@@ -8,8 +8,11 @@ from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy
 from artsim.sim.constraints.contact import is_felt, take_off_contacts
 from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
+from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values
+from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
+from artsim.sim.equipment.wrenches import take_off_actuators, take_off_tendons
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import (
     accelerations,
@@ -45,6 +48,7 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         _copy(x.actuator_velocity, row, b.actuator_velocity)
         _copy(x.tendon_length, row, b.tendon_length)
         _copy(x.tendon_velocity, row, b.tendon_velocity)
+        _copy(x.tendon_force, row, b.tendon_force)
     if b.link_position.shape[0] > 0 or b.link_quaternion.shape[0] > 0:
         _poses(m, w, row, b)
     if m.coupling_follower.shape[0] > 0 and b.tau_coupling.shape[0] > 0:
@@ -53,14 +57,17 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         add_inertia_forces(m, s.qvel, f.qacc, w, e, x, f.tendon)
     _copy(f.tendon, row, b.tau_tendon)
     if t is not None and b.contact_wrench.shape[0] > 0:
-        _contact_wrenches(m, w, f, row, b, g, t)
+        _clear_wrenches(f)
+        take_off_contacts(m, w, f, g, t)
+        _copy_wrenches(f, row, -1.0, b.contact_wrench)
+    if b.external_wrench.shape[0] > 0:
+        _clear_wrenches(f)
+        _take_off_all(m, w, f, e, x, g, t)
+        _copy_wrenches(f, row, -1.0, b.external_wrench)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
         _wrenches(m, s.qvel, w, f, e, x, g, t)
     _copy(f.coupling, row, b.tau_coupling)
-    for link in range(min(b.incoming_wrench.shape[0], 1) * m.link_body.shape[0]):
-        for k in range(3):
-            b.incoming_wrench[row, link, k] = f.link_force[link, k]
-            b.incoming_wrench[row, link, 3 + k] = f.link_torque[link, k]
+    _copy_wrenches(f, row, 1.0, b.incoming_wrench)
     if x is not None and b.sensors.shape[0] > 0:
         sensor_values(m, s, w, i, f, e, x, g, t)
         _copy(x.sensor, row, b.sensors)
@@ -105,18 +112,32 @@ def _contacts(f: Any, row: Any, b: Any, t: Any) -> None:
     b.contact_count[row] = k - first
 
 
-@njit
-def _contact_wrenches(m: Any, w: Any, f: Any, row: Any, b: Any, g: Any, t: Any) -> None:
-    """What contacts do to each link, about its frame's origin. f.link_force and f.link_torque are scratch here."""
-    for link in range(m.link_body.shape[0]):
+@inlined
+def _clear_wrenches(f: Any) -> None:
+    for link in range(f.link_force.shape[0]):
         for k in range(3):
             f.link_force[link, k] = 0.0
             f.link_torque[link, k] = 0.0
-    take_off_contacts(m, w, f, g, t)
-    for link in range(m.link_body.shape[0]):
+
+
+@inlined
+def _copy_wrenches(f: Any, row: Any, sign: Any, out: Any) -> None:
+    """Wrenches of the links (nl, 6) times sign; 0 has no sign."""
+    for link in range(min(out.shape[0], 1) * f.link_force.shape[0]):
         for k in range(3):
-            b.contact_wrench[row, link, k] = 0.0 - f.link_force[link, k]
-            b.contact_wrench[row, link, 3 + k] = 0.0 - f.link_torque[link, k]
+            out[row, link, k] = 0.0 + sign * f.link_force[link, k]
+            out[row, link, 3 + k] = 0.0 + sign * f.link_torque[link, k]
+
+
+@njit
+def _take_off_all(m: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
+    """Subtract from f.link_force and f.link_torque all that acts on links but their weights and the tree's joints."""
+    if e is not None:
+        take_off_loops(m, w, f, e, x)
+        take_off_tendons(m, w, f, e, x)
+        take_off_actuators(m, w, f, e, x)
+    if t is not None:
+        take_off_contacts(m, w, f, g, t)
 
 
 @njit
@@ -136,7 +157,7 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) ->
     """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
     Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
-    joints and contacts carry is taken off; all else that acts counts as acting in the joints.
+    joints, contacts, spatial tendons and actuators at sites do is taken off; all else counts as acting in the joints.
     """
     accelerations(m, v, f.qacc, w)
     n = m.link_body.shape[0]
@@ -179,10 +200,7 @@ def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) ->
         f.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
         f.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
         f.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
-    if e is not None:
-        take_off_loops(m, w, f, e, x)
-    if t is not None:
-        take_off_contacts(m, w, f, g, t)
+    _take_off_all(m, w, f, e, x, g, t)
     for link in range(n - 1, -1, -1):
         above = m.link_parent[link]
         if above >= 0:
@@ -245,6 +263,8 @@ def _on_request(m: Any, s: Any, w: Any, r: Any, f: Any, row: Any, b: Any, e: Any
         if e is not None:
             b.energy[row, 0] += inertia_energy(e, x)
         b.energy[row, 1] = potential_energy(m, s.qpos, f.com)
+        if e is not None:
+            b.energy[row, 1] += spring_energy(m, s.qpos, e) + tendon_spring_energy(e, x)
     if b.momentum.shape[0] > 0:
         centroidal_map(m, w, f.com, f.columns)
         momentum(f.columns, s.qvel, 0.0, f.momentum)

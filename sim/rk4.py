@@ -8,15 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
+from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
 from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.limit import ball_rotation, is_cone
-from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces
+from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces, note_loop_gaps
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.rows import joint_forces
 from artsim.sim.constraints.softness import impedance, slowest
-from artsim.sim.constraints.tendon import broken_side, hold_tendons, note_tendon_errors, spring_tendons
+from artsim.sim.constraints.tendon import (
+    broken_side,
+    hold_tendons,
+    note_tendon_errors,
+    note_tendon_forces,
+    spring_tendons,
+)
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.energy_watch import EVERY, note_work, watch_energy
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.equipment.tendons import tendon_paths
@@ -34,6 +41,8 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
     begin(m, s, w, i, f, e, x, None, (y, None, None, None, None))
     for _ in range(b.plan[0]):
+        if f.counters[0] % EVERY == 0:
+            watch_energy(m, s, w, f, e, x, None)
         choose_controls(i, f)
         r.report[0] = 0.0
         r.report[1] = 0.0
@@ -43,7 +52,10 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
             record(m, s, w, i, r, f, b, e, x, None, None)
+        if e is not None:
+            note_loop_gaps(m, w, f, e, x)
         _finish(m, s, w, i, r, f, e, x, y)
+        note_work(i, f, x, f.start_qvel, s.qvel)  # of the last stage's forces
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
@@ -65,9 +77,10 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
         f.damping[k] = i.drive_damping[k]
     bare_system(m, q, v, w, i, f, e, x, None, None)
     row = f.counters[4]
+    find_places(m, q, i, f, row)
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
-        drive = drive_force(i, f, row, k, place, v[k])
+        drive = drive_force(i, f, row, k, f.place[k], v[k])
         f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
         f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (place - m.spring_reference[k])
         f.coupling[k] = 0.0
@@ -96,6 +109,7 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
     joint_forces(r, f, 1.0)
     if e is not None:
         note_loop_forces(r, e, x, 1.0)
+        note_tendon_forces(r, e, x, 1.0, True)
     expand_velocity(m, f.next, w, f.qacc)
     for k in range(f.qacc.shape[0]):
         f.qacc[k] += w.drift[k]

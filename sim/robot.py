@@ -220,12 +220,20 @@ class Robot:
         """What `compute` works with, for blocks of rows; options as Evaluation has them."""
         from artsim.sim.evaluation import Evaluation
 
-        return Evaluation(self.model, self.labels, quantities, equipped=self._inert_tendons, **options)
+        return Evaluation(self.model, self.labels, quantities, equipped=self._energetic, **options)
 
     @cached_property
-    def _inert_tendons(self) -> Equipped | None:
-        """The equipment, where a tendon's inertia is part of the robot's."""
-        if not any(tendon.armature > 0 for tendon in self.articulation.tendons):
+    def _energetic(self) -> Equipped | None:
+        """The equipment, where a tendon's inertia is part of the robot's, or a spring is not a plain one of a joint."""
+        from artsim.sim.equipment.build_passive import has_own_spring
+
+        if not (
+            any(
+                tendon.armature or tendon.stiffness or any(tendon.stiffness_polynomial)
+                for tendon in self.articulation.tendons
+            )
+            or any(has_own_spring(joint) for joint in self.articulation.joints)
+        ):
             return None
         from artsim.sim.equipment.build import equip
 

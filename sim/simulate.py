@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +18,25 @@ from artsim.sim.equipment.record import make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind, point_at
 from artsim.sim.link_rules import make_link_rule_work
+from artsim.sim.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.phases import Clock
 from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.records import Array, allocate
 from artsim.sim.run import (
     CONTACT_TABLE,
     CROWDED,
+    DEPTH,
+    EXCESS_DOF,
+    EXCESS_FACTOR,
+    EXCESS_STEP,
+    GAVE_WAY,
+    LINK_A,
+    LINK_B,
     NON_FINITE,
+    SHARE,
     SOLVE,
+    TOO_FAST,
+    UNSOLVED_STEPS,
     Block,
     NewtonWork,
     block_shapes,
@@ -39,8 +52,18 @@ Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
 _CONTACT_BYTES = 160  # of a recorded contact
 # of the Step record what belongs to a snapshot: counts and extremes since the start of the run
-_NOTED = ("limit_steps", "coupling_error", "tendon_error", "worst_residual", "energy", "contact_extremes")
-_STEPS_PER_CALL = 4096  # a signal is looked at between calls only
+_NOTED = (
+    "limit_steps",
+    "coupling_error",
+    "tendon_error",
+    "worst_residual",
+    "energy",
+    "watch",
+    "contact_extremes",
+    "yielded",
+    "loop_gap",
+)
+_MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
 
 
 @dataclass(frozen=True)
@@ -71,6 +94,9 @@ class Simulation:
 
     def __post_init__(self) -> None:
         self.stop_reason = 0
+        self.signalled: Callable[[], bool] | None = None  # whether the run shall end soon: where it is given, it does
+        self._pace = Pace()
+        self._abandoned: list[Any] = []  # what a call that was not waited for still works on
         model = self.plan.robot.model
         equipped = self.plan.equipped
         self._work = make_workspace(model)
@@ -93,6 +119,7 @@ class Simulation:
         if self.plan.rules is not None:
             self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
         self._failure: ArtsimError | None = None
+        self._odd = ""  # what of the recorded rows or the state is not finite
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
         self._end = self.plan.config.steps
         self.reblock()
@@ -233,6 +260,14 @@ class Simulation:
         return float(self._step.tendon_error[0])
 
     @property
+    def loop_gap(self) -> tuple[float, float] | None:
+        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
+        equipped = self.plan.equipped
+        if equipped is None or len(equipped.arrays.loop_kind) == 0:
+            return None
+        return float(self._step.loop_gap[0]), float(self._step.loop_gap[1])
+
+    @property
     def worst_residual(self) -> float:
         """Largest velocity that the constraint solver left unsolved in any step so far [rad/s or m/s]."""
         return float(self._step.worst_residual[0])
@@ -241,6 +276,15 @@ class Simulation:
     def energy(self) -> tuple[float, float]:
         """Kinetic plus potential energy at the start and now [J]."""
         return float(self._step.energy[0]), float(self._step.energy[1])
+
+    @property
+    def energy_excess(self) -> tuple[float, str, float] | None:
+        """When there first was more kinetic energy than can have been given [s], most of it where, how many times."""
+        watch = self._step.watch
+        if not watch[EXCESS_STEP]:
+            return None
+        dof = self.plan.robot.dofs[int(watch[EXCESS_DOF])]
+        return (float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt, dof, float(watch[EXCESS_FACTOR])
 
     @property
     def contact_extremes(self) -> tuple[int, float]:
@@ -256,6 +300,26 @@ class Simulation:
     def left_inside_steps(self) -> int:
         """Steps so far in which contacts were left inside, as no joint can part them (constraints/contact.py)."""
         return int(self._step.contact_extremes[3])
+
+    @property
+    def unsolved_steps(self) -> int:
+        """Steps so far in which the solver left more than 1e-6 rad/s or m/s unsolved."""
+        return int(self._step.yielded[UNSOLVED_STEPS])
+
+    @property
+    def gave_way(self) -> tuple[str, str, float, float] | None:
+        """Where hard contacts gave way most: two links, how deep [m], and of the thickness of a shape; None: nowhere.
+
+        Depths count beyond the deepest contact at the start of the run.
+        """
+        yielded = self._step.yielded
+        if not yielded[DEPTH] > 0.0:
+            return None
+        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
+        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
+
+    def _link_name(self, link: int) -> str:
+        return self.plan.robot.links[link] if link >= 0 else "the scene"
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:
@@ -310,14 +374,65 @@ class Simulation:
         self._step.counters[0] = int(snapshot["step"])
         self.stop_reason = 0
         self._failure = None
+        self._odd = ""
 
     def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
         """Recorded rows until the run ends or stops, or for so many steps; what stopped it is in `stop_reason`."""
         self._end = self.plan.config.steps if steps is None else self.step + steps
         while self.step < self._end and not self.stop_reason:
-            yield self._advance() if self.controller is None else self._advance_with_controller()
+            first = self.step
+            block = self._advance() if self.controller is None else self._advance_with_controller()
+            yield self._finite_rows(block, first)
             if self._failure is not None:  # after the rows before it
                 raise self._failure
+        self._look_at_state()
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether it stopped for the sake of a row, and has gone beyond it: the state is that of another step."""
+        return bool(self._odd)
+
+    def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
+        """The block up to the first row that is not finite, at which the run stops; `first` is the block's first step.
+
+        Velocities are looked at in every step; what is computed from them can still be beyond all numbers.
+        """
+        ends = np.cumsum(block.contacts.get("contact_count", np.zeros(0, np.int64)))
+        found: tuple[int, str] | None = None
+        for name, values in (*block.rows.items(), *block.contacts.items()):
+            if name in _MAY_BE_INFINITE or (place := _first_odd(values)) is None:
+                continue
+            in_table = name in CONTACT_TABLE
+            row = int(np.searchsorted(ends, place[0], "right")) if in_table else place[0]
+            if found is None or row < found[0]:
+                found = row, f"{name}{'' if in_table else self._whose(name, place[1:])}"
+        if found is None:
+            return block
+        stop, self._odd = found
+        every = self.plan.config.every
+        self.stop_reason = NON_FINITE
+        self._step.counters[0] = (-(-first // every) + stop) * every
+        most = int(ends[stop - 1]) if len(ends) and stop else 0
+        contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
+        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
+
+    def _whose(self, name: str, place: tuple[int, ...]) -> str:
+        """` of 'elbow'` where a variable's entries are dofs or links."""
+        if name.startswith(("link_", "incoming_", "contact_")):
+            return f" of {self.plan.robot.labels.links[place[0]]!r}"
+        if name.startswith(("tau_", "q")) and name != "qpos":
+            return f" of {self.plan.robot.dofs[place[0]]!r}"
+        return ""
+
+    def _look_at_state(self) -> None:
+        """Stop where something of the state is not finite that the recorded rows do not show."""
+        if self.stop_reason:
+            return
+        known = self._state._asdict() | {"energy": np.array(self.energy)}
+        odd = next((name for name, values in known.items() if _first_odd(values) is not None), "")
+        if odd:
+            self._odd = f"state's {odd}"
+            self.stop_reason = NON_FINITE
 
     def check(self) -> None:
         """Raise StoppedError when the run stopped early, naming joint and time."""
@@ -329,7 +444,23 @@ class Simulation:
         """The dof (beyond nv: tendon nv + t) at which it stopped."""
         return int(self._step.counters[3])
 
+    def _bounded(self, n: int) -> str:
+        """What velocity limit n of the links is."""
+        rules = self.plan.rules
+        assert rules is not None
+        kind = "angular" if rules.bound_angular[n] else "linear"
+        link = int(rules.bound_link[n])
+        whose = f"link {self.plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
+        return f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
+
     def _why(self) -> str:
+        if self._odd:
+            return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
+        if self.stop_reason == TOO_FAST:
+            return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
+        if self.stop_reason == GAVE_WAY:
+            first, second, depth, _ = self.gave_way or ("", "", 0.0, 0.0)
+            return f"contacts of {first!r} and {second!r} gave way by {depth:.3g} m, half of a shape's thickness"
         k, nv = int(self._step.counters[3]), self.plan.robot.nv
         what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
         if self.stop_reason == NON_FINITE:
@@ -343,12 +474,42 @@ class Simulation:
     def _advance(self) -> BlockOfRows:
         assert self.block_rows is not None
         most = self.block_rows * self.plan.config.every
-        self._block.plan[0] = min(most, self._end - self.step, _STEPS_PER_CALL)
-        self._call()
+        self._block.plan[0] = min(most, self._end - self.step, MOST_STEPS)
+        if not self._called():
+            return BlockOfRows(self._recorded(0), contacts=self._recorded_contacts(0))
         count = int(self._step.counters[1])
         block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
         self._note_stop()
         return block
+
+    def _called(self) -> bool:
+        """Take the block's steps; with an eye on a signal as few as take a moment. False where a signal came first."""
+        if self.signalled is None:
+            self._call()
+            return True
+        self._block.plan[0] = min(self._block.plan[0], self._pace.steps())
+        first, began = self.step, time.perf_counter()
+        before = self.save()
+        if not call_watched(self._call, self.signalled):
+            self._abandon(before)
+            return False
+        self._pace.note(self.step - first, time.perf_counter() - began)
+        return True
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether a call is still under way that nobody waits for."""
+        return bool(self._abandoned)
+
+    def _abandon(self, before: Mapping[str, Array]) -> None:
+        """Be as before the call, on arrays of its own, and stop there."""
+        self._abandoned += [self._state, self._step, self._work, self._rows, self._block, self._equipment]
+        self._abandoned += [self._further, self._inputs, self._call]
+        stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
+        stopped.restore(before)
+        kept = {name: self.__dict__[name] for name in ("_abandoned", "_log", "_pace", "signalled")}
+        self.__dict__.update(stopped.__dict__ | kept)
+        self._end = self.step
 
     def _note_stop(self) -> bool:
         """Take note of why the call ended; True when it was for want of room, of which there is more now."""
@@ -377,7 +538,9 @@ class Simulation:
         parts: list[dict[str, Array]] = []
         touches: list[dict[str, Array]] = []
         self._block.plan[0] = 1
-        end = min(self.step + min(self.block_rows * config.every, _STEPS_PER_CALL), self._end)
+        most = MOST_STEPS if self.signalled is None else self._pace.steps()
+        end = min(self.step + min(self.block_rows * config.every, most), self._end)
+        first, began = self.step, time.perf_counter()
         while self.step < end and not self.stop_reason:
             row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
             try:
@@ -385,13 +548,21 @@ class Simulation:
             except ArtsimError as error:
                 self._failure = error
                 break
-            self._log.append(self.step, *(getattr(self._inputs, name)[row] for name in VALUES))
-            self._call()
+            step, values = self.step, [np.array(getattr(self._inputs, name)[row]) for name in VALUES]
+            if self.signalled is not None and self._pace.slow:  # a thread for every fast step would cost more than it
+                before = self.save()
+                if not call_watched(self._call, self.signalled):
+                    self._abandon(before)
+                    break
+            else:
+                self._call()
+            self._log.append(step, *values)
             while self._note_stop() and self._failure is None:
                 self._call()
             if self._step.counters[1]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
                 touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
+        self._pace.note(self.step - first, time.perf_counter() - began)
         parts = parts or [self._recorded(0)]
         touches = touches or [self._recorded_contacts(0)]
         rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -412,6 +583,17 @@ class Simulation:
             name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
             raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
         return torque
+
+
+def _first_odd(values: Array) -> tuple[int, ...] | None:
+    """The first entry that is not finite. Of finite ones a sum costs least, and can itself be too large."""
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isfinite(values.sum()):
+            return None
+    odd = np.argwhere(~np.isfinite(values))
+    return tuple(int(index) for index in odd[0]) if len(odd) else None
 
 
 def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:

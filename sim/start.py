@@ -99,9 +99,10 @@ def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) ->
 def _clamp(model: Model, q: Real) -> None:
     """Move independent coordinates into their own limits and, through linear couplings, their followers'."""
     low, high = model.lower.copy(), model.upper.copy()
-    for c in range(len(model.coupling_follower) - 1, -1, -1):
-        follower, leader = model.coupling_follower[c], model.coupling_leader[c]
-        p = model.coupling_polynomial[c]
+    couplings = [*zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True)][::-1]
+    hard = np.flatnonzero(model.row_frequency < 0)
+    rows = [*zip(model.row_follower[hard], model.row_leader[hard], model.row_polynomial[hard], strict=True)]
+    for follower, leader, p in (*rows * min(len(rows), 20), *couplings):  # rows stand in no order of leaders
         if leader < 0 or p[1] == 0 or np.any(p[2:]):
             continue
         ends = sorted(((low[follower] - p[0]) / p[1], (high[follower] - p[0]) / p[1]))

@@ -1,4 +1,4 @@
-"""Tendons' inertias in the quantities of configurations: what armature Jᵀ J adds to a robot's M.
+"""Tendons' inertias in the quantities of configurations: what armature Jᵀ J adds to a robot's M; springs' energy.
 
 The kernel of `compute` knows the tree; this is added to what it found. With W = √armature J: M + Wᵀ W, and its inverse
 by Woodbury's identity, in which a tendon is a row on the robot, as it is in a run (constraints/tendon.py).
@@ -15,7 +15,7 @@ from artsim.sim.equipment.record import Equipment, EquipmentWork, Equipped, make
 from artsim.sim.jit import Entry, bind
 from artsim.sim.model import Model
 from artsim.sim.quantities import BAD_RESULT, OK, WITH_INERTIA
-from artsim.sim.records import Array, Ints1, Reals2, Reals3
+from artsim.sim.records import Array, Ints1, Reals1, Reals2, Reals3
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 
 _ROWS = 256  # that are worked on at a time
@@ -32,6 +32,7 @@ class TendonTask(NamedTuple):
     moment: Reals3  # (rows, k, n) √armature dL/dq
     drift: Reals2  # (rows, k) √armature times the length's second derivative where no dof (reduced: u) accelerates
     speed: Reals2  # (rows, k) √armature times its first
+    stored: Reals1  # (rows,) energy of springs that the kernel of `compute` leaves out [J]; or none
 
 
 TENDON_INERTIA = Entry(
@@ -42,7 +43,7 @@ TENDON_INERTIA = Entry(
 
 
 class TendonInertia:
-    """What the tendons with armature add to a table of results.
+    """What the tendons with armature, and springs of balls, of powers and of tendons, add to a table of results.
 
     Attributes:
         wanted: the quantities among those asked for that it changes.
@@ -50,13 +51,14 @@ class TendonInertia:
     """
 
     def __init__(self, model: Model, equipped: Equipped, quantities: tuple[str, ...], *, reduced: bool) -> None:
-        self.wanted = WITH_INERTIA.intersection(quantities)
+        self._tendons = np.flatnonzero(equipped.arrays.tendon_armature > 0)
+        self.wanted = WITH_INERTIA.intersection(quantities if len(self._tendons) else ())
+        self._springs = "potential_energy" in quantities
         extra = "forward_dynamics" in self.wanted and "inverse_mass_matrix" not in self.wanted
         self.needed = "inverse_mass_matrix" if extra else None
         self._model = model
         self._equipped = equipped
         self._reduced = reduced
-        self._tendons = np.flatnonzero(equipped.arrays.tendon_armature > 0)
         self._nv = len(model.independent_dof if reduced else model.dof_body)
 
     def adder(self, bounds: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> Callable[[], None]:
@@ -71,6 +73,7 @@ class TendonInertia:
             moment=np.zeros((_ROWS, k, self._nv)),
             drift=np.zeros((_ROWS, k)),
             speed=np.zeros((_ROWS, k)),
+            stored=np.zeros(_ROWS if self._springs else 0),
         )
         work = make_equipment_work(model, equipped.arrays, equipped.activations)
         call = bind(TENDON_INERTIA, 1, model, make_state(model), make_workspace(model), equipped.arrays, work, task)
@@ -82,6 +85,9 @@ class TendonInertia:
                 call()
                 rows = slice(*task.rows)
                 n = rows.stop - rows.start
+                if self._springs:
+                    right = found["status"][rows] == OK
+                    found["potential_energy"][rows][right] += task.stored[:n][right]
                 with np.errstate(all="ignore"):  # of rows that have no result
                     self._add(
                         task.moment[:n],

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.collision.convex import convex_convex, find_nearest, to_world, triangle_convex
+from artsim.collision.convex import convex_convex, find_nearest, triangle_convex
+from artsim.collision.frames import to_world
 from artsim.collision.gjk_work import GjkWork, make_gjk_work
 from artsim.collision.shapes import MOST_CONTACTS, Manifold, Placed, Shapes
 from artsim.collision.support import begin_pair

@@ -86,6 +86,14 @@ def mimic(leader: str, rest: str = "") -> str:
     return f'<mimic joint="{leader}" {rest}/>'
 
 
+def xacro(macro: str) -> str:
+    """A link, and a macro that was not expanded, on line 2."""
+    return f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">\n{macro}{link("a")}</robot>'
+
+
+TILTED = '<inertial><mass value=".1"/><inertia ixx="-0.1" ixy="0" ixz="0" iyy=".1" iyz="0" izz=".1"/></inertial>'
+
+
 class Row(NamedTuple):
     """An input and what the line on stderr must hold; `line` 0: the file as a whole."""
 
@@ -188,7 +196,7 @@ REJECT = [
         "33_axis_too_long",
         two_links('<axis xyz="1.7e308 1.7e308 0"/>' + LIMIT),
         4,
-        ("<axis> of joint 'j' is too long",),
+        ("<axis> of joint 'j'", "beyond 1e+30"),
     ),
     Row("35_axis_nan", two_links('<axis xyz="0 nan 0"/>' + LIMIT), 4, ("joint 'j'", "not a finite number")),
     Row("36_axis_2num", two_links('<axis xyz="0 1"/>' + LIMIT), 4, ("joint 'j'", "holds 2 numbers, want 3")),
@@ -215,6 +223,12 @@ REJECT = [
         3,
         ("link 'b'", "negative"),
     ),
+    Row(
+        "46_inertia_nonpd_lumped",
+        robot(link("a"), link("b", ""), link("c", TILTED), joint(), joint("k", "fixed", "b", "c", "")),
+        4,
+        ("link 'c'", "negative", "--balance-inertia"),
+    ),
     Row("48_inertia_missing_attr", inertial(inertia='ixx="1"'), 3, ("link 'b'", "'ixy'")),
     Row("50_mimic_missing", three_links(mimic("jj")), 6, ("joint 'j' mimics 'jj', which does not exist",)),
     Row("51_mimic_self", three_links(mimic("j")), 6, ("joint 'j' mimics 'j'", "itself")),
@@ -227,9 +241,7 @@ REJECT = [
         2,
         ("link 'a'", "outside the allowed roots"),
     ),
-    Row(
-        "56_mesh_traversal_stl", shape('<mesh filename="../../../x.stl"/>', "visual"), 2, ("outside the allowed roots",)
-    ),
+    Row("56_mesh_traversal_stl", shape('<mesh filename="../../../x.stl"/>'), 2, ("outside the allowed roots",)),
     Row(
         "57_mesh_abs",
         shape('<mesh filename="/etc/passwd"/>'),
@@ -243,8 +255,7 @@ REJECT = [
     Row("62_mesh_dir", shape('<mesh filename="/tmp"/>'), 2, ("link 'a'",)),
     Row("78_box_neg", shape('<box size="1 -1 1"/>'), 2, ("<box>", "link 'a'", "size -1 m")),
     Row("78_box_neg_visual", shape('<box size="1 -1 1"/>', "visual"), 2, ("<box>", "link 'a'", "size -1 m")),
-    Row("78_box_zero_collision", shape('<box size="1 0 1"/>'), 2, ("<box>", "link 'a'", "size 0 m")),
-    Row("79_sphere_zero", shape('<sphere radius="0"/>'), 2, ("<sphere>", "link 'a'", "size 0 m")),
+    Row("79_sphere_neg", shape('<sphere radius="-1"/>'), 2, ("<sphere>", "link 'a'", "size -1 m")),
     Row("80_cyl_missing", shape('<cylinder radius="1"/>'), 2, ("<cylinder>", "link 'a'", "'length'")),
     Row("81_empty_geom", shape(""), 2, ("<geometry>", "link 'a'", "<box>")),
     Row("81_unknown_geom", shape("<teapot/>"), 2, ("<teapot>", "link 'a'", "<box>")),
@@ -258,6 +269,18 @@ REJECT = [
         '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">\n<xacro:include filename="x"/></robot>',
         2,
         ("<xacro:include>", "run xacro first", "artsim[xacro]"),
+    ),
+    Row("87_macro_for_links", xacro('<xacro:finger name="f"/>'), 2, ("<xacro:finger>", "run xacro first")),
+    Row("87_sensor_expression", xacro('<xacro:imu_sensor name="${n}"/>'), 2, ("'${n}'", "run xacro first")),
+    Row(
+        "reduction_that_counts",
+        two_links(LIMIT).replace(
+            "</robot>",
+            '<transmission name="t"><joint name="j"/><actuator name="m"><motorInertia>1</motorInertia>'
+            "<mechanicalReduction>fast</mechanicalReduction></actuator></transmission></robot>",
+        ),
+        5,
+        ("'fast' is not a number",),
     ),
     Row(
         "87_expression",
@@ -339,6 +362,51 @@ ACCEPT = [
         "60_mesh_pkg_unknown",
         shape('<mesh filename="package://none/x.stl"/>', "visual"),
         ("link 'a'", "no package 'none'", "--package none=DIR", "ROS_PACKAGE_PATH"),
+    ),
+    Odd(
+        "46_rounding",
+        robot(
+            link("a"),
+            link("b", INERTIAL + "<!-- -->"),
+            link("c", INERTIAL.replace('"1"', '"0"').replace('ixx="0"', 'ixx="-2e-35"')),
+            joint(),
+            joint("k", "fixed", "b", "c", ""),
+        ),
+    ),
+    Odd(
+        "46_lumped",
+        robot(link("a"), link("b"), link("c", TILTED), joint(), joint("k", "fixed", "b", "c", "")),
+        ("link 'c'", "-0.1", "together with 'b'"),
+        strict=True,
+    ),
+    Odd(
+        "57_visual_outside", shape('<mesh filename="/etc/passwd"/>', "visual"), ("link 'a'", "not opened"), strict=True
+    ),
+    Odd(
+        "57_visual_traversal",
+        shape('<mesh filename="package://a/../../x.stl"/>', "visual"),
+        ("link 'a'", "not opened", "outside the allowed roots"),
+        strict=True,
+    ),
+    Odd("78_box_zero_collision", shape('<box size="1 0 1"/>'), ("<box>", "link 'a'", "size 0 m"), strict=True),
+    Odd("79_sphere_zero", shape('<sphere radius="0"/>'), ("<sphere>", "link 'a'", "size 0 m"), strict=True),
+    Odd("87_sensor_macro", xacro("<xacro:v1_pelvis_sensors_usb port='x'/>"), ("v1_pelvis_sensors_usb",), strict=True),
+    Odd(
+        "87_below_sensor",
+        xacro('<gazebo reference="a"><sensor name="s"><xacro:noise k="1"/></sensor></gazebo>'),
+        ("<xacro:noise>",),
+        strict=True,
+    ),
+    Odd("87_property_without_use", xacro('<xacro:property name="k" value="1"/>'), ("<xacro:property>",), strict=True),
+    Odd(
+        "transmission_text",
+        two_links(LIMIT).replace(
+            "</robot>",
+            '<transmission name="t"><joint name="j"/><actuator name="m"><mechanicalReduction>one hundred'
+            "</mechanicalReduction></actuator></transmission></robot>",
+        ),
+        ("<mechanicalReduction>", "'one'"),
+        strict=True,
     ),
     Odd("78_box_zero_visual", shape('<box size="1 0 1"/>', "visual"), ("<box>", "link 'a'", "size 0")),
     Odd("83_name_slash", robot(link("../../x"), link("a/b"), joint(parent="../../x", child="a/b"))),
@@ -467,10 +535,33 @@ def test_47_balance_inertia_makes_the_triangle_hold(tmp_path: Path) -> None:
 
     path = tmp_path / "robot.urdf"
     path.write_text(inertial(inertia=PLATE))
-    assert "replaced by their mean" in artsim("check", path, "--balance-inertia", "--strict").stderr
+    told = artsim("check", path, "--balance-inertia", "--strict").stderr
+    assert "1, 1, 5 replaced by the nearest possible ones, 2, 2, 4: 1.73 kg m², 0.33 of the whole" in told
     inertial_of_b = load_articulation(path, balance_inertia=True).links[1].inertial
     assert inertial_of_b is not None
-    assert inertial_of_b.inertia == pytest.approx((7 / 3, 0, 0, 7 / 3, 0, 7 / 3), rel=1e-15)
+    assert inertial_of_b.inertia == pytest.approx((2, 0, 0, 2, 0, 4), rel=1e-15)
+
+
+def test_46_balance_inertia_repairs_what_is_refused_without(tmp_path: Path) -> None:
+    path = tmp_path / "robot.urdf"
+    for row in REJECT:
+        if row.name.startswith("46"):
+            assert isinstance(row.text, str)
+            path.write_text(row.text)
+            assert "nearest possible" in artsim("check", path, "--balance-inertia").stderr
+
+
+def test_57_a_visual_outside_the_roots_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "models" / "robot"
+    folder.mkdir(parents=True)
+    secret, path = tmp_path / "secret.stl", folder / "robot.urdf"
+    secret.write_text("solid")
+    path.write_text(shape(f'<mesh filename="{secret}"/>', "visual"))
+    opened: list[str] = []
+    sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" and args else None)
+    assert artsim("check", path, "--meshes").exit_code == 0
+    assert str(path) in opened
+    assert str(secret) not in opened
 
 
 def test_54_the_chain_is_kept_for_the_engine_to_compose(tmp_path: Path) -> None:
@@ -512,9 +603,63 @@ def test_88_load_yaml_needs_the_option(tmp_path: Path) -> None:
         f'<xacro:property name="y" value="${{xacro.load_yaml(\'{secret}\')}}"/><link name="${{y[\'name\']}}"/></robot>'
     )
     result = artsim("check", path)
-    assert_refused(result, f"{path}:2: ", "--xacro")
+    assert_refused(result, f"{path}:2: ", "run xacro first", "where you trust the file")
     assert "hush" not in result.output
     assert "hush" in artsim("check", path, "--xacro").stdout
+
+
+ESCAPES = {
+    "a frame": "${[g:=((g.gi_frame.f_back.f_back.f_back.f_back.f_builtins['__import__']('os').system('touch HERE')) "
+    "for _ in [1]), list(g)][1]}",
+    "a walrus": "${(a:=1)}",
+    "a lambda": "${(lambda: 1)()}",
+    "a comprehension": "${[x for x in (1, 2)]}",
+    "a class": "${python.vars(python.type)}",
+    "a class of a value": "${python.type(1).mro()}",
+    "time": "${9**9**9}",
+    "memory": "${len('x' * 10**11)}",
+    "macros": '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>',
+    "a device": "${xacro.load_yaml('/dev/zero')}",
+    "an include of its own": '<xacro:include filename="robot.urdf.xacro"/>',
+}
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_88_macros_stay_in_their_process(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, soon, and nothing done: xacro alone lets the first run any program."""
+    pytest.importorskip("xacro")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "robot.urdf.xacro"
+    inner = ESCAPES[how] if ESCAPES[how].startswith("<") else f'<link name="{ESCAPES[how]}"/>'
+    path.write_text(f'<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n{inner}</robot>')
+    began = time.monotonic()
+    assert_refused(artsim("check", path, "--xacro"), f"{path}: xacro: ")
+    assert time.monotonic() - began < 20
+    assert not (tmp_path / "HERE").exists()
+
+
+ACTS = {
+    "writes": "open('HERE', 'w')",
+    "os.open": "__import__('os').open('HERE', 65)",
+    "starts": "__import__('os').system('touch HERE')",
+    "subprocess": "__import__('subprocess').run(['touch', 'HERE'])",
+    "connects": "__import__('socket').socket()",
+    "removes": "__import__('os').remove('robot.urdf.xacro')",
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_88_code_that_got_out_could_do_little(act: str, tmp_path: Path) -> None:
+    """The child's limits by themselves, without the refusal of expressions."""
+    (tmp_path / "robot.urdf.xacro").write_text("<robot/>")
+    code = (
+        "import sys, time\nfrom artsim.loaders import xacro_child as child\n"
+        f"child.limit(5, 2**30)\nsys.addaudithook(child.refuse_acts)\n{ACTS[act]}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "RefusedError" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf.xacro"]
 
 
 def test_xacro_expands_macros_and_finds_packages(tmp_path: Path) -> None:

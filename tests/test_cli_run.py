@@ -323,6 +323,30 @@ def test_python_controller_is_stored_and_never_run_again(tmp_path: Path) -> None
     good("replay", "--verify", again)
 
 
+@pytest.mark.parametrize("how", ["--torque", "--target", "--control", "ARTSIM_TORQUE", "ARTSIM_CONTROLLER", "toml"])
+def test_a_python_controller_runs_only_when_typed(how: str, tmp_path: Path) -> None:
+    """Not one that a file from somebody else names, or the environment, whatever else is typed."""
+    code, gift = tmp_path / "evil.py", tmp_path / "gift.h5"
+    code.write_text(PYTHON)
+    words: list[object] = ["run", "--config", gift]
+    environment: dict[str, str] = {}
+    if how == "toml":
+        gift = tmp_path / "gift.toml"
+        gift.write_text(f'controller = "{code}:damp"\n')
+        words = ["run", ARM, "--config", gift]
+    elif how == "ARTSIM_CONTROLLER":
+        words, environment = ["run", ARM], {how: f"{code}:damp"}
+    else:
+        good("run", ARM, "--steps", 5, "--stiffness", 100, "--controller", f"{code}:damp", "-o", gift)
+        (tmp_path / "called").unlink()
+        (tmp_path / "inputs.csv").write_text("time,joint_1.torque\n0,0.1\n")
+        given = {"--torque": "joint_1=0.1", "--target": "joint_1=0.1", "--control": str(tmp_path / "inputs.csv")}
+        words += [how, given[how]] if how in given else []
+        environment = {} if how in given else {how: "joint_1=0.1"}
+    refused(2, *words, words=("only when typed on the command line",), **environment)
+    assert not (tmp_path / "called").exists()
+
+
 def test_python_controllers_that_fail(tmp_path: Path) -> None:
     code = tmp_path / "own.py"
     code.write_text(PYTHON)

@@ -17,19 +17,10 @@ from artsim.sim.errors import ModelError
 Array = np.ndarray[Any, np.dtype[np.float64]]
 pytestmark = pytest.mark.corpus
 
-ZERO_BOX = "<box> of <collision> of link 'root': size 0"
-ZERO_SPHERE = "<sphere> of <collision> of link 'l_foot': size 0"
-KINOVA = "urdf.urdf_files_dataset.matlab_kinova_description_urdf_kinova"
-
 # urdfdom loads these, artsim refuses them.
 REFUSED = {
     "urdf.example-robot-data.alex_description_urdf_alex_psyonic_hands": "mimics 'index_q1', which does not exist",
     "urdf.pybullet_data.cube_no_rotation": "lower 1 is greater than upper -1",
-    "urdf.drake-models.atlas_atlas_convex_hull": ZERO_SPHERE,
-    "urdf.drake-models.atlas_atlas_minimal_contact": ZERO_SPHERE,
-    **{f"{KINOVA}JacoJ{joints}": ZERO_BOX for joints in ("2N6S200", "2N6S300", "2N7S300", "2S6S300", "2S7S300")},
-    **{f"{KINOVA}MicoM{joints}": ZERO_BOX for joints in ("1N4S200", "1N6S200", "1N6S300")},
-    f"{KINOVA}JacoTwoArmExample": ZERO_BOX,
 }
 # urdfdom refuses these, artsim reads them: none so far.
 ACCEPTED: frozenset[str] = frozenset()

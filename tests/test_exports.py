@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
+from artsim.io.export_tables import harmless
 from artsim.io.reader import Recording
 from artsim.sim.configuration import RunConfig
 from tests.conftest import ROOT
@@ -171,3 +172,9 @@ def test_video(leg: Path, tmp_path: Path) -> None:
     pictures = [np.frombuffer(frame, np.uint8).astype(int) for frame in frames]
     assert about["size"] == (1280, 720) and len(pictures) == 2
     assert np.count_nonzero(np.abs(pictures[0] - pictures[1]) > 40) > 2000
+
+
+def test_names_in_csv_are_no_formulas() -> None:
+    """A spreadsheet computes what begins with = + - @; an apostrophe keeps it text. Numbers stay."""
+    names = ["=cmd|'/c calc'!A1", "+1", "-x", "@SUM(A1)", "\tx", "left_finger", 3, -2.5]
+    assert [harmless(name) for name in names] == [f"'{name}" for name in names[:5]] + names[5:]

@@ -30,7 +30,7 @@ from tests.conftest import ROOT
 FOLDERS = ("cli", "collision", "io", "loaders", "sim")
 SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 PUBLIC = [ROOT / "src" / "artsim" / "__init__.py", ROOT / "src" / "artsim" / "__main__.py"]
-DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "robots/README.md")
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "robots/README.md")
 README = (ROOT / "README.md").read_text()
 
 ALLOWED = {
@@ -40,7 +40,7 @@ ALLOWED = {
     "sim": {"sim", "collision"},
     "collision": {"collision", "sim"},  # of sim the floor only
 }
-FLOOR = {"dataclass", "errors", "records", "spatial", "lanes", "jit", "machine_code", "recordtype"}
+FLOOR = set("budget dataclass errors jit lanes machine_code ownership records recordtype spatial".split())
 SCIPY = {"io/figures.py", "io/rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
 NUMBA = {"sim/jit.py", "sim/lanes.py", "sim/recordtype.py", "sim/strips.py"}  # the only files that import it
 

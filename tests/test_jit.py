@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from artsim.cli import warmup
 from artsim.loaders.load import load_articulation
-from artsim.sim import jit
+from artsim.sim import jit, ownership
 from artsim.sim.batch import COMPUTE
 from artsim.sim.configuration import RunConfig
 from artsim.sim.jit import Entry, bind, disabled, point_at
@@ -133,6 +133,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "the description missing": _lose(".json"),
     "the description cut short": _write('{"symbol": "cfu'),
     "the description a list": _write("[1, 2]"),
+    "the description nested too deep": _write("[" * 100_000),
     "another CPU": _say(host="i486"),
     "another symbol": _say(symbol="main"),
     "no external names": _say(needed=[]),
@@ -208,6 +209,66 @@ def test_kernels_are_not_taken_from_a_temporary_folder_of_others(how: str, prist
     seen, messages = run(Path("/dev/null"), TMPDIR=str(tmp_path))
     assert seen["numba"]
     assert "compiling each time" in messages
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix", reason="posix permissions")
+@pytest.mark.parametrize("how", ["a folder above", "the folder", "a file", "a pipe", "a link"])
+def test_kernels_are_not_taken_from_where_others_can_write(how: str, kept: Path, tmp_path: Path) -> None:
+    """A shared folder, a home that is somebody else's: machine code from there would be theirs."""
+    folder, written = the(kept, ".o").parent, the(kept, ".json")
+    if how in ("a folder above", "the folder"):
+        (kept if how == "a folder above" else folder).chmod(0o777)
+    elif how == "a file":
+        the(kept, ".o").chmod(0o666)
+    else:
+        content = written.read_bytes()
+        written.unlink()
+        if how == "a pipe":
+            os.mkfifo(written)
+        else:
+            (tmp_path / "elsewhere.json").write_bytes(content)
+            written.symlink_to(tmp_path / "elsewhere.json")
+    seen, messages = run(kept, TMPDIR=str(tmp_path))
+    assert seen["numba"]
+    assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+    if how in ("a folder above", "the folder"):
+        assert "others than you own" in messages
+        assert (tmp_path / f"artsim-{os.getuid()}").is_dir()
+        assert len(messages.splitlines()) == 2
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix", reason="posix permissions")
+def test_folders_of_others_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ownership.whose_else(tmp_path / "not" / "there") is None
+    if os.geteuid() == 0:
+        (tmp_path / "theirs").mkdir()
+        os.chown(tmp_path / "theirs", 12345, 12345)
+    else:
+        monkeypatch.setattr(ownership, "_user", lambda: 12345)
+    assert ownership.whose_else(tmp_path / "theirs" / "cache") is not None
+
+
+@keeps_objects
+@pytest.mark.skipif(os.name != "posix", reason="posix permissions")
+def test_folders_above_are_made_for_the_user_alone(pristine: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert ownership.make_own(tmp_path / "a" / "b" / "c")
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(place.stat().st_mode) for place in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}
+
+
+@keeps_objects
+def test_an_object_under_another_name_is_not_run(kept: Path) -> None:
+    """That of another entry, variant or width would compute something else in silence."""
+    folder = the(kept, ".o").parent
+    for suffix in (".o", ".json"):
+        (found,) = folder.glob(f"*{suffix}")
+        found.rename(found.with_name(f"other-1{suffix}"))
+    assert jit._read_object(folder / "other-1") is None
 
 
 @keeps_objects
@@ -457,7 +518,7 @@ def test_threads_that_start_together_load_a_kernel_once() -> None:
     """In a process of its own: llvmlite crashed it when two threads linked at the same time."""
     code = """
 import threading
-from artsim.sim import jit
+from artsim.sim import jit, ownership
 from artsim.sim.batch import COMPUTE
 linked, link = [], jit._link
 jit._link = lambda *kept: linked.append(1) or link(*kept)

@@ -172,5 +172,5 @@ def test_models_that_multiply_are_stopped(tmp_path: Path) -> None:
         twice = "".join(f'<attach model="n" prefix="{letter}"/>' for letter in "ab")
         (tmp_path / f"{number}.xml").write_text(f"<mujoco>{inner}<worldbody>{body}{twice}</worldbody></mujoco>")
     (tmp_path / "20.xml").write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
-    with pytest.raises(ModelError, match="beyond the limit of 500000 elements that copies may add"):
+    with pytest.raises(ModelError, match="beyond the limit of 60000 elements that copies may add"):
         load_articulation(tmp_path / "0.xml")

@@ -7,8 +7,10 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+import trimesh
 
 import artsim
+from artsim.loaders.load import load_articulation
 from artsim.sim.description import Articulation
 from artsim.sim.robot import Robot
 from tests.test_mjcf import BOX, against, assert_refused, read, world
@@ -23,6 +25,13 @@ FLEXES = {
     "square": '<flexcomp name="f" type="square" count="3 3 1" spacing=".1 .1 .1">{}</flexcomp>',
     "direct": '<flexcomp name="f" type="direct" dim="1" point="0 0 0 1 0 0 5 5 5 1 1 0" element="0 1 1 3" '
     'scale="1 2 3">{}</flexcomp>',
+    "box": f'<flexcomp name="f" {GRID.replace("grid", "box")} dim="3" count="3 4 5">{{}}</flexcomp>',
+    "tray": f'<flexcomp name="f" {GRID.replace("grid", "box")} dim="2" count="3 4 5">{{}}</flexcomp>',
+    "cylinder": f'<flexcomp name="f" {GRID.replace("grid", "cylinder")} dim="3" count="4 5 2">{{}}</flexcomp>',
+    "can": f'<flexcomp name="f" {GRID.replace("grid", "cylinder")} dim="2" count="3 3 3">{{}}</flexcomp>',
+    "ellipsoid": f'<flexcomp name="f" {GRID.replace("grid", "ellipsoid")} dim="3" count="3 3 4">{{}}</flexcomp>',
+    "balloon": f'<flexcomp name="f" {GRID.replace("grid", "ellipsoid")} dim="3" dof="radial" count="3 3 4">'
+    '{}<pin id="0"/></flexcomp>',
     "in the plane": f'<flexcomp name="f" {GRID} dim="2" dof="2d" count="3 3 1">{{}}</flexcomp>',
 }
 BODY = '<body name="b" pos="0 0 1" euler="30 0 0">{}</body>'
@@ -82,7 +91,7 @@ def test_a_rigid_flex_adds_nothing() -> None:
 UNSUPPORTED = {
     '<flexcomp name="f" type="grid"><elasticity young="1"/></flexcomp>': "elasticity is not supported yet",
     '<flexcomp name="f" type="grid" dof="trilinear"/>': "dof 'trilinear' is not supported yet",
-    '<flexcomp name="f" type="mesh" file="x.obj"/>': "type 'mesh' is not supported yet",
+    '<flexcomp name="f" type="box" dim="1"/>': "type 'box' of dim 1 is not supported yet",
     '<flexcomp name="f" type="gmsh" file="x.msh"><elasticity young="1"/></flexcomp>': "elasticity is not supported yet",
     '<flexcomp name="f" type="grid"><edge equality="strain"/></flexcomp>': "edge equality 'strain' is not supported",
 }
@@ -95,7 +104,29 @@ def test_what_bends_is_refused_by_name(flex: str) -> None:
     assert len([note for note in notes if "touch nothing yet" not in note]) == 1
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("suffix", ["obj", "stl"])
+def test_points_of_a_mesh_file(tmp_path: Path, dim: int, suffix: str) -> None:
+    """Names, places and masses of MuJoCo's bodies; the edges of the surface, and those to `origin`."""
+    mesh = trimesh.creation.icosphere(1, 0.3)
+    mesh.export(tmp_path / f"ball.{suffix}")
+    flex = (
+        f'<flexcomp name="f" type="mesh" file="ball.{suffix}" dim="{dim}" scale="1 2 1.5" radius=".001" '
+        'origin="0 0 .1" mass="3"><edge damping="1"/></flexcomp>'
+    )
+    path = tmp_path / "m.xml"
+    path.write_text(world(BODY.format(BOX + flex)))
+    model, articulation = mujoco.MjModel.from_xml_path(str(path)), load_articulation(path)
+    against(Robot.of(articulation), model)
+    assert [link.name for link in articulation.links] == [model.body(i).name for i in range(model.nbody)]
+    assert len(articulation.tendons) == np.count_nonzero(model.flexedge_rigid == 0)
+    assert load_articulation(path, ignore_unsupported=True).text == articulation.text
+    assert "ball" not in articulation.text
+
+
 WRONG = {
+    '<flexcomp name="f" type="mesh"/>': "has no 'file' attribute",
+    '<flexcomp name="f" type="box" count="1 3 3" dim="3"/>': "count is too small",
     '<flexcomp name="f" type="grid" count="1000 1000 1000" dim="3"/>': "beyond the limit",
     '<flexcomp name="f" type="grid" count="0 1 1"/>': "must be positive",
     '<flexcomp name="f" type="grid" count="1 1 1"/>': "makes no elements",

@@ -21,7 +21,7 @@ from artsim.io.reader import open_recording
 from artsim.io.recover import recover
 from artsim.io.resume import resume
 from artsim.io.runs import verify
-from artsim.sim.errors import StoppedError, UsageError
+from artsim.sim.errors import ModelError, StoppedError
 from tests.conftest import ROOT
 from tests.test_cli_run import good, refused
 
@@ -86,7 +86,7 @@ class Killed(BaseException):
 def broken_off(path: Path, variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed run leaves after some blocks of rows."""
     with monkeypatch.context() as patch:
-        patch.setattr("artsim.sim.simulate._STEPS_PER_CALL", 10)
+        patch.setattr("artsim.sim.simulate.MOST_STEPS", 10)
         patch.setattr("artsim.io.recorder.Recorder.__exit__", lambda self, *_: os.close(self._handle))
         write = artsim.io.recorder.Recorder.write
 
@@ -178,7 +178,7 @@ def test_runs_that_do_not_go_on(tmp_path: Path) -> None:
     run(path, "every third step", HALF, force=True)
     change(path, lambda file: file["final"].__delitem__("load"))
     change(path, lambda file: file["final"].create_dataset("load", data=np.zeros(3)))
-    with pytest.raises(UsageError, match="load"):
+    with pytest.raises(ModelError, match="load"):
         resume(path, load_stored, steps=STEPS)
     with open_recording(path) as recording:
         assert recording.state == "complete"  # it is as it was
@@ -198,3 +198,19 @@ def test_checkpoints_take_a_hundredth_of_the_file(tmp_path: Path) -> None:
             assert run.group("checkpoint") is None
     with artsim.simulate(robot, steps=20, checkpoint=0, output=tmp_path / "a.h5", force=True) as run:
         assert run.checkpoint_steps == 0
+
+
+def test_a_run_that_cannot_go_on_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails before there is a good block must not have touched a complete file."""
+    path = tmp_path / "run.h5"
+    artsim.simulate(artsim.load(ROBOTS / "arm7.urdf"), steps=20, output=path).close()  # type: ignore[union-attr]
+    before = path.read_bytes()
+
+    def broken(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("artsim.sim.simulate.Simulation._advance", broken)
+    with pytest.raises(KeyError):
+        resume(path, load_stored, steps=40)
+    assert path.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir()] == ["run.h5"]

@@ -73,7 +73,7 @@ def write_video(export: Export) -> list[str]:
 
 def _check_graphics() -> None:
     """Draw in another process first: VTK without an OpenGL library does not raise, it crashes. Raises UsageError."""
-    done = subprocess.run([sys.executable, "-c", _PROBE], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", _PROBE], capture_output=True, check=False)
     if done.returncode:
         raise UsageError(
             "videos need OpenGL, and this system has no library that draws without a screen; "

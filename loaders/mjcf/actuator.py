@@ -15,6 +15,7 @@ from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
+from artsim.loaders.mjcf.pid_plugin import as_servo
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.replicate import dict_of
 from artsim.sim.dataclass import dataclass
@@ -57,7 +58,9 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
     targets = Targets(bodies, tendons, read_lengths(bodies, root))
     actuators: list[Actuator] = []
     for section in children(root, "actuator"):
-        for element in section:
+        for element in list(section):
+            if tag(element) == "plugin":
+                element = as_servo(bodies.reading, root, element)
             classes = () if tag(element) == "plugin" else bodies.defaults.actuator_classes(element)
             missing = next((what for what in map(not_yet, (*chain(*classes), element)) if what), "")
             if missing:
@@ -90,7 +93,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         bias=kind.bias,
         bias_parameters=kind.b,
         inputs=kind.inputs,
-        activation_early=kind.dynamics == "dcmotor" or item.flag("actearly"),
+        activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
     )
     actuator = replace(actuator, activation_size=count_states(item, actuator))
@@ -157,7 +160,8 @@ def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) ->
     activation = None if kind.dynamics == "dcmotor" else read_range(item, "act", autolimits)
     if activation is not None and kind.dynamics == "none":
         item.refuse("has an actrange, but no dyntype")
-    if kind.inherit > 0 and actuator.bias == "affine" and kind.gain in ("fixed", "pid") and kind.g[0] == -kind.b[1]:
+    servo = kind.gain == "pid" or (kind.gain == "fixed" and kind.g[0] == -kind.b[1])
+    if kind.inherit > 0 and actuator.bias == "affine" and servo:
         inherited = target_range(targets, item, actuator, kind.inherit)
         if kind.dynamics == "integrator":
             activation = inherited
@@ -228,14 +232,24 @@ def add_rotor(targets: Targets, item: Item, actuator: Actuator) -> None:
     if actuator.transmission in ("joint", "jointinparent"):
         place = bodies.names(*MOVING)[actuator.target]
         joint = bodies.joints[place]
-        bodies.joints[place] = replace(joint, armature=joint.armature + square * rotor, **dragged(joint, drag, square))
+        bodies.joints[place] = replace(joint, armature=joint.armature + square * rotor)
+        bodies.drags.append((place, drag, square))
     elif actuator.transmission == "tendon":
         place = [tendon.name for tendon in targets.tendons].index(actuator.target)
         tendon = targets.tendons[place]
+        if rotor and any(point.kind == "geom" for point in tendon.path):
+            item.refuse(f"armature does not go with tendon {tendon.name!r}, which wraps around geoms")
         inert = tendon.armature + square * rotor
         targets.tendons[place] = replace(tendon, armature=inert, **dragged(tendon, drag, square))
     else:
         item.refuse(f"armature and damping need a joint or a tendon, not a {actuator.transmission}")
+
+
+def add_drags(bodies: Bodies) -> None:
+    """The drag of rotors, which comes on top of what springdamper makes of a joint's damping."""
+    for place, drag, square in bodies.drags:
+        joint = bodies.joints[place]
+        bodies.joints[place] = replace(joint, **dragged(joint, drag, square))
 
 
 def dragged(target: Joint | Tendon, drag: tuple[float, ...], square: float) -> dict[str, Any]:

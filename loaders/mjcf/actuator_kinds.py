@@ -106,6 +106,7 @@ def general(item: Item, kind: Kind) -> Kind:
         g=item.filled("gainprm", kind.g),
         b=item.filled("biasprm", kind.b),
         inherit=item.number("inheritrange", kind.inherit),
+        limited=False,
     )
 
 
@@ -155,7 +156,7 @@ def cylinder(item: Item, kind: Kind) -> Kind:
     if item.has("diameter"):
         area = 0.25 * math.pi * item.number("diameter") ** 2
     time = item.number("timeconst", kind.d[0])
-    bias = item.filled("bias", kind.b[:3]) + ZEROS[3:]
+    bias = item.numbers("bias", 3, 3, kind.b[:3]) + ZEROS[3:]
     return Kind(dynamics="filter", bias="affine", d=put(ZEROS, _0=time), g=put(ZEROS, _0=area), b=bias)
 
 
@@ -285,9 +286,9 @@ def thermal(item: Item, kind: Kind) -> tuple[float, float, float, float, float]:
     )
     if not (R > 0 or C > 0 or time > 0):
         return (0.0, 0.0, 0.0, 0.0, 0.0)
-    if time > 0 and R > 0 and C == 0:
+    if time > 0 and R > 0:
         C = time / R
-    elif time > 0 and C > 0 and R == 0:
+    elif time > 0 and C > 0:
         R = time / C
     if R <= 0 or C <= 0:
         item.refuse("thermal: resistance and capacitance must be more than 0")

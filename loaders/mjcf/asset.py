@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from artsim.loaders.assets import SCHEME, AssetMissingError, AssetRefusedError, Assets, listed
+from artsim.loaders.assets import (
+    MAX_URI,
+    SCHEME,
+    AssetMissingError,
+    AssetOutsideError,
+    AssetRefusedError,
+    Assets,
+    listed,
+)
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mesh_shape, read_mesh_shape
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Material, Pose, Quaternion, Vector3
 from artsim.sim.errors import nearest
 
-MOST_HEIGHTS = 16_000_000
+MOST_HEIGHTS = 4_000_000  # of all height fields of a model
+MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces that stand in the model
 Heights = tuple[tuple[float, ...], ...]  # [m] rows along y, in them along x
 
 
@@ -37,7 +47,7 @@ class MeshAsset:
     @property
     def by_plugin(self) -> bool:
         """Whether its vertices were to come from a plugin, which was left out."""
-        return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex") or self.item.has("builtin"))
+        return len(self.item.element) > 0 and not (self.uri or self.item.has("vertex"))
 
     @property
     def at_hand(self) -> bool:
@@ -108,11 +118,10 @@ def read_shape(mesh: MeshAsset, user: Item) -> MeshShape:
     if mesh.path is not None:
         path = mesh.path
         return item.tried(lambda: read_mesh_shape(path, max_faces=item.reading.max_faces, **options))
+    refuse_outside(mesh)
     if mesh.uri:
         user.refuse(f"mesh {mesh.uri!r}, which its mass comes from, {why_absent(mesh)}")
-    if item.has("builtin"):
-        item.refuse(f"a mesh that is {item.text('builtin')[:40]!r} is not supported yet")
-    return item.tried(lambda: mesh_shape(table(item, "vertex"), table(item, "face").astype(int), **options))
+    return item.tried(lambda: mesh_shape(table(item, "vertex"), whole(item, "face"), **options))
 
 
 def from_numbers(x: tuple[float, ...]) -> MeshShape:
@@ -133,7 +142,9 @@ def as_numbers(shape: MeshShape) -> str:
 
 
 def why_absent(mesh: MeshAsset) -> str:
-    """Why the mesh has no file: nobody looked for it, or it is not where it was looked for."""
+    """Why the mesh has no file: nobody looked for it, it may not be read, or it is not where it was looked for."""
+    if mesh.item.element in mesh.item.reading.outside:
+        return f"was not opened: {mesh.item.reading.outside[mesh.item.element]}"
     for absent in mesh.item.reading.missing.values():
         for element, _, tried in absent:
             if element is mesh.item.element:
@@ -141,16 +152,26 @@ def why_absent(mesh: MeshAsset) -> str:
     return "was not looked for"
 
 
+def refuse_outside(mesh: MeshAsset) -> None:
+    """Refuse a mesh that is used and may not be read."""
+    why = mesh.item.reading.outside.get(mesh.item.element)
+    if why:
+        mesh.item.refuse(f"{mesh.uri!r}: {why}")
+
+
 def vertices_in_model(mesh: MeshAsset) -> tuple[float, ...]:
     """The vertices of a mesh that has no file."""
-    return mesh.item.numbers("vertex", 0, 10**7, ()) if not mesh.uri else ()
+    return mesh.item.numbers("vertex", 0, MOST_NUMBERS, ()) if not mesh.uri else ()
 
 
 def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
     """The faces of a mesh that has no file, where it has some."""
     if mesh.uri or not mesh.item.has("face"):
         return ()
-    faces = [int(number) for number in mesh.item.numbers("face", 0, 10**7)]
+    numbers = mesh.item.numbers("face", 0, MOST_NUMBERS)
+    faces = [int(number) for number in numbers]
+    if any(face != number for face, number in zip(faces, numbers, strict=True)):
+        mesh.item.refuse("face wants whole numbers")
     vertices = len(vertices_in_model(mesh)) // 3
     if len(faces) % 3 or any(not 0 <= number < vertices for number in faces):
         mesh.item.refuse(f"face wants three numbers of vertices each, 0 to {vertices - 1}")
@@ -159,8 +180,8 @@ def faces_in_model(mesh: MeshAsset) -> tuple[int, ...]:
 
 def absence(mesh: MeshAsset) -> str:
     """Why a geom of this mesh cannot be had; empty where it can, or where nobody looked for it."""
-    if mesh.by_plugin or mesh.item.has("builtin"):
-        return f"made by {'a plugin' if mesh.by_plugin else 'builtin'}, which is not supported"
+    if mesh.by_plugin:
+        return "made by a plugin, which is not supported"
     if not mesh.uri or mesh.path is not None or mesh.item.reading.assets is None:
         return ""
     return why_absent(mesh).removeprefix("was ")
@@ -170,10 +191,18 @@ def table(item: Item, name: str) -> Any:
     """Numbers in threes, as an array (n, 3)."""
     import numpy as np
 
-    values = item.numbers(name, 0, 10**7, ())
+    values = item.numbers(name, 0, MOST_NUMBERS, ())
     if len(values) % 3:
         item.refuse(f"{name} holds {len(values)} numbers, want a multiple of 3")
     return np.array(values, float).reshape(-1, 3)
+
+
+def whole(item: Item, name: str) -> Any:
+    """The same of whole numbers."""
+    values = table(item, name)
+    if (values != values.round()).any():
+        item.refuse(f"{name} wants whole numbers")
+    return values.astype(int)
 
 
 def asset_name(element: Element) -> str:
@@ -203,8 +232,11 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
     """One <hfield>: sizes and heights, from the model or a file."""
     name = asset_name(item.element)
     meshes.fields[name] = item.numbers("size", 4, 4)
-    if item.whole("nrow") * item.whole("ncol") > MOST_HEIGHTS:
-        item.refuse(f"nrow times ncol is beyond the limit of {MOST_HEIGHTS} heights")
+    if min(meshes.fields[name]) <= 0:
+        item.refuse(f"size is {item.text('size')[:60]}, want four numbers above 0")
+    room = int(allowed(MOST_HEIGHTS)) - sum(len(rows) * len(rows[0]) for rows in meshes.heights.values() if rows)
+    if item.whole("nrow") * item.whole("ncol") > room:
+        item.refuse(f"nrow times ncol is beyond the limit of {allowed(MOST_HEIGHTS):.0f} heights in all; {MORE}")
     if not item.has("file"):
         meshes.heights[name] = read_heights(item)
         return
@@ -217,7 +249,7 @@ def read_field(meshes: Meshes, item: Item, compiler: Compiler) -> None:
             from artsim.loaders.mjcf.elevation import read_elevation  # numpy
 
             path = located(item, uri, compiler, any_format=True)
-            rows, columns, values = item.tried(lambda: read_elevation(path, MOST_HEIGHTS))
+            rows, columns, values = item.tried(lambda: read_elevation(path, room))
             meshes.heights[name] = scaled(item, rows, columns, values)
     except AssetMissingError as error:
         meshes.heights_absent[name] = f"not found: {error}"
@@ -230,7 +262,7 @@ def read_heights(item: Item) -> Heights:
     rows, columns = item.whole("nrow"), item.whole("ncol")
     if min(rows, columns) < 2:
         item.refuse("want 2 rows and 2 columns at least")
-    values = item.numbers("elevation", 0, MOST_HEIGHTS, (0.0,) * (rows * columns))
+    values = item.numbers("elevation", 0, rows * columns, (0.0,) * (rows * columns))
     if len(values) != rows * columns:
         item.refuse(f"elevation holds {len(values)} numbers, want nrow times ncol = {rows * columns}")
     upward = [value for k in reversed(range(rows)) for value in values[k * columns : (k + 1) * columns]]
@@ -255,6 +287,7 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     """One <mesh>: its name, which is the file's without one, and where its file is."""
     for plugin in item.element:
         item.reading.later(plugin, "a plugin")
+    item = built(item)
     uri = item.text("file").replace("\\", "/")
     name = asset_name(item.element)
     if not name:
@@ -265,6 +298,30 @@ def read_mesh(item: Item, compiler: Compiler) -> tuple[str, MeshAsset]:
     pose = Pose(item.vector("refpos", (0.0, 0.0, 0.0)), unit_quaternion(item, read_refquat(item)))
     inertia = item.word("inertia", MESH_INERTIAS, compiler.mesh_inertia)
     return name, MeshAsset(item, uri, locate(item, uri, compiler) if uri else None, scale, pose, inertia)
+
+
+def built(item: Item) -> Item:
+    """A mesh that is made by its name, with the vertices and faces of it in place of that."""
+    if item.text("builtin", "none") == "none":
+        return item
+    from artsim.loaders.mjcf.builtin import make_mesh  # numpy
+
+    given = next((name for name in ("file", "vertex", "face") if item.has(name)), None)
+    if given is not None:
+        item.refuse(f"has builtin and {given}, want one of them")
+    made = item.tried(lambda: make_mesh(item.text("builtin"), item.numbers("params", 0, 5, ())))
+    attributes = {**item.attributes, "vertex": listed_numbers(made.vertices)}
+    if len(made.faces):
+        attributes["face"] = listed_numbers(made.faces)
+    if item.text("builtin") == "plate":
+        attributes["inertia"] = "shell"
+    del attributes["builtin"]
+    return replace(item, attributes=attributes)
+
+
+def listed_numbers(values: Any) -> str:
+    """An array as an attribute has it, every digit."""
+    return " ".join(map(repr, values.ravel().tolist()))
 
 
 def read_refquat(item: Item) -> Quaternion:
@@ -279,6 +336,10 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
         return None if item.reading.assets is None else located(item, uri, compiler)
     except AssetMissingError as error:
         item.reading.missing.setdefault(error.why, []).append((item.element, uri, str(error)))
+    except AssetOutsideError as error:  # refused where a geom collides with it
+        item.reading.outside[item.element] = str(error)
+        what = f"{describe(item.element)}: {uri!r} is not opened: {error}"
+        item.reading.note(item.element, what, guess=True)
     except AssetRefusedError as error:
         item.refuse(f"{uri!r}: {error}")
     return None
@@ -286,6 +347,8 @@ def locate(item: Item, uri: str, compiler: Compiler) -> Path | None:
 
 def located(item: Item, uri: str, compiler: Compiler, *, any_format: bool = False) -> Path:
     """The real path of a mesh, or of a file of any format. Raises AssetMissingError or AssetRefusedError."""
+    if len(uri) > MAX_URI:
+        raise AssetRefusedError(f"the file name has {len(uri)} characters; at most {MAX_URI} are read")
     scheme = SCHEME.match(uri)
     if scheme:
         raise AssetRefusedError(f"{scheme[0]}// is not read; meshes are files on this machine")

@@ -9,7 +9,7 @@ from lxml import etree
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.asset import asset_name
 from artsim.loaders.mjcf.conflict import settle_options
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
 from artsim.loaders.mjcf.references import kind_of
 from artsim.loaders.mjcf.replicate import NAMED, Names, dict_of, names_in
 from artsim.loaders.mjcf.scope import Scope
@@ -39,6 +39,8 @@ def attach(item: Item, root: Element, models: Mapping[str, Child]) -> None:
     """One <attach>."""
     if not item.has("prefix"):
         item.refuse("has no 'prefix' attribute")
+    if len(item.text("prefix")) > LONG_NAME:
+        item.refuse(f"prefix has {len(item.text('prefix'))} characters; at most {LONG_NAME} are read")
     child = None
     if item.has("model"):
         name = item.text("model")
@@ -84,7 +86,7 @@ def chosen(item: Item, source: Element) -> Element:
     if not kinds:
         if not item.has("model"):
             item.refuse("names neither model, body nor frame")
-        item.reading.claim(item.element, sum(1 for world in worlds for _ in world.iter()))
+        item.reading.claim(item.element, weight(*worlds))
         frame = etree.Element("frame")
         frame.sourceline = item.element.sourceline
         frame.extend(item.reading.copy(below) for world in worlds for below in world)
@@ -96,7 +98,7 @@ def chosen(item: Item, source: Element) -> Element:
     found = named[wanted]
     if found in item.element.iterancestors():
         item.refuse(f"{kind} {wanted[:80]!r} would hold itself")
-    item.reading.claim(item.element, sum(1 for _ in found.iter()))
+    item.reading.claim(item.element, weight(found))
     graft = item.reading.copy(found)
     inherited = next((name for above in found.iterancestors() if (name := above.get("childclass"))), None)
     if inherited and graft.get("childclass") is None:
@@ -109,7 +111,9 @@ def copied_sections(
 ) -> Iterator[Element]:
     """Copies of the assets, and of what refers to the subtree and to nothing outside of it, section by section."""
     for section in children(source, "asset") if with_assets else ():
-        copies = [reading.copy(element) for element in section if tag(element) in ASSETS]
+        assets = [element for element in section if tag(element) in ASSETS]
+        reading.claim(section, weight(*assets))
+        copies = [reading.copy(element) for element in assets]
         for copy in copies:
             name = asset_name(copy)
             names.setdefault(tag(copy), set()).add(name)
@@ -121,7 +125,7 @@ def copied_sections(
             if name in ("tendon", "actuator"):
                 names.setdefault(name, set()).update(element.get("name", "") for element in kept)
             for element in kept:
-                reading.claim(element, sum(1 for _ in element.iter()))
+                reading.claim(element, weight(element))
             yield from finished(reading, section, [reading.copy(element) for element in kept], names, prefix)
 
 

@@ -11,7 +11,15 @@ from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.geom import Shape, describe_geom, fromto, mass_of, read_shape
 from artsim.loaders.mjcf.joint import Spot, is_aligned, kind_of, read_joint, read_spring_damper
-from artsim.loaders.mjcf.mass import along_axes, corrected, inertial_of_geoms, read_inertial, refuse_massless, scaled_to
+from artsim.loaders.mjcf.mass import (
+    along_axes,
+    corrected,
+    fixed_to_world,
+    inertial_of_geoms,
+    read_inertial,
+    refuse_massless,
+    scaled_to,
+)
 from artsim.loaders.mjcf.option import Options, switched
 from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
@@ -64,6 +72,7 @@ class Bodies:
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
+    drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, of its rotors, gear²
     taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
     @property
@@ -90,9 +99,17 @@ class Bodies:
             name, inner = self.read_body(parent, element, frame, childclass)
             stack.extend((name, item, pose, cls) for item, pose, cls in reversed(inner))
         refuse_massless(self.reading, self.links, self.joints)
-        self.links = scaled_to(self.links, self.scope.compiler.total_mass)
-        joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
-        self.joints = [switched(joint, self.options.off) for joint in joints]
+        compiler = self.scope.compiler
+        still = fixed_to_world(self.joints) if compiler.fuse_static else set()
+        self.links = scaled_to(self.links, compiler.total_mass, still)
+
+    def set_springs(self) -> None:
+        """springdamper, which waits until actuators have added their rotors' inertias."""
+        self.joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
+
+    def switch_off(self) -> None:
+        """Take from the joints what flags switch off."""
+        self.joints = [switched(joint, self.options.off) for joint in self.joints]
 
     def claim_names(self, root: Element, worlds: list[Element]) -> None:
         """Note the names that the file gives, each once of a kind, so that made-up ones avoid them."""
@@ -142,11 +159,10 @@ class Bodies:
         pose = compose(frame, read_frame(item, compiler.angles))
         content = Content()
         self.gather(element, item.text("childclass") or childclass, content)
-        inertial = corrected(item, self.inertial(item, content), compiler)
+        inertial = self.inertial(item, content)
+        inertial = corrected(item, along_axes(inertial) if inertial else None, compiler)
         if inertial and [is_aligned(joint, compiler) for joint, _ in content.joints] == [True] and not content.bodies:
             pose, inertial = aligned(content, pose, inertial)
-        if inertial and (self.options.file.density > 0 or self.options.file.viscosity > 0):
-            inertial = along_axes(inertial)  # a medium acts along them
         self.poses[name] = compose(self.poses[parent], pose)
         self.links.append(
             Link(
@@ -221,7 +237,7 @@ class Bodies:
             return given
         low, high = compiler.inertia_groups
         parts = [mass_of(shape, self.meshes) for shape in content.shapes if low <= shape.item.whole("group") <= high]
-        return inertial_of_geoms(item, parts)
+        return inertial_of_geoms(item, parts) or given
 
     def add_joints(self, item: Item, content: Content, spot: Spot) -> None:
         """The body's joints in order, or the fixed one of a body without."""

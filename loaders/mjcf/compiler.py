@@ -27,6 +27,7 @@ class Compiler:
     inertia_from_geom: str = "auto"
     inertia_groups: tuple[int, int] = (0, 5)  # geoms outside these groups have no mass
     total_mass: float = -1.0  # [kg], where positive the whole model is scaled to it
+    fuse_static: bool = False  # what stands still is not part of that mass
     fit_aabb: bool = False
     mesh_inertia: str = "legacy"  # of meshes that do not say which; exactmeshinertia of older files
     align_free: bool = False
@@ -34,7 +35,7 @@ class Compiler:
 
 def read_compiler(reading: MjcfReading, root: Element) -> Compiler:
     """Every <compiler> of the root."""
-    compiler = Compiler(balance_inertia=reading.balance_inertia)
+    compiler = Compiler()
     for element in children(root, "compiler"):
         item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         compiler = read_one(item, compiler)
@@ -58,6 +59,7 @@ def read_one(item: Item, known: Compiler) -> Compiler:
         inertia_from_geom=item.word("inertiafromgeom", AUTO, known.inertia_from_geom),
         inertia_groups=(low, high),
         total_mass=item.number("settotalmass", known.total_mass),
+        fuse_static=item.flag("fusestatic", known.fuse_static),
         fit_aabb=item.flag("fitaabb", known.fit_aabb),
         mesh_inertia="exact" if item.flag("exactmeshinertia", known.mesh_inertia == "exact") else "legacy",
         align_free=item.flag("alignfree", known.align_free),

@@ -18,7 +18,8 @@ ACTUATORS = frozenset(
 EQUALITIES = frozenset(("connect", "weld", "flex", "flexstrain"))
 TENDONS = frozenset(("spatial", "fixed"))
 PARTIAL = frozenset(
-    "size friction solref solimp solreffriction solimpfriction solreflimit solimplimit surfacevel gear user".split()
+    "size friction solref solimp solreffriction solimpfriction solreflimit solimplimit surfacevel gear user "
+    "damping stiffness".split()
 )  # fewer numbers leave the class's later ones
 Class = dict[str, dict[str, str]]  # by section (joint, geom, …), then by attribute
 
@@ -51,11 +52,17 @@ class Defaults:
         else:
             self.actuators[name] = (*self.actuators[parent], kinds)
         inner: list[tuple[Element, str, str]] = []
+        kinds_seen: set[str] = set()
         for item in element:
             if tag(item) != "default":
+                if tag(item) in kinds_seen:
+                    self.reading.refuse(item, f"{describe(item)} is the second of its kind in its class")
+                kinds_seen.add(tag(item))
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
+                if "posrange" in own[section]:  # another name of it
+                    own[section]["ctrlrange"] = own[section].pop("posrange")
                 continue
             new = item.get("class", "")
             if not new:
@@ -107,9 +114,9 @@ def section_of(element: Element) -> str:
 
 
 def overlay(inherited: Mapping[str, str], element: Element) -> dict[str, str]:
-    """Inherited attributes under the element's own; one form of rotation replaces another."""
+    """Inherited attributes under the element's own; one form of rotation, quat among them, replaces another."""
     own = {str(key): str(value) for key, value in element.attrib.items()}
-    if any(name in own for name in ALTERNATIVES):
+    if any(name in own for name in ("quat", *ALTERNATIVES)):
         inherited = {key: value for key, value in inherited.items() if key not in ALTERNATIVES}
     for name in PARTIAL & own.keys() & inherited.keys():
         words, rest = own[name].split(), inherited[name].split()

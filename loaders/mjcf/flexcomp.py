@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations, product
+from typing import Any
 
 from lxml import etree
 
@@ -16,6 +17,7 @@ from artsim.loaders.assets import AssetMissingError, AssetRefusedError
 from artsim.loaders.elements import Element, child, children, tag
 from artsim.loaders.mjcf.asset import located
 from artsim.loaders.mjcf.compiler import Compiler
+from artsim.loaders.mjcf.flex_box import flex_box
 from artsim.loaders.mjcf.orientation import Angles, compose, read_frame
 from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading, describe
 from artsim.loaders.mjcf.replicate import dict_of
@@ -23,9 +25,12 @@ from artsim.sim.description import Pose, Vector3
 
 GRIDS = ("grid", "circle", "square", "disc")
 TYPES = (*GRIDS, "box", "cylinder", "ellipsoid", "mesh", "gmsh", "direct")
-DOFS: dict[str, tuple[int, ...]] = {"full": (0, 1, 2), "2d": (0, 1)}
-LATER = ("radial", "trilinear", "quadratic")
+SHELLS = ("box", "cylinder", "ellipsoid")
+FILES = ("gmsh", "mesh")
+DOFS: dict[str, tuple[int, ...]] = {"full": (0, 1, 2), "2d": (0, 1), "radial": (0,)}
+LATER = ("trilinear", "quadratic")
 TETRAHEDRA = ((0, 3, 1, 7), (0, 1, 4, 7), (1, 3, 2, 7), (1, 2, 6, 7), (1, 5, 4, 7), (1, 6, 5, 7))  # of a cube's corners
+TINY = 1e-15  # MuJoCo's mjMINVAL [m³]
 Points = list[Vector3]
 Edge = tuple[int, int]
 
@@ -77,15 +82,15 @@ def note_contact(item: Item) -> None:
 
 
 def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) -> bool:
-    """Put what Gmsh files hold into the flexcomps that name them, as if it had been listed. True where there are any.
+    """Put what Gmsh and mesh files hold into the flexcomps that name them, as if it had been listed.
 
-    Raises ModelError: the file may not be read, is absent or damaged.
+    True where there are any. Raises ModelError: the file may not be read, is absent or damaged.
     """
     found = False
     for world in children(root, "worldbody"):
         for element in world.iter("flexcomp"):
             item = Item(reading, element, dict_of(element))
-            if item.text("type") == "gmsh" and not item.flag("rigid") and not unsupported(item):
+            if item.text("type") in FILES and not item.flag("rigid") and not unsupported(item):
                 list_points(item, compiler)
                 found = True
     return found
@@ -94,7 +99,7 @@ def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) ->
 def list_points(item: Item, compiler: Compiler) -> None:
     """The points and elements of the file, in place of its name; their kind sets dim."""
     from artsim.collision.gmsh import read_gmsh
-    from artsim.collision.mesh import MAX_FACES, MeshError
+    from artsim.collision.mesh import MAX_FACES, MeshError, read_mesh
 
     uri = item.text("file").replace("\\", "/")
     if not uri:
@@ -102,7 +107,11 @@ def list_points(item: Item, compiler: Compiler) -> None:
     try:
         path = located(item, uri, compiler)
         most = MAX_FACES if item.reading.max_faces is None else item.reading.max_faces
-        lattice = read_gmsh(path, min(most, MOST))
+        if item.text("type") == "mesh":
+            mesh = read_mesh(path, max_faces=min(most, MOST))
+            points, elements = of_mesh(item, mesh.vertices, mesh.faces)
+        else:
+            points, elements = read_gmsh(path, min(most, MOST))
     except (AssetMissingError, AssetRefusedError) as error:
         item.refuse(f"file {uri!r}: {error}")
     except MeshError as error:
@@ -110,9 +119,25 @@ def list_points(item: Item, compiler: Compiler) -> None:
     element = item.element
     element.attrib.pop("file")
     element.set("type", "direct")
-    element.set("dim", str(lattice.elements.shape[1] - 1))
-    element.set("point", numbers(lattice.points.ravel().tolist()))
-    element.set("element", numbers(lattice.elements.ravel().tolist()))
+    element.set("dim", str(elements.shape[1] - 1))
+    element.set("point", numbers(points.ravel().tolist()))
+    element.set("element", numbers(elements.ravel().tolist()))
+
+
+def of_mesh(item: Item, vertices: Any, faces: Any) -> tuple[Any, Any]:
+    """Points (n, 3) and elements: a mesh's triangles, or tetrahedra over those that look away from `origin`."""
+    import numpy as np
+
+    dim = item.whole("dim", 2)
+    points = vertices.astype(np.float32).astype(float)  # as MuJoCo holds them
+    if dim == 1:
+        return points, faces[:, :2]
+    if dim == 2:
+        return points, faces
+    origin = np.array(item.vector("origin", (0.0, 0.0, 0.0)))
+    corners = points[faces] - origin
+    outward = np.linalg.det(corners) >= TINY if len(faces) else np.zeros(0, bool)
+    return np.vstack([origin, points]), np.insert(faces[outward] + 1, 0, 0, axis=1)
 
 
 def unsupported(item: Item) -> str:
@@ -124,8 +149,8 @@ def unsupported(item: Item) -> str:
         return "a plugin"
     if item.word("dof", (*DOFS, *LATER), "full") in LATER:
         return f"dof {item.text('dof')!r}"
-    if item.word("type", TYPES, "grid") not in (*GRIDS, "direct", "gmsh"):
-        return f"type {item.text('type')!r}"
+    if item.word("type", TYPES, "grid") in SHELLS and item.whole("dim", 2) == 1:
+        return f"type {item.text('type')!r} of dim 1"
     if edge is not None and edge.get("equality", "false") not in ("true", "false"):
         return f"edge equality {edge.get('equality', '')[:20]!r}"
     return ""
@@ -147,6 +172,10 @@ def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
         item.refuse(f"count is beyond the limit of {MOST} points")
     if kind == "circle":
         return circle(item, counts[0], spacing[0])
+    if kind in SHELLS:
+        if min(counts) < 2:
+            item.refuse("count is too small: want 2 and more along each axis")
+        return flex_box(kind, dim, counts, spacing)
     points, elements = grid(dim, counts[:dim], spacing, disc=kind == "disc")
     if not elements:
         item.refuse("count is too small: it makes no elements")
@@ -229,7 +258,7 @@ def on_disc(point: Vector3, counts: Sequence[int], spacing: Vector3) -> Vector3:
 
 def read_pins(item: Item, points: Points) -> set[int]:
     """The points that stay where they are in the parent."""
-    pinned: set[int] = set()
+    pinned = {0} if item.text("dof") == "radial" else set()  # its centre
     for element in children(item.element, "pin"):
         pin = Item(item.reading, element, dict_of(element))
         if pin.has("grid") or pin.has("gridrange"):
@@ -237,6 +266,8 @@ def read_pins(item: Item, points: Points) -> set[int]:
         single, ranges = (pin.numbers(name, 0, MOST, ()) for name in ("id", "range"))
         chosen = {int(i) for i in single}
         for start, end in zip(ranges[::2], ranges[1::2], strict=False):
+            if start <= end and not 0 <= start <= end < len(points):
+                pin.refuse(f"a point that does not exist; there are {len(points)}")
             chosen.update(range(int(start), int(end) + 1))
         if not all(0 <= i < len(points) for i in chosen):
             pin.refuse(f"a point that does not exist; there are {len(points)}")
@@ -258,8 +289,11 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
             continue
         made = add(item, body, "body", name=name, pos=position)
         add(item, made, "inertial", pos="0 0 0", mass=repr(each), diaginertia=numbers((moment,) * 3))
-        for k in DOFS[item.text("dof", "full")]:
-            add(item, made, "joint", type="slide", axis=numbers([float(k == axis) for axis in range(3)]))
+        if item.text("dof") == "radial":
+            add(item, made, "joint", type="slide", axis=position)
+        else:
+            for k in DOFS[item.text("dof", "full")]:
+                add(item, made, "joint", type="slide", axis=numbers([float(k == axis) for axis in range(3)]))
         add(item, made, "site", name=name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, vertices_in_model
+from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, refuse_outside, vertices_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
@@ -49,6 +49,8 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
     pose = read_frame(item, compiler.angles)
     if item.has("fromto"):
         size, pose = fromto(item, kind)
+        if any(item.vector("pos", (0.0, 0.0, 0.0))):
+            item.refuse("has both pos and fromto")
     if kind == "plane" and size[2] <= 0:
         item.refuse("size is not positive in its third number, the spacing of the plane's grid")
     if item.has("material") and item.text("material") not in meshes.materials:
@@ -79,6 +81,8 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     """The shape for the description."""
     item, mesh, surface = shape.item, shape.mesh, read_surface(shape.item)
     seen_only = surface.type_bits == 0 and surface.affinity_bits == 0
+    if mesh is not None and not seen_only:
+        refuse_outside(mesh)
     sliding, torsional, rolling = item.filled("friction", (1.0, 0.005, 0.0001))
     size = () if mesh is not None else shape.size
     heights: tuple[tuple[float, ...], ...] = ()
@@ -111,14 +115,15 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
 
 
 def read_fluid_shape(shape: Shape, meshes: Meshes) -> FluidShape | None:
-    """fluidshape, fluidcoef: the ellipsoid that a medium acts on; of a mesh as long as the box of its inertia."""
+    """fluidshape, fluidcoef: the ellipsoid that a medium acts on; of a mesh as long as it reaches from its centre."""
     item, pose, size = shape.item, shape.pose, shape.size
-    if item.word("fluidshape", ("none", "ellipsoid"), "none") == "none":
-        return None
+    if item.word("fluidshape", ("none", "ellipsoid"), "none") == "none" or shape.kind in ("plane", "hfield"):
+        return None  # planes and height fields stand in the world, which a medium does not move
     if shape.mesh is not None and shape.mesh.at_hand:
         centred = meshes.shape(shape.mesh, item)
-        size, pose = centred.box, mesh_geom_pose(pose, centred)
-    if not size or shape.kind == "plane":
+        size = tuple(max(-low, high) for low, high in zip(centred.lower, centred.upper, strict=True))
+        pose = mesh_geom_pose(pose, centred)
+    if not size:
         item.refuse(f"fluidshape: a {shape.kind} is no ellipsoid")
     if shape.kind == "capsule":
         size = (size[0], size[0], size[0] + size[1])

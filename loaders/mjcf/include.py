@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from artsim.loaders.assets import is_below
+from artsim.loaders.assets import MAX_URI, is_below
 from artsim.loaders.elements import Element, required
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.xml import parse
@@ -66,8 +66,8 @@ def find(reading: MjcfReading, element: Element, places: dict[Element, Path]) ->
     folders = reading.folders
     if folders is None or folders.folder is None:
         reading.refuse(element, f"{describe(element)}: {name!r}: the model is not in a file")
-    if not name or "\0" in name:
-        reading.refuse(element, f"{describe(element)}: the file name is empty")
+    if not name or "\0" in name or len(name) > MAX_URI:
+        reading.refuse(element, f"{describe(element)}: the file name is empty or too long")
     node: Element | None = element
     while node is not None and node not in places:
         node = node.getparent()

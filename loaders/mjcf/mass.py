@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
+from typing import NoReturn
 
+from artsim.loaders.impossible import repaired, shown
 from artsim.loaders.inertia import breaks_triangle, principal_moments
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, body_inertia, principal_axes
 from artsim.loaders.mjcf.orientation import compose, multiply, read_frame
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.sim.description import Inertial, Joint, Link, Pose
 
 LEAST = 1e-15  # [kg, kg m²] MuJoCo's mjMINVAL
@@ -51,18 +53,28 @@ def corrected(item: Item, inertial: Inertial | None, compiler: Compiler) -> Iner
     if inertial is None:
         return None
     moments = principal_moments(inertial.inertia)
-    if moments[0] < -1e-14 * abs(moments[2]):
-        item.refuse(f"inertia has the principal moment {moments[0]:g}: none may be negative")
-    if not breaks_triangle(moments):
+    negative = moments[0] < -1e-14 * abs(moments[2])
+    if not negative and not breaks_triangle(moments):
         return inertial
-    if not compiler.balance_inertia:
-        shown = ", ".join(f"{moment:.4g}" for moment in moments)
+    if compiler.balance_inertia and not negative:
+        mean = sum(moments) / 3
+        return replace(inertial, inertia=(mean, 0.0, 0.0, mean, 0.0, mean))
+    if not item.reading.balance_inertia:
+        refuse_impossible(item, moments)
+    return repaired(item.reading, item.element, describe(item.element), inertial)
+
+
+def refuse_impossible(item: Item, moments: tuple[float, float, float]) -> NoReturn:
+    """Raise the line about an inertia that no body can have."""
+    if moments[0] < 0:
         item.refuse(
-            f"inertia with principal moments {shown} breaks the triangle inequality A + B >= C; "
-            "compiler balanceinertia='true' or --balance-inertia replaces it"
+            f"inertia has the principal moment {moments[0]:g}: none may be negative (--balance-inertia puts the "
+            "nearest possible ones in their place)"
         )
-    mean = sum(moments) / 3
-    return replace(inertial, inertia=(mean, 0.0, 0.0, mean, 0.0, mean))
+    item.refuse(
+        f"inertia with principal moments {shown(moments)} breaks the triangle inequality A + B >= C; "
+        "compiler balanceinertia='true' or --balance-inertia replaces it"
+    )
 
 
 def bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
@@ -102,13 +114,26 @@ def has_inertia(link: Link) -> bool:
     return inertial is not None and inertial.mass >= LEAST and principal_moments(inertial.inertia)[0] >= LEAST
 
 
-def scaled_to(links: list[Link], total: float) -> list[Link]:
-    """settotalmass: all masses and inertias times one factor."""
-    mass = sum(link.inertial.mass for link in links if link.inertial)
+def fixed_to_world(joints: Sequence[Joint]) -> set[str]:
+    """The links that stand still, which fusestatic makes parts of the world."""
+    moving = {joint.child for joint in joints if joint.kind != "fixed"}
+    still = {"world"}
+    for joint in joints:  # parents first
+        if joint.parent in still and joint.child not in moving:
+            still.add(joint.child)
+    return still
+
+
+def scaled_to(links: list[Link], total: float, apart: Set[str]) -> list[Link]:
+    """settotalmass: all masses and inertias times one factor, but those of links that stand apart."""
+    scaled = {link.name for link in links if link.inertial and link.name not in apart}
+    mass = sum(link.inertial.mass for link in links if link.inertial and link.name in scaled)
     if total <= 0 or mass <= 0:
         return links
-    factor = total / mass
-    return [link if link.inertial is None else replace(link, inertial=times(link.inertial, factor)) for link in links]
+    return [
+        replace(link, inertial=times(link.inertial, total / mass)) if link.inertial and link.name in scaled else link
+        for link in links
+    ]
 
 
 def times(inertial: Inertial, factor: float) -> Inertial:

@@ -16,7 +16,7 @@ from artsim.loaders.mjcf.compiler import read_compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.flexcomp import expand_flexcomps, read_point_files
 from artsim.loaders.mjcf.include import expand_includes, find, shown
-from artsim.loaders.mjcf.reading import MjcfReading, describe
+from artsim.loaders.mjcf.reading import MjcfReading, describe, weight
 from artsim.loaders.mjcf.replicate import expand_replicates
 from artsim.loaders.mjcf.schema import check_names
 from artsim.loaders.mjcf.scope import Scope
@@ -53,7 +53,7 @@ def expand(reading: MjcfReading, root: Element, family: Family) -> Tree:
     listed = read_point_files(reading, root, compiler)
     stored = deepcopy(root)
     number_meshes(reading, root, stored)
-    embed(stored, models.values())
+    embed(reading, stored, models.values())
     expand_flexcomps(reading, root, compiler.angles)
     expand_attachments(reading, root, models)
     expand_replicates(reading, root, compiler.angles)
@@ -129,9 +129,10 @@ def in_file(reading: MjcfReading, name: str, folder: Path) -> MjcfReading:
     )
 
 
-def embed(stored: Element, trees: Iterable[Tree]) -> None:
+def embed(reading: MjcfReading, stored: Element, trees: Iterable[Tree]) -> None:
     """Put the models into the elements that named their files."""
     for element, tree in zip(models_of(stored), trees, strict=True):
+        reading.claim(element, weight(tree.stored))
         for old in list(element):
             element.remove(old)
         element.append(deepcopy(tree.stored))

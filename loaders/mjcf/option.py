@@ -12,6 +12,12 @@ from artsim.sim.description import ContactOverride, FileOptions, Joint
 
 WORDS = ("enable", "disable")
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")
+# what tunes MuJoCo's solver: read for its words alone
+TUNING = {
+    "solver": ("PGS", "CG", "Newton"),
+    "cone": ("pyramidal", "elliptic"),
+    "jacobian": ("dense", "sparse", "auto"),
+}
 # what can be switched off and has a meaning here; the other flags tune MuJoCo's own solver and collision phases
 SWITCHES = tuple(
     "gravity limit frictionloss spring damper equality actuation clampctrl contact constraint filterparent".split()
@@ -68,6 +74,8 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
         item.refuse(f"timestep is {step:g} s, want more than 0")
     if 0 <= item.number("impratio", 1.0) < 1:
         item.reading.note(item.element, "<option>: impratio below 1 counts as 1: friction as soft as the normal")
+    for name, words in TUNING.items():
+        item.word(name, words, words[0])
     return replace(
         known,
         timestep=step if item.has("timestep") else known.timestep,
@@ -104,9 +112,9 @@ def read_groups(item: Item) -> frozenset[int]:
 def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> frozenset[str]:
     """<flag>: the switches that stand at disable."""
     item = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
-    for name in SWITCHES:
-        if item.has(name):
-            disabled = item.word(name, WORDS, "enable") == "disable"
+    for name in item.attributes:
+        disabled = item.word(name, WORDS, "enable") == "disable"
+        if name in SWITCHES:
             off = off | {name} if disabled else off - {name}
     return off
 

@@ -10,6 +10,7 @@ from artsim.sim.description import Pose, Quaternion, Vector3
 
 ALTERNATIVES = ("axisangle", "xyaxes", "zaxis", "euler")
 TINY = 1e-14  # below this length a vector has no direction (MuJoCo's mjEPS)
+SAME_LINE = 1e-7  # sine of an angle below which MuJoCo takes a zaxis as along z
 AXES: dict[str, Vector3] = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -74,9 +75,8 @@ def from_z(z: Vector3) -> Quaternion:
     """The shortest rotation that takes (0, 0, 1) to the unit vector z."""
     axis = (-z[1], z[0], 0.0)
     sine = math.hypot(axis[0], axis[1])
-    if sine < 1e-10:
-        axis, sine = (1.0, 0.0, 0.0), 0.0 if sine < TINY else sine
-        return about(axis, math.atan2(sine, z[2]))
+    if sine < SAME_LINE:
+        return about(AXES["x"], math.atan2(0.0, z[2]))
     return about((axis[0] / sine, axis[1] / sine, 0.0), math.atan2(sine, z[2]))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, tag
-from artsim.loaders.mjcf.actuator import read_actuators
+from artsim.loaders.mjcf.actuator import add_drags, read_actuators
 from artsim.loaders.mjcf.asset import read_meshes
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.contact import read_contacts
@@ -19,7 +19,7 @@ from artsim.loaders.mjcf.option import read_options
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
-from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
+from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms, switched
 from artsim.sim.description import Articulation, Note, Tendon
 
 
@@ -46,6 +46,10 @@ def read_mjcf(
     tendons = read_tendons(bodies, root)
     couplings, loops, tendon_couplings = read_equalities(bodies, tendons, root)
     actuators = read_actuators(bodies, tendons, root)
+    bodies.set_springs()
+    add_drags(bodies)
+    bodies.switch_off()
+    tendons = [switched(tendon, options.off) for tendon in tendons]
     note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)
     known = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, parse_number, tag
+from artsim.sim.budget import MORE, allowed
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Source
 from artsim.sim.errors import nearest
@@ -16,7 +18,10 @@ from artsim.sim.errors import nearest
 if TYPE_CHECKING:
     from artsim.loaders.mjcf.scope import Scope
 
-MOST = 500_000  # elements that copies may add: nested replicates and models multiply
+MOST = 60_000  # elements that copies may add: nested replicates and models multiply
+ELEMENT_BYTES = 200  # of attributes that count as one more element
+PLAIN = re.compile(r"(?:\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?(?:\s+|\Z))*+")
+LONG_NAME = 256  # characters that a copy's name may get more
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below
 Result = TypeVar("Result")
 States = dict[str, dict[str, tuple[float, ...]]]  # by keyframe, then by attribute (qpos, qvel, ctrl)
@@ -32,6 +37,7 @@ class MjcfReading(Reading):
     scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
+    outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and why
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
     def scope_of(self, element: Element) -> Scope | None:
@@ -42,10 +48,11 @@ class MjcfReading(Reading):
         return None if node is None else self.scopes[node]
 
     def claim(self, element: Element, count: int) -> None:
-        """Refuse more copies than fit into memory, before they are made."""
+        """Refuse more copies than can be read in seconds, before they are made."""
         self.copied[0] += count
-        if self.copied[0] > MOST:
-            self.refuse(element, f"{describe(element)}: beyond the limit of {MOST} elements that copies may add")
+        if self.copied[0] > allowed(MOST):
+            told = f"{describe(element)}: beyond the limit of {allowed(MOST):.0f} elements that copies may add; {MORE}"
+            self.refuse(element, told)
 
     def copy(self, element: Element) -> Element:
         """A copy that comes from where the element came from."""
@@ -73,7 +80,19 @@ class MjcfReading(Reading):
         if self.ignore_unsupported:
             self.note(element, f"{describe(element)}: {what} is not supported yet and is left out")
         else:
-            self.refuse(element, f"{describe(element)}: {what} is not supported yet")
+            self.refuse(
+                element,
+                f"{describe(element)}: {what} is not supported yet (--ignore-unsupported leaves it out)",
+            )
+
+
+def weight(*elements: Element) -> int:
+    """What copies of elements count as: themselves and all in them, more where their attributes are long."""
+    return sum(
+        1 + sum(len(value) for value in below.attrib.values()) // ELEMENT_BYTES
+        for element in elements
+        for below in element.iter()
+    )
 
 
 def describe(element: Element) -> str:
@@ -87,6 +106,14 @@ def describe(element: Element) -> str:
             break
         node = node.getparent()
     return " of ".join(parts) or f"<{tag(element)[:40]}>"
+
+
+PLENTY = 100_000  # characters: so long a list of numbers is looked at as a whole
+
+
+def is_plain(text: str) -> bool:
+    """Whether a long list holds numbers that `float` reads as `parse_number` does: it is ten times as fast."""
+    return len(text) > PLENTY and PLAIN.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +148,8 @@ class Item:
         value = self.number(name, default)
         if value != int(value):
             self.refuse(f"{name} is {value:g}, want a whole number")
+        if abs(value) >= 2**31 + (value < 0):
+            self.refuse(f"{name} is {value:g}, want a whole number of 32 bits")
         return int(value)
 
     def numbers(self, name: str, least: int, most: int, default: Sequence[float] | None = None) -> tuple[float, ...]:
@@ -130,8 +159,11 @@ class Item:
                 self.refuse(f"has no {name!r} attribute")
             return tuple(default)
         text = self.attributes[name]
+        words = text.split(None, most if len(text) > PLENTY else -1)
+        if len(words) > most and len(text) > PLENTY:
+            self.refuse(f"{name} {text[:60]!r} holds more than {most} numbers")
         try:
-            values = tuple(parse_number(word) for word in text.split())
+            values = tuple(map(float, words)) if is_plain(text) else tuple(parse_number(word) for word in words)
         except ValueError as error:
             self.refuse(f"{name} {error}")
         if any(abs(value) > LARGEST for value in values):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from lxml import etree
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import Angles, compose, from_euler
-from artsim.loaders.mjcf.reading import Item, MjcfReading
+from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
 from artsim.loaders.mjcf.references import kind_of
 from artsim.sim.description import Pose
 
@@ -37,24 +37,27 @@ def replicate(item: Item, root: Element, angles: Angles, copies: set[Element]) -
     count = item.whole("count")
     if "count" not in item.attributes or count < 1:
         item.refuse(f"count is {item.text('count', 'missing')[:20]}, want a whole number from 1")
-    reading.claim(element, count * sum(1 for _ in element.iter()))
+    if len(item.text("sep")) > LONG_NAME:
+        item.refuse(f"sep has {len(item.text('sep'))} characters; at most {LONG_NAME} are read")
+    reading.claim(element, count * weight(element))
     step, (a, b, c) = Pose(item.vector("offset", (0.0, 0.0, 0.0))), item.vector("euler", (0.0, 0.0, 0.0))
     names = names_in(element)
     suffixes = [f"{item.text('sep')}{index:0{len(str(count))}d}" for index in range(count)]
-    place, position = Pose(), parent.index(element)
+    place, frames = Pose(), []
     for offset, suffix in enumerate(suffixes):
         frame = framed(reading, element, place)
         for below in frame.iter(*NAMED):
             rename(below, "name", suffix)
             if offset:  # keyframes place the first copy only
                 reading.states.pop(below, None)
-        parent.insert(position + offset, frame)
+        frames.append(frame)
         if reading.included:
             reading.included[frame] = reading.at(element).file
         # each stands off from the one before it; rotated is by a multiple of the angles, not of the rotation
         turned = from_euler(((offset + 1) * a, (offset + 1) * b, (offset + 1) * c), angles)
         place = Pose(compose(place, step).position, turned)
-    parent.remove(element)
+    position = parent.index(element)
+    parent[position : position + 1] = frames
     copy_references(reading, root, names, suffixes, copies)
 
 
@@ -86,7 +89,7 @@ def rename(element: Element, attribute: str, suffix: str) -> None:
 
 
 def copy_references(
-    reading: MjcfReading, root: Element, names: Names, suffixes: Iterable[str], copies: set[Element]
+    reading: MjcfReading, root: Element, names: Names, suffixes: Sequence[str], copies: set[Element]
 ) -> None:
     """What refers to something that was copied is copied too, each copy referring to one.
 
@@ -95,6 +98,8 @@ def copy_references(
     for name in SECTIONS:
         for section in children(root, name):
             found = [element for element in section if refers(element, names)]
+            if found:
+                reading.claim(section, len(suffixes) * weight(*found))
             made = [referring(reading, element, names, suffix) for suffix in suffixes for element in found]
             for element in found:
                 section.remove(element)
@@ -102,8 +107,7 @@ def copy_references(
                 if name in ("tendon", "actuator") and element.get("name"):
                     names.setdefault(name, set()).add(str(element.get("name")))
             place = next((n for n, element in enumerate(section) if element in copies), len(section))
-            for offset, element in enumerate(made):
-                section.insert(place + offset, element)
+            section[place:place] = made
             copies.update(made)
 
 

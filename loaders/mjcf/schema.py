@@ -168,7 +168,7 @@ mujoco: model
   plugin: instance plugin
    config: key value
  frame: axisangle childclass euler name pos quat xyaxes zaxis
- replicate: count euler offset sep
+ replicate: count euler offset prefix sep
  deformable:
   flex: body cellcount dim dof element elemtexcoord flatskin group material name node nodecoord radius rgba texcoord
   + vertex

@@ -7,20 +7,12 @@ from collections.abc import Sequence
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.reading import Item, describe
+from artsim.loaders.mjcf.support import SENSORS
 from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Sensor
 from artsim.sim.errors import nearest
 
 MOST_SLOTS = 10_000  # contacts of one sensor
 FRAMES = ("body", "xbody", "geom", "site")
-# what a sensor needs that a run does not have: said when the file is read
-MISSING = {
-    "tactile": "contact is at points, not over surfaces",
-    **dict.fromkeys(("distance", "normal", "fromto", "insidesite"), "distances are not measured"),
-    **dict.fromkeys(("camprojection", "rangefinder"), "cameras are not kept"),
-    "user": "its values come from a program",
-    "plugin": "plugins are not run",
-    **dict.fromkeys(("e_potential", "e_kinetic"), "--record energy has it"),
-}
 
 
 def read_sensors(bodies: Bodies, root: Element) -> list[Sensor]:
@@ -42,7 +34,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     known = SENSOR_KINDS.get(kind)
     if known is None or item.number("delay"):
-        left_out(bodies, element, MISSING.get(kind, "delays are not kept"))
+        left_out(bodies, element, SENSORS.get(kind, "delays are not kept"))
         return None
     if kind == "contact":
         return contact_sensor(bodies, item, count)
@@ -57,7 +49,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
             item.refuse(f"has no {object_kind!r} attribute")
     reference_kind = item.text("reftype") if item.text("refname") else ""
     if "camera" in (object_kind, reference_kind):
-        left_out(bodies, element, MISSING["camprojection"])
+        left_out(bodies, element, SENSORS["camprojection"])
         return None
     return Sensor(
         name=name_of(bodies, item, count),

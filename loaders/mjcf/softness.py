@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from artsim.loaders.mjcf.reading import Item
+from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.description import Softness
+
+DEFAULT = (0.02, 1.0)
 
 
 def read_softness(item: Item, reference: str, impedance: str) -> Softness:
@@ -12,9 +14,13 @@ def read_softness(item: Item, reference: str, impedance: str) -> Softness:
     solimp: tuple[float, float, float, float, float] | None = None
     if item.has(reference):
         first, second = item.filled(reference, (0.02, 1.0))
-        if not (first > 0 and second > 0) and not (first < 0 and second <= 0):
-            item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
         solref = (first, second)
+        if (first > 0) != (second > 0):  # as MuJoCo does when it runs
+            what = f"{describe(item.element)}: {reference} {first:g} {second:g} has mixed signs"
+            item.reading.note(item.element, f"{what}: MuJoCo's default is used", guess=True)
+            solref = None if reference == "solreffriction" else DEFAULT
+        elif first == 0:
+            item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
     if item.has(impedance):
         d0, dwidth, width, midpoint, power = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))
         solimp = (d0, dwidth, width, midpoint, power)

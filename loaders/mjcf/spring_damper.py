@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from artsim.sim.description import Joint, Link, Pose
+from artsim.sim.sliders import sliding_masses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,18 +24,23 @@ def with_springs(
 
     k = I / (tc ratio)² and b = 2 I / tc of a mass-spring-damper. I is the inertia that the joint's dofs feel with all
     others free: one over the mean of their diagonal elements of M⁻¹, in the pose of the file (`poses` in the world).
+    That of a body that only slides is its mass.
     """
     if not wanted:
         return list(joints)
     import numpy as np
 
     places, M = mass_matrix(links, joints, poses)
-    felt = np.diag(np.linalg.inv(M))
+    try:
+        felt = np.diag(np.linalg.inv(M))
+    except np.linalg.LinAlgError:  # no run is possible then; the file may still be looked at
+        felt = np.diag(np.linalg.pinv(M))
+    sliding = sliding_masses(links, joints)
     made = []
     for joint, place in zip(joints, places, strict=True):
         if joint.name in wanted:
             time, ratio = wanted[joint.name]
-            inertia = 1.0 / float(felt[place].mean())
+            inertia = sliding.get(joint.child) or 1.0 / float(felt[place].mean())
             joint = replace(joint, stiffness=inertia / (time * ratio) ** 2, damping=2.0 * inertia / time)
         made.append(joint)
     return made

@@ -16,12 +16,11 @@ from artsim.sim.errors import nearest
 
 
 def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:
-    """Every <tendon>."""
+    """Every <tendon>, whatever flags switch off."""
     tendons: list[Tendon] = []
     for section in children(root, "tendon"):
         for element in section:
-            tendon = read_tendon(bodies, bodies.defaults.item(element), len(tendons))
-            tendons.append(switched(tendon, bodies.options.off))
+            tendons.append(read_tendon(bodies, bodies.defaults.item(element), len(tendons)))
     return tendons
 
 

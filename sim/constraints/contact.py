@@ -25,7 +25,7 @@ from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
-from artsim.sim.run import CONTACT_ROW
+from artsim.sim.run import CONTACT_ROW, DEPTH, GAVE_WAY, LINK_A, LINK_B, SHARE, START_DEPTH
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
 _ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
@@ -33,8 +33,11 @@ _LOST = 1e-11  # share of its terms below which a sum is rounding
 WORK = 1e-6  # share of what an impulse moves that counts as no work
 PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
 FARTHEST = 10.0  # [rad or m] no dof farther
+_THROUGH = 0.5  # of a shape's thickness: contacts that gave way by as much stop the run
 SLOW = 1e-3  # [m/s] bringing apart that does not matter
-SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce: a body would never come to rest
+SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
+_LASTING = 0.1  # 1 - e below which slower ones do: a ball that keeps its energy keeps it
+ROUNDING = 1e-3  # of that speed
 
 
 @njit
@@ -50,6 +53,7 @@ def contact_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
             t.dimension[n] = 1
         if t.dimension[n] > 0:
             t.row[n] = r.number[0]
+            t.hit[n] = 0
             if is_pyramid(g, t, n):
                 _add_edges(r, g, t, n)
             else:
@@ -302,6 +306,8 @@ def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any)
             _aim_normal(m, w, i, r, t, n, row, rate, belt)
         else:
             r.bias[row] = h * _drift(m, w, r, row) + belt
+            if k < 3:
+                r.bias[row] += 0.5 * h * t.swerve[n, k - 1] * t.scale[n, k]
         if t.soft[n] == 1:
             _soften(r, g, t, n, k, h, rate, belt, pyramid)
 
@@ -323,14 +329,20 @@ def _drift(m: Any, w: Any, r: Any, row: Any) -> Any:
 @inlined
 def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, rate: Any, belt: Any) -> None:
     """Bias of contact n's row along the normal, or near it; rate is its velocity before the step."""
+    aim_open(m, w, i, r, t, n, row, belt)
+    if t.restitution[n] > 0.0 and bounces(t, n, rate + belt, i.time_step[0]):
+        r.bias[row] = min(r.bias[row], -rebound(m, t, n, rate + belt))
+
+
+@inlined
+def aim_open(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, belt: Any) -> None:
+    """The same of what does not bounce."""
     h = i.time_step[0]
     one_sided(r, i, row, t.gap[n])
     if _is_stuck(r, row, t.gap[n]):
         r.bias[row] = 0.0
         r.rate[row] = 0.0
     r.bias[row] += h * _drift(m, w, r, row) + 0.5 * h * min(t.drift[n], 0.0) + belt
-    if t.restitution[n] > 0.0:
-        r.bias[row] = _bounce(m, t, n, r.bias[row], rate + belt, h)
 
 
 @inlined
@@ -378,27 +390,40 @@ def stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
 
 
 @inlined
-def _bounce(m: Any, t: Any, n: Any, bias: Any, rate: Any, h: Any) -> Any:
-    """The normal row's bias of a contact that bounces within the step, else as it is.
+def rebound(m: Any, t: Any, n: Any, rate: Any) -> Any:
+    """The speed at which contact n, closing at -rate, opens after it is met.
 
     Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
     that e² of the height it fell from is what it comes back to, and no step length adds to it.
     """
-    if not _bounces(t, n, rate, h):
-        return bias
     gap = max(t.gap[n], 0.0)
     N = t.frame[n, 0]
     e = t.restitution[n]
     fall = max(-(N[0] * m.gravity[0] + N[1] * m.gravity[1] + N[2] * m.gravity[2]), 0.0)
     square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
-    return min(bias, -math.sqrt(max(square, 0.0)))
+    return math.sqrt(max(square, 0.0))
 
 
 @inlined
-def _bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
+def bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
     """Whether contact n, closing at -rate, is met in this step, and fast enough."""
-    bounces: bool = rate <= -SLOWEST_BOUNCE and max(t.gap[n], 0.0) + h * rate <= 0.0
-    return bounces
+    met: bool = rate <= -slowest_bounce(t.restitution[n]) and max(t.gap[n], 0.0) + h * rate <= 0.0
+    return met
+
+
+@inlined
+def may_bounce(g: Any) -> bool:
+    """Whether any shape has restitution."""
+    may = False
+    for n in range(g.restitution.shape[0]):
+        may = may or g.restitution[n] > 0.0
+    return may
+
+
+@inlined
+def slowest_bounce(e: Any) -> Any:
+    """The arrival below which nothing bounces [m/s]: else nothing came to rest, as what loses nothing never does."""
+    return SLOWEST_BOUNCE * max(min(1.0, (1.0 - e) / _LASTING), ROUNDING)
 
 
 @njit
@@ -418,7 +443,7 @@ def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool
             continue
         if t.restitution[n] > 0.0:
             rate = row_rate(r, row, s.qvel)
-            if _bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, g, t, n):
+            if t.hit[n] == 0 and bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, g, t, n):
                 t.restitution[n] *= 0.5
                 _aim_normal(m, w, i, r, t, n, row, rate, t.belt[n, 0])
                 tamed = True
@@ -450,6 +475,14 @@ def _throws(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
 @inlined
 def _does_work(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
     """Whether contact n's impulses gain from the mean of the velocities before and after them."""
+    work, size = work_of(s, r, f, g, t, n)
+    gains: bool = work > WORK * size
+    return gains
+
+
+@inlined
+def work_of(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> Any:
+    """Twice the work of contact n's impulses, and the sum of its terms' sizes [J]."""
     work = 0.0
     size = 0.0
     for k in range(t.rows[n]):
@@ -459,8 +492,7 @@ def _does_work(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
         after = row_rate(r, row, f.velocity) + belt
         work += r.impulse[row] * (before + after)
         size += abs(r.impulse[row]) * (abs(before) + abs(after))
-    gains: bool = work > WORK * size
-    return gains
+    return work, size
 
 
 @njit
@@ -487,9 +519,44 @@ def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
         if is_felt(t, n):
             count += 1
             f.contact_extremes[1] = max(f.contact_extremes[1], -t.distance[n])
+    _note_yielding(r, f, g, t)
     f.contact_extremes[0] = max(f.contact_extremes[0], count)
     f.contact_extremes[2] += eased
     f.contact_extremes[3] += left
+
+
+@njit
+def _note_yielding(r: Any, f: Any, g: Any, t: Any) -> None:
+    """f.yielded of hard contacts that gave way: how deep they are, beyond what was inside at the start, and whose.
+
+    What has gone through half of a shape stops the run: it comes out on the other side.
+    """
+    for n in range(t.number[0]):
+        if f.counters[0] == 0:
+            f.yielded[START_DEPTH] = max(f.yielded[START_DEPTH], -t.distance[n])
+        if t.row[n] < 0 or r.eased[t.row[n]] == 0 or t.soft[n] == 1:
+            continue
+        depth = -t.distance[n] - f.yielded[START_DEPTH]
+        if depth > f.yielded[DEPTH]:
+            f.yielded[DEPTH] = depth
+            f.yielded[LINK_A] = g.link[t.shape[n, 0]]
+            f.yielded[LINK_B] = g.link[t.shape[n, 1]]
+        share = depth * _per_thickness(g, t, n)
+        f.yielded[SHARE] = max(f.yielded[SHARE], share)
+        if share > _THROUGH:
+            f.counters[2] = GAVE_WAY
+
+
+@inlined
+def _per_thickness(g: Any, t: Any, n: Any) -> Any:
+    """1 / the least extent of the shapes of contact n [1/m]; planes have none."""
+    value = 0.0
+    for end in range(2):
+        for axis in range(3):
+            half = g.extent[t.shape[n, end], axis]
+            if half > 0.0:
+                value = max(value, 0.5 / half)
+    return value
 
 
 @inlined

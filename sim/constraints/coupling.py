@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, drift_of, single_row
+from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.constraints.softness import impedance, softened, sprung
 from artsim.sim.coupling import follow
+from artsim.sim.dynamics import solve
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import COUPLING_ROW
 
@@ -37,6 +38,32 @@ def coupling_rate(m: Any, v: Any, c: Any, slope: Any) -> Any:
 
 
 @njit
+def row_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """f.effective_coupling of rows that give way as MuJoCo's, as Model.row_mobility but with the tendons' inertias.
+
+    M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py).
+    """
+    for c in range(m.row_follower.shape[0]):
+        if m.row_impedance[c, 0] >= 0.0:
+            f.effective_coupling[c] = _inverse_inertia(m, w, e, x, m.row_follower[c])
+            if m.row_leader[c] >= 0:
+                f.effective_coupling[c] += _inverse_inertia(m, w, e, x, m.row_leader[c])
+
+
+@njit
+def _inverse_inertia(m: Any, w: Any, e: Any, x: Any, k: Any) -> Any:
+    """The entry of M⁻¹ on dof k's diagonal; of a link that only slides 1 / mass."""
+    if e.dof_sliding[k] > 0.0:
+        return 1.0 / e.dof_sliding[k]
+    y = x.row
+    for j in range(y.shape[0]):
+        y[j] = 0.0
+    y[k] = 1.0
+    solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
+    return y[k]
+
+
+@njit
 def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None:
     """C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
     h = i.time_step[0]
@@ -50,10 +77,9 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
         add_entry(m, w, r, leader, -slope)
     drift = drift_of(w, r, n)
     r.error[n] = error
-    r.rate[n] = 1.0 / h
-    r.bias[n] = error / h + h * drift
+    r.rate[n] = recovery_rate(i, abs(error))
+    r.bias[n] = r.rate[n] * error + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
-        # r = J M⁻¹ Jᵀ on the bare M is in f.effective_coupling
         K, B = reference_of(m, c)
         if m.row_impedance[c, 0] >= 0.0:
             d = impedance(m.row_impedance, c, abs(error))

@@ -31,9 +31,10 @@ from artsim.sim.kinematics import (
     turned_back,
     velocities,
 )
-from artsim.sim.run import LINK_ROW
+from artsim.sim.run import LINK_ROW, TOO_FAST
 
 _TOLERANCE = 1e-13  # of the bound
+_BROKEN = 1e-6  # of the bound, or [m/s or rad/s] of a smaller one than 1
 ROUNDS = 60
 
 
@@ -67,10 +68,13 @@ def loosen(d: Any, o: Any) -> None:
 
 
 @njit
-def note_excess(r: Any, d: Any, o: Any) -> None:
-    """What the rounds left above the bounds counts as the solver's residual."""
+def note_excess(r: Any, f: Any, d: Any, o: Any) -> None:
+    """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run."""
     for n in range(d.bound.shape[0]):
         r.report[1] = max(r.report[1], o.speed[n] - d.bound[n])
+        if o.speed[n] > d.bound[n] + _BROKEN * max(d.bound[n], 1.0):
+            f.counters[2] = TOO_FAST
+            f.counters[3] = n
 
 
 @njit

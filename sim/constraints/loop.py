@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
@@ -28,8 +28,9 @@ from artsim.sim.kinematics import add_jacobian, cross, link_frame, origin_of, tu
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.run import LOOP_ROW
 
-_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed
+_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
 _YIELD = 2e-6
+_TRACE = 1e-7
 
 
 @njit
@@ -45,13 +46,15 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
         d = impedance(e.loop_impedance, n, _openness(x, n))
         K = e.loop_reference[n, 0]
         for part in range(2 if e.loop_kind[n] == WELD else 1):
-            rate = min(1.0 / h, _SPEED / max(_size(e, x, n, part), 1e-300))
+            size = _size(e, x, n, part)
+            f.loop_gap[part] = max(f.loop_gap[part], size)
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(m, w, r, e, n, axis, f.columns)
                 C = x.loop_error[n, axis]
                 drift = x.loop_drift[axis]
                 mobility = x.loop_mobility[n, part]
                 r.error[row] = C
+                rate = within_reach(r, row, closing_rate(i, size))
                 r.rate[row] = rate if K < 0.0 else 0.0
                 r.bias[row] = rate * C + 0.5 * h * drift
                 x.loop_aim[n, axis] = C - h * rate * C
@@ -71,8 +74,12 @@ def has_hard_loops(e: Any) -> bool:
 
 
 @njit
-def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
-    """Take into the bias by how much hard loops would miss their aim; w holds the kinematics of the step's end."""
+def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> Any:
+    """Take into the bias by how much hard loops would miss their aim; w holds the kinematics of the step's end.
+
+    Returns the largest miss [m or rad].
+    """
+    worst = 0.0
     axis = 0
     before = -1
     for row in range(r.number[0]):
@@ -84,7 +91,19 @@ def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             loop_error(m, w, e, x, n)
         before = n
         if e.loop_reference[n, 0] < 0.0:
-            r.bias[row] += (x.loop_error[n, axis] - x.loop_aim[n, axis]) / i.time_step[0]
+            miss = x.loop_error[n, axis] - x.loop_aim[n, axis]
+            worst = max(worst, abs(miss))
+            r.bias[row] += miss / i.time_step[0]
+    return worst
+
+
+@njit
+def note_loop_gaps(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """f.loop_gap (2,), distance and angle, where loops are further open than ever before; w holds their kinematics."""
+    for n in range(e.loop_kind.shape[0]):
+        loop_error(m, w, e, x, n)
+        for part in range(2 if e.loop_kind[n] == WELD else 1):
+            f.loop_gap[part] = max(f.loop_gap[part], _size(e, x, n, part))
 
 
 @njit
@@ -127,9 +146,9 @@ def _openness(x: Any, n: Any) -> Any:
 def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
     """x.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both ends added.
 
-    MuJoCo's invweight0. M stands factorised in w.mass_matrix and x.row2 (equipment/forces.py). One for three rows: a
-    row that hardly moves anything would else be as stiff as the others, and lock a linkage whose axes are parallel but
-    for its file's last digit.
+    MuJoCo's invweight0, of a link that only slides 1 / mass. M stands factorised in w.mass_matrix and x.row2
+    (equipment/forces.py). One for three rows: a row that hardly moves anything would else be as stiff as the others,
+    and lock a linkage whose axes are parallel but for its file's last digit.
     """
     J = f.columns
     y = x.row
@@ -137,6 +156,9 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
         for part in range(2):
             x.loop_mobility[n, part] = 0.0
         for end in range(2):
+            if e.loop_sliding[2 * n + end] > 0.0:
+                x.loop_mobility[n, 0] += 1.0 / e.loop_sliding[2 * n + end]
+                continue
             body = e.loop_body[n, end]
             c = e.loop_centre[2 * n + end]
             c0, c1, c2 = turn(w.rotation, body, c[0], c[1], c[2])
@@ -150,6 +172,28 @@ def loop_mobilities(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
                 solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
                 for k in range(y.shape[0]):
                     x.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
+        _leave_none_without(m, w, e, x, n, J)
+
+
+@njit
+def _leave_none_without(m: Any, w: Any, e: Any, x: Any, n: Any, J: Any) -> None:
+    """The same of loop n's own rows, where a centre of mass that nothing moves says nothing of how they give way.
+
+    MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
+    """
+    y = x.row
+    share = 1.0 if e.loop_reference[n, 0] < 0.0 else _TRACE
+    loop_geometry(m, w, e, x, n, J)
+    for part in range(2 if e.loop_kind[n] == WELD else 1):
+        own = 0.0
+        for axis in range(3 * part, 3 * part + 3):
+            for k in range(y.shape[0]):
+                y[k] = J[axis, k]
+            solve(w.mass_matrix, x.row2, m.dof_parent, m.dof_run, y)
+            for k in range(y.shape[0]):
+                own += J[axis, k] * y[k] / 3.0
+        if x.loop_mobility[n, part] < _TRACE * own:
+            x.loop_mobility[n, part] = share * own
 
 
 @inlined

@@ -5,9 +5,9 @@ MuJoCo's constraint model (computation chapter, "Impedance", "Reference"); the f
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from artsim.sim.elementary import power
 from artsim.sim.jit import inlined, njit
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
@@ -15,30 +15,19 @@ _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
 @njit
 def impedance(solimp: Any, n: Any, size: Any) -> Any:
-    """d at an error of this size: from the first to the second number of row n, as a power of size over width.
-
-    Powers that are no whole numbers count as the nearest one.
-    """
+    """d at an error of this size: from the first to the second number of row n, as a power of size over width."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
     end = min(max(solimp[n, 1], _LEAST), _MOST)
     if solimp[n, 2] <= 1e-15:
         return 0.5 * (start + end)
     y = min(size / solimp[n, 2], 1.0)
     middle = min(max(solimp[n, 3], _LEAST), _MOST)
-    power = math.floor(max(solimp[n, 4], 1.0) + 0.5)
+    exponent = max(solimp[n, 4], 1.0)
     if y <= middle:
-        y = middle * _whole_power(y / middle, power)
+        y = middle * power(y / middle, exponent)
     else:
-        y = 1.0 - (1.0 - middle) * _whole_power((1.0 - y) / (1.0 - middle), power)
+        y = 1.0 - (1.0 - middle) * power((1.0 - y) / (1.0 - middle), exponent)
     return start + y * (end - start)
-
-
-@inlined
-def _whole_power(x: Any, n: Any) -> Any:
-    value = 1.0
-    for _ in range(n):
-        value *= x
-    return value
 
 
 @inlined

@@ -70,6 +70,7 @@ def _site_arrays(articulation: Articulation, places: Places) -> dict[str, Array]
     n = len(frames)
     return {
         "site_body": np.array([body for body, _, _ in frames], np.int64),
+        "site_link": np.array([places.links.get(site.link, -1) for site in articulation.sites], np.int64),
         "site_rotation": np.array([turn for _, turn, _ in frames]).reshape(n, 3, 3),
         "site_position": np.array([place for _, _, place in frames]).reshape(n, 3),
     }

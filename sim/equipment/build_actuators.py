@@ -129,6 +129,9 @@ def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
     return {"control_first": first, "control_role": roles}
 
 
+_SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
+
+
 def _period(actuator: Actuator, places: Places) -> float:
     """What a servo's setpoint may be wound by: a turn, where its length is an angle on a circle; 0 elsewhere.
 
@@ -137,7 +140,7 @@ def _period(actuator: Actuator, places: Places) -> float:
     gear = np.array(actuator.gear + (0.0,) * (6 - len(actuator.gear)))
     gain, bias = (*actuator.gain_parameters, 0.0), (*actuator.bias_parameters, 0.0, 0.0)
     servo = actuator.gain == "fixed" and actuator.bias == "affine" and gain[0] == -bias[1]
-    if not (servo and actuator.dynamics in ("none", "integrator")) and actuator.gain != "pid":
+    if not (servo and actuator.dynamics in _SERVO_DYNAMICS) and actuator.gain != "pid":
         return 0.0
     if actuator.transmission == "site" and actuator.reference and not gear[:3].any():
         return float(2 * np.pi * np.linalg.norm(gear[3:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from artsim.sim.description import IMPEDANCE, Articulation, reference_of_softness
@@ -10,6 +12,7 @@ from artsim.sim.equipment.record import CONNECT, WELD, Equipped
 from artsim.sim.model import Model
 from artsim.sim.poses import body_poses
 from artsim.sim.records import Array
+from artsim.sim.sliders import sliding_masses_of
 from artsim.sim.spatial import Real, quaternion
 
 
@@ -18,6 +21,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
     loops = [loop for loop in articulation.loops if loop.active]
     ends = [places.frame(*end) for loop in loops for end in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))]
     links = [places.links[name] for loop in loops for name in (loop.link_a, loop.link_b)]
+    sliding = sliding_masses_of(articulation)
     return {
         "loop_kind": np.array([CONNECT if loop.kind == "connect" else WELD for loop in loops], np.int64),
         "loop_body": np.array([body for body, _, _ in ends], np.int64).reshape(-1, 2),
@@ -30,7 +34,20 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
         "loop_centre": np.array([places.centre(link) for loop in loops for link in (loop.link_a, loop.link_b)]).reshape(
             -1, 3
         ),
+        "loop_sliding": np.array(
+            [sliding.get(name, 0.0) for loop in loops for name in (loop.link_a, loop.link_b)], np.float64
+        ),
+        "dof_sliding": _dof_sliding(articulation, places, sliding),
     }
+
+
+def _dof_sliding(articulation: Articulation, places: Places, sliding: Mapping[str, float]) -> Real:
+    """(nv,)"""
+    mass = np.zeros(len(places.compiled.model.dof_body))
+    for joint in articulation.joints:
+        if joint.child in sliding:
+            mass[places.first_dof(joint.name)] = sliding[joint.child]
+    return mass
 
 
 def open_loops(model: Model, equipped: Equipped, q: Real, more_than: float) -> dict[str, float]:

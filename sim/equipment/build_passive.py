@@ -26,10 +26,11 @@ def has_passive(articulation: Articulation) -> bool:
     joints = articulation.joints
     limited = any(joint.kind == "ball" and joint.upper is not None for joint in joints)
     damped = any(any(joint.damping_polynomial) for joint in joints)
-    return medium or weightless or limited or damped or any(_has_own_spring(joint) for joint in joints)
+    return medium or weightless or limited or damped or any(has_own_spring(joint) for joint in joints)
 
 
-def _has_own_spring(joint: Joint) -> bool:
+def has_own_spring(joint: Joint) -> bool:
+    """Whether a spring is more than a linear one of a coordinate."""
     return any(joint.stiffness_polynomial) or (joint.kind in ("ball", "free") and joint.stiffness != 0)
 
 
@@ -48,7 +49,7 @@ def passive_arrays(articulation: Articulation, places: Places) -> dict[str, Arra
         if any(joint.damping_polynomial)
         for k in range(dofs[joint.name].start, dofs[joint.name].stop)
     ]
-    springs = [joint for joint in moving if _has_own_spring(joint)]
+    springs = [joint for joint in moving if has_own_spring(joint)]
     return {
         **_compensation(articulation, places),
         "gravity_by_actuator": by_actuator,

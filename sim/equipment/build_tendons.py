@@ -22,6 +22,7 @@ def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) 
     return {
         **_paths(articulation, places),
         "wrap_body": wrap_body,
+        "wrap_link": np.array([places.links.get(geom.link, -1) for geom in articulation.wrap_geoms], np.int64),
         "wrap_rotation": np.array([turn for _, turn, _ in wraps]).reshape(-1, 3, 3),
         "wrap_position": np.array([place for _, _, place in wraps]).reshape(-1, 3),
         "wrap_radius": np.array([geom.radius for geom in articulation.wrap_geoms]),

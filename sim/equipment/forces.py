@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.actuation import weigh_springs
+from artsim.sim.constraints.coupling import row_mobilities
 from artsim.sim.constraints.loop import loop_mobilities
 from artsim.sim.constraints.tendon import tendon_mobilities
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
-from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds
+from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds, weigh_actuators
 from artsim.sim.equipment.passive import passive_extra
 from artsim.sim.equipment.record import MUSCLE, PID
-from artsim.sim.equipment.tendon_forces import tendon_forces
-from artsim.sim.equipment.tendons import add_tendon_inertia, tendon_paths
+from artsim.sim.equipment.tendon_forces import tendon_forces, weigh_tendons
+from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
@@ -30,14 +32,7 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
     q = f.stage_qpos  # a constant array would have all that follows compiled a second time
     for k in range(f.velocity.shape[0]):
         f.velocity[k] = 0.0
-    for n in range(q.shape[0]):
-        q[n] = e.relaxed[n]
-    kinematics(m, q, w)
-    tendon_paths(m, q, f.velocity, w, e, x)
-    for t in range(x.tendon_length.shape[0]):
-        for end in range(2):
-            rest = e.tendon_spring[t, end]
-            x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
+    rest_lengths(m, q, f.velocity, w, e, x)
     for n in range(q.shape[0]):
         q[n] = e.reference[n]
     kinematics(m, q, w)
@@ -49,7 +44,7 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
         x.tendon_length0[t] = x.tendon_length[t]
     for a in range(e.actuator_target.shape[0]):
         x.actuator_damping[a] = -e.bias_parameters[a, 2]
-    if _needs_mobilities(e, x):  # else M may be singular
+    if _needs_mobilities(m, e, x):  # else M may be singular
         composites(m, w)
         mass_matrix(m, w)
         add_tendon_inertia(m, w, e, x)
@@ -57,16 +52,18 @@ def calibrate(m: Any, w: Any, e: Any, x: Any, f: Any) -> None:
         _calibrate_actuators(m, w, e, x)
         tendon_mobilities(m, w, e, x)
         loop_mobilities(m, w, f, e, x)
+        if has_inertia(e):
+            row_mobilities(m, w, f, e, x)
 
 
 @njit
-def _needs_mobilities(e: Any, x: Any) -> bool:
+def _needs_mobilities(m: Any, e: Any, x: Any) -> bool:
     """True when something is given relative to the robot's inertia."""
     for a in range(e.actuator_target.shape[0]):
         if e.actuator_gain[a] == MUSCLE or e.actuator_bias[a] == MUSCLE or x.actuator_damping[a] < 0.0:
             return True
     found: bool = e.loop_kind.shape[0] + e.tendon_row_follower.shape[0] > 0
-    return found
+    return found or (has_inertia(e) and m.row_follower.shape[0] > 0)
 
 
 @njit
@@ -108,10 +105,13 @@ def equipment_forces(
     """All forces of the equipment at (q, v), kinematics in w being up to date; `explicit` 1: nothing is implicit."""
     velocities(m, v, w)
     tendon_paths(m, q, v, w, e, x)
+    weigh_tendons(i, e, x, explicit)
     tendon_forces(e, x)
     transmissions(m, q, v, w, e, x)
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)
     bound_totals(e, x)
     if explicit == 0:
-        guess_bounds(m, q, v, i, e, x)
+        weigh_springs(m, i, f, x)
+        weigh_actuators(i, e, x)
+        guess_bounds(m, q, v, i, e, x, f)

@@ -11,7 +11,7 @@ from typing import Any
 
 from artsim.sim.dynamics import gather_forces
 from artsim.sim.equipment.fluid import fluid_wrenches
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quaternions import rotation_vector
 
@@ -24,6 +24,7 @@ def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
     """
     for k in range(v.shape[0]):
         x.passive[k] = 0.0
+        x.given[k] = 0.0
     _dampers(v, e, x)
     _springs(m, q, e, x)
     if e.compensated_mass.shape[0] > 0:
@@ -35,6 +36,7 @@ def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
                 x.actuator_total[k] += x.row[k]
             else:
                 x.passive[k] += x.row[k]
+                x.given[k] += x.row[k]
     if e.box_body.shape[0] + e.ellipsoid_body.shape[0] > 0:
         for body in range(m.body_parent.shape[0]):
             for axis in range(3):
@@ -44,6 +46,7 @@ def passive_extra(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
         gather_forces(m, w, x.row)
         for k in range(v.shape[0]):
             x.passive[k] += x.row[k]
+            x.given[k] += x.row[k]
 
 
 @njit
@@ -96,6 +99,35 @@ def _springs(m: Any, q: Any, e: Any, x: Any) -> None:
         else:
             y = q[at] - m.spring_reference[k]
             x.passive[k] -= (c[1] + c[2] * y) * y * y
+
+
+@njit
+def spring_energy(m: Any, q: Any, e: Any) -> Any:
+    """Potential energy of the same springs, without the linear part of single coordinates and places [J]."""
+    total = 0.0
+    for n in range(e.spring_body.shape[0]):
+        i = e.spring_body[n]
+        c = e.spring_terms[n]
+        at = m.body_coord[i]
+        kind = m.joint_type[i]
+        if kind == FREE:
+            x0 = q[at] - e.reference[at]
+            x1 = q[at + 1] - e.reference[at + 1]
+            x2 = q[at + 2] - e.reference[at + 2]
+            total += _stored(0.0, c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
+            at += 3
+        if kind == FREE or kind == BALL:
+            x0, x1, x2 = _turned(q, e.reference, at)
+            total += _stored(c[0], c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
+        else:
+            total += _stored(0.0, c, q[at] - m.spring_reference[m.body_dof[i]])
+    return total
+
+
+@inlined
+def _stored(linear: Any, c: Any, y: Any) -> Any:
+    """∫ (linear + c1 y + c2 y²) y dy [J]."""
+    return y * y * (linear / 2.0 + y * (c[1] / 3.0 + y * c[2] / 4.0))
 
 
 @njit

@@ -128,6 +128,7 @@ class Equipment(NamedTuple):
     reference: ConstReals1  # (nq,) coordinates in the file's pose
     relaxed: ConstReals1  # (nq,) coordinates in the pose of the joints' spring references
     site_body: ConstInts1  # (ns,)
+    site_link: ConstInts1  # (ns,) -1: the world
     site_rotation: ConstReals3  # (ns, 3, 3)
     site_position: ConstReals2  # (ns, 3) [m]
     # tendons: path elements start[t] ≤ p < start[t + 1]; entries are the dofs that can change a length, in order
@@ -137,6 +138,7 @@ class Equipment(NamedTuple):
     path_value: ConstReals1  # (np,) a joint's coefficient, a pulley's divisor
     path_side: ConstInts1  # (np,) side site of a wrap geom, -1: none
     wrap_body: ConstInts1  # (nw,)
+    wrap_link: ConstInts1  # (nw,) -1: the world
     wrap_rotation: ConstReals3  # (nw, 3, 3)
     wrap_position: ConstReals2  # (nw, 3)
     wrap_radius: ConstReals1  # (nw,)
@@ -167,6 +169,8 @@ class Equipment(NamedTuple):
     loop_reference: ConstReals2  # (nloop, 2) MuJoCo's K [1/s²] and B [1/s]; K -1: hard
     loop_impedance: ConstReals2  # (nloop, 5) solimp
     loop_centre: ConstReals2  # (2 nloop, 3) the links' centres of mass
+    loop_sliding: ConstReals1  # (2 nloop,) mass of a link that only slides (sliders.py); 0 of others [kg]
+    dof_sliding: ConstReals1  # (nv,) mass of such a link, whose dof it is; 0 of others [kg]
     # passive forces
     compensated_mass: ConstReals1  # (nb,) or none: what gravity compensation carries of each body [kg]
     compensated_moment: ConstReals2  # (nb, 3) times its place in the body's internal frame [kg m]
@@ -249,7 +253,11 @@ class EquipmentWork(NamedTuple):
     acceleration0: Reals1  # (na,) |M⁻¹ moment| in the file's pose, for muscles
     tendon_length: Reals1  # (nt,)
     tendon_velocity: Reals1  # (nt,)
+    tendon_pull: Reals1  # (nt,) of its spring and damper, positive: it lengthens [N]
+    tendon_force: Reals1  # (nt,) all that acts along it over the step: also actuators, limits, friction, inertia
     tendon_moment: Reals1  # (entries,) dL/dq
+    tendon_share: Reals1  # (nt,) Step.share of springs that are rows
+    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are rows in this step
     tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of an equality's two tendons, added, in the file's pose; springs: now
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
@@ -257,6 +265,7 @@ class EquipmentWork(NamedTuple):
     actuator_force: Reals1  # (na,) as it acts over the step
     actuator_input: Reals1  # (na,) what the gain multiplies
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
+    actuator_share: Reals1  # (na,) Step.share of those by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
     control: Reals1  # (nu,) within their ranges
     dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: it is if a guess is right
@@ -281,6 +290,7 @@ class EquipmentWork(NamedTuple):
     damping: Reals1  # (nv,)
     offset: Reals1  # (nv,) force of the implicit ones at q = 0, v = 0
     compensation: Reals1  # (nv,) of gravity, by the joints' motors; part of actuator_total
+    given: Reals1  # (nv,) of those the medium's and compensated weights', which may give energy
     passive: Reals1  # (nv,) explicit passive forces: gravity compensation, fluid, springs of balls, polynomials
     tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
 
@@ -294,6 +304,8 @@ def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int]:
     limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
     equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
+    sprung = equipment.tendon_stiffness.any(axis=1) | equipment.tendon_damping.any(axis=1)
+    equalities += int(np.count_nonzero(sprung))
     rows = equalities + 2 * int(limited) + int(rubbing)
     return rows, (rows + len(equipment.tendon_row_follower)) * nv  # an equality can have two tendons
 
@@ -329,14 +341,15 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
     """The scratch of a robot's equipment."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
-    tendons = dict.fromkeys(("tendon_length0", "tendon_length", "tendon_velocity"), (nt,))
+    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_share"
+    tendons = dict.fromkeys(names.split(), (nt,))
     actuators = dict.fromkeys(
         "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "
-        "actuator_damping start_length start_velocity".split(),
+        "actuator_damping actuator_share start_length start_velocity".split(),
         (na,),
     )
     dofs = dict.fromkeys(
-        "row row2 actuator_total stiffness damping offset compensation passive tendon dof_held".split(),
+        "row row2 actuator_total stiffness damping offset compensation passive given tendon dof_held".split(),
         (nv,),
     )
     work: EquipmentWork = allocate(
@@ -346,6 +359,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **actuators,
             **dofs,
             "calibrated": (1,),
+            "tendon_by_row": (1,),
             "sensor": (int(equipment.sensor_first[-1]),),
             "ray": (len(equipment.ray_link), 6),
             "ray_hit": (len(equipment.ray_link), 4),

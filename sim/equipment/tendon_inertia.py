@@ -1,4 +1,4 @@
-"""Tendons with armature at a table of configurations (sim/tendon_inertia.py)."""
+"""Tendons with armature, and the energy of springs, at a table of configurations (sim/tendon_inertia.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 from artsim.sim.compute import normalise
 from artsim.sim.coupling import expand, reduce_vector
-from artsim.sim.equipment.tendons import prepare_drifts, tendon_drift, tendon_paths
+from artsim.sim.equipment.passive import spring_energy
+from artsim.sim.equipment.tendon_forces import tendon_spring_energy
+from artsim.sim.equipment.tendons import prepare_drifts, rest_lengths, tendon_drift, tendon_paths
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, velocities
 
@@ -14,6 +16,9 @@ from artsim.sim.kinematics import kinematics, velocities
 @njit
 def tendon_inertia(m: Any, s: Any, w: Any, e: Any, x: Any, t: Any) -> None:
     """Moments, their rates and the lengths' rates of the task's rows, each times √armature."""
+    for k in range(s.qvel.shape[0]):
+        s.qvel[k] = 0.0
+    rest_lengths(m, s.qpos, s.qvel, w, e, x)
     for row in range(t.rows[0], t.rows[1]):
         for c in range(s.qpos.shape[0]):
             s.qpos[c] = t.qpos[row, c]
@@ -25,6 +30,8 @@ def tendon_inertia(m: Any, s: Any, w: Any, e: Any, x: Any, t: Any) -> None:
         kinematics(m, s.qpos, w)
         velocities(m, s.qvel, w)
         tendon_paths(m, s.qpos, s.qvel, w, e, x)
+        if t.stored.shape[0] > 0:
+            t.stored[row - t.rows[0]] = spring_energy(m, s.qpos, e) + tendon_spring_energy(e, x)
         prepare_drifts(m, s.qvel, w, x)
         for n in range(t.tendon.shape[0]):
             _tendon(m, w, e, x, t, row - t.rows[0], n)

@@ -11,7 +11,7 @@ from typing import Any
 from artsim.sim.equipment.record import PATH_JOINT, PATH_PULLEY, PATH_SITE
 from artsim.sim.equipment.wrapping import unit3, wrap
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, add_point_force, cross, origin_of, point_of, turn
+from artsim.sim.kinematics import accelerations, add_point_force, cross, kinematics, origin_of, point_of, turn
 
 
 @njit
@@ -30,6 +30,19 @@ def tendon_paths(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
             x.tendon_moment[entry] = x.row[k]
             rate += x.row[k] * v[k]
         x.tendon_velocity[t] = rate
+
+
+@njit
+def rest_lengths(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
+    """x.spring_length (nt, 2); where the file gives none, that in the joints' spring references. q is scratch, v 0."""
+    for n in range(q.shape[0]):
+        q[n] = e.relaxed[n]
+    kinematics(m, q, w)
+    tendon_paths(m, q, v, w, e, x)
+    for t in range(x.tendon_length.shape[0]):
+        for end in range(2):
+            rest = e.tendon_spring[t, end]
+            x.spring_length[t, end] = x.tendon_length[t] if rest != rest else rest
 
 
 @njit
@@ -106,7 +119,21 @@ def _piece(
 def _wrapped(m: Any, w: Any, e: Any, x: Any, p: Any, share: Any) -> Any:
     """Length from site to site by way of the geom at path element p + 1."""
     first, geom, second = e.path_index[p], e.path_index[p + 1], e.path_index[p + 2]
+    on_geom, c0, c1, c2, d0, d1, d2 = way_around(m, w, e, p)
+    if on_geom < 0.0:
+        return _straight(m, w, e, x, first, second, share)
     body = e.wrap_body[geom]
+    a0, a1, a2 = site_point(m, w, e, first)
+    b0, b1, b2 = site_point(m, w, e, second)
+    before = _piece(m, w, e.site_body[first], body, a0, a1, a2, c0, c1, c2, share, x.row)
+    after = _piece(m, w, body, e.site_body[second], d0, d1, d2, b0, b1, b2, share, x.row)
+    return before + on_geom + after
+
+
+@njit
+def way_around(m: Any, w: Any, e: Any, p: Any) -> Any:
+    """Length on the geom at path element p + 1 (-1: the tendon passes it), and where the tendon meets and leaves it."""
+    first, geom, second = e.path_index[p], e.path_index[p + 1], e.path_index[p + 2]
     a0, a1, a2 = site_point(m, w, e, first)
     b0, b1, b2 = site_point(m, w, e, second)
     l0, l1, l2 = _in_geom(m, w, e, geom, a0, a1, a2)
@@ -119,13 +146,10 @@ def _wrapped(m: Any, w: Any, e: Any, x: Any, p: Any, share: Any) -> Any:
     on_geom, c0, c1, c2, d0, d1, d2 = wrap(
         e.path_kind[p + 1], e.wrap_radius[geom], l0, l1, l2, r0, r1, r2, sided, s0, s1, s2
     )
-    if on_geom < 0.0:
-        return _straight(m, w, e, x, first, second, share)
-    c0, c1, c2 = _out_of_geom(m, w, e, geom, c0, c1, c2)
-    d0, d1, d2 = _out_of_geom(m, w, e, geom, d0, d1, d2)
-    before = _piece(m, w, e.site_body[first], body, a0, a1, a2, c0, c1, c2, share, x.row)
-    after = _piece(m, w, body, e.site_body[second], d0, d1, d2, b0, b1, b2, share, x.row)
-    return before + on_geom + after
+    if on_geom >= 0.0:
+        c0, c1, c2 = _out_of_geom(m, w, e, geom, c0, c1, c2)
+        d0, d1, d2 = _out_of_geom(m, w, e, geom, d0, d1, d2)
+    return on_geom, c0, c1, c2, d0, d1, d2
 
 
 @inlined

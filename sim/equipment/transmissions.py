@@ -86,7 +86,7 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 
 
 @inlined
-def _turned(w: Any, e: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
+def turned_gear(w: Any, e: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
     """A vector in a site's axes, in world axes."""
     b0, b1, b2 = turn(e.site_rotation, site, g0, g1, g2)
     return turn(w.rotation, e.site_body[site], b0, b1, b2)
@@ -119,8 +119,8 @@ def _site(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
     reference = e.actuator_reference[a]
     frame = reference if reference >= 0 else site
     gear = e.actuator_gear[a]
-    f0, f1, f2 = _turned(w, e, frame, gear[0], gear[1], gear[2])
-    t0, t1, t2 = _turned(w, e, frame, gear[3], gear[4], gear[5])
+    f0, f1, f2 = turned_gear(w, e, frame, gear[0], gear[1], gear[2])
+    t0, t1, t2 = turned_gear(w, e, frame, gear[3], gear[4], gear[5])
     wrench = (f0, f1, f2, t0, t1, t2)
     p0, p1, p2 = site_point(m, w, e, site)
     body = e.site_body[site]
@@ -157,12 +157,12 @@ def _common_dof(m: Any, body: Any, base: Any) -> Any:
 @njit
 def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
     """The rotation vector from a reference site's axes to a site's, in world axes (it is the same in both)."""
-    a0, a1, a2 = _turned(w, e, site, 1.0, 0.0, 0.0)
-    b0, b1, b2 = _turned(w, e, site, 0.0, 1.0, 0.0)
-    c0, c1, c2 = _turned(w, e, site, 0.0, 0.0, 1.0)
-    i0, i1, i2 = _turned(w, e, reference, 1.0, 0.0, 0.0)
-    j0, j1, j2 = _turned(w, e, reference, 0.0, 1.0, 0.0)
-    k0, k1, k2 = _turned(w, e, reference, 0.0, 0.0, 1.0)
+    a0, a1, a2 = turned_gear(w, e, site, 1.0, 0.0, 0.0)
+    b0, b1, b2 = turned_gear(w, e, site, 0.0, 1.0, 0.0)
+    c0, c1, c2 = turned_gear(w, e, site, 0.0, 0.0, 1.0)
+    i0, i1, i2 = turned_gear(w, e, reference, 1.0, 0.0, 0.0)
+    j0, j1, j2 = turned_gear(w, e, reference, 0.0, 1.0, 0.0)
+    k0, k1, k2 = turned_gear(w, e, reference, 0.0, 0.0, 1.0)
     R = (
         i0 * a0 + i1 * a1 + i2 * a2,
         i0 * b0 + i1 * b1 + i2 * b2,
@@ -181,7 +181,20 @@ def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
 
 @njit
 def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
-    """The slider's place on the z axis of its site, joined to the crank's pin by a rod.
+    """The slider's place on the z axis of its site, joined to the crank's pin by a rod."""
+    pin = e.actuator_target[a]
+    slider = e.actuator_reference[a]
+    length, f0, f1, f2, n0, n1, n2 = crank(m, w, e, a)
+    x.actuator_length[a] = length
+    p0, p1, p2 = site_point(m, w, e, pin)
+    s0, s1, s2 = site_point(m, w, e, slider)
+    _push(m, w, x, e.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    _push(m, w, x, e.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+
+
+@njit
+def crank(m: Any, w: Any, e: Any, a: Any) -> Any:
+    """Length of a slider-crank, what a unit of force pushes the pin with, and the torque that the slider's body takes.
 
     With d from slider to pin: L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
     """
@@ -189,7 +202,7 @@ def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
     slider = e.actuator_reference[a]
     gear = e.actuator_gear[a, 0]
     rod = e.actuator_crank[a]
-    z0, z1, z2 = _turned(w, e, slider, 0.0, 0.0, 1.0)
+    z0, z1, z2 = turned_gear(w, e, slider, 0.0, 0.0, 1.0)
     p0, p1, p2 = site_point(m, w, e, pin)
     s0, s1, s2 = site_point(m, w, e, slider)
     d0 = p0 - s0
@@ -205,10 +218,8 @@ def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
         length = along - root
         by_z = 1.0 - along / root
         by_d = 1.0 / root
-    x.actuator_length[a] = gear * length
     f0 = gear * (by_z * z0 + by_d * d0)
     f1 = gear * (by_z * z1 + by_d * d1)
     f2 = gear * (by_z * z2 + by_d * d2)
     n0, n1, n2 = cross(z0, z1, z2, gear * by_z * d0, gear * by_z * d1, gear * by_z * d2)
-    _push(m, w, x, e.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    _push(m, w, x, e.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    return gear * length, f0, f1, f2, n0, n1, n2

@@ -396,6 +396,8 @@ def _assemble(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if highest(y.weight[n]) <= 0.0:
+            for row in range(n + 1, n + r.cone[n]):
+                y.pull[row] = y.pull[row] - y.pull[row]  # nothing of an earlier step is left
             continue
         if r.cone[n] > 1:
             _add_cone(r, y, n)

@@ -31,6 +31,7 @@ _LAZY = {
     "BatchRecording": "artsim.io.batch_reader",
     "MissingInputError": "artsim.sim.errors",
     "ModelError": "artsim.sim.errors",
+    "ModelWarning": "artsim.loaders.robot",
     "Recording": "artsim.io.reader",
     "Robot": "artsim.sim.robot",
     "RolloutRecording": "artsim.io.rollout_reader",

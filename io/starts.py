@@ -1,0 +1,91 @@
+"""What is odd about where a run starts: inside something, fixed in mid-air on feet, joints many turns away."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io.runs import held_controls, named_contacts, run_labels
+from artsim.sim.controls import Controls
+from artsim.sim.plan import Plan
+from artsim.sim.simulate import Simulation
+
+Array = npt.NDArray[Any]
+
+_DEEP = 1e-3  # m inside something that a start is told of
+_TURNS = 4 * math.pi  # rad of a hinge that nobody means
+_FEET = re.compile(
+    r"(?:^|[_\W])(?:foot|feet|toe|toes|sole|hoof|paw)(?:$|[_\W\d])|(?<=[a-z])(?:Foot|Toe|Sole)", re.ASCII
+)
+_SHOWN = 3
+
+
+def start_notes(plan: Plan, controls: Controls | None = None) -> list[str]:
+    """Warnings about the start, for a run that has not begun."""
+    return [*_inside(plan, controls), *_on_fixed_feet(plan), *_far_turned(plan)]
+
+
+def _inside(plan: Plan, controls: Controls | None) -> list[str]:
+    """Pairs of links that begin deeper in each other than a millimetre, by a step that is thrown away."""
+    if plan.touching is None or plan.config.coordinates != "reduced":
+        return []
+    config = dataclasses.replace(plan.config, steps=1, every=1, record=("qpos", "contacts"))
+    probe = Simulation(dataclasses.replace(plan, config=config), controls or held_controls(plan))
+    depths: dict[tuple[str, str], float] = {}
+    for block in probe.blocks():
+        for pair, depth in _depths(probe.plan, named_contacts(probe.plan, block.contacts)):
+            depths[pair] = max(depth, depths.get(pair, 0.0))
+    deep = sorted(((depth, pair) for pair, depth in depths.items() if depth > _DEEP), reverse=True)
+    if not deep:
+        return []
+    told = ", ".join(f"{a} in {b} ({1e3 * depth:.3g} mm)" for depth, (a, b) in deep[:_SHOWN])
+    more = f" and {len(deep) - _SHOWN} pairs more" if len(deep) > _SHOWN else ""
+    return [
+        f"the run starts inside something: {told}{more}; what is inside is brought out over 0.1 s, and moves for it"
+    ]
+
+
+def _depths(plan: Plan, contacts: Mapping[str, Array]) -> list[tuple[tuple[str, str], float]]:
+    """Names of the two links, and how deep, of each contact."""
+    if not contacts:
+        return []
+    names = run_labels(plan).touching_link
+    columns = (contacts["link_a"], contacts["link_b"], contacts["depth"])
+    return [((names[int(a)], names[int(b)]), float(depth)) for a, b, depth in zip(*columns, strict=True)]
+
+
+def _on_fixed_feet(plan: Plan) -> list[str]:
+    """A URDF's root held in the air although it has feet to stand on."""
+    articulation = plan.robot.articulation
+    parents = {joint.parent for joint in articulation.joints}
+    feet = [link.name for link in articulation.links if link.name not in parents and _FEET.search(link.name)]
+    if articulation.format != "urdf" or articulation.base != "fixed" or len(feet) < 2:
+        return []
+    return [
+        f"the base is fixed in mid-air, though the robot has feet ({', '.join(map(repr, feet[:_SHOWN]))}); "
+        "--base floating lets it stand on them"
+    ]
+
+
+def _far_turned(plan: Plan) -> list[str]:
+    """Hinges that start, or are driven, more than two turns away: degrees, perhaps."""
+    model, labels = plan.robot.model, plan.robot.labels
+    hinges = np.flatnonzero((model.dof_linear == 0) & (model.dof_coord >= 0))
+    starts = [(labels.dofs[k], float(plan.qpos[model.dof_coord[k]]), "starts at") for k in hinges]
+    driven = hinges[plan.inputs["drive_stiffness"][hinges] > 0]
+    aims = [(labels.dofs[k], float(plan.target[k]), "is driven to") for k in driven]
+    odd = [(name, value, does) for name, value, does in (*starts, *aims) if abs(value) > _TURNS]
+    if not odd:
+        return []
+    name, value, does = odd[0]
+    more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+    return [
+        f"joint {name!r}{more} {does} {value:.6g} rad, {abs(value) / (2 * math.pi):.1f} turns; "
+        f"if degrees are meant, that is {math.radians(value):.6g} rad"
+    ]

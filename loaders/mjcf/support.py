@@ -1,0 +1,130 @@
+"""What of MJCF is refused or has no effect here, and why; all else in schema.py is read. docs/mjcf.md is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+LOOKS = "looks"
+MEMORY = "MuJoCo's own memory, statistics and speed"
+OTHERS = "data for other programs"
+SOLVER = "tuning of MuJoCo's solver; artsim has its own"
+FILES = "how MuJoCo writes and finds files"
+UNTOUCHED = "points and elements of flexcomps touch nothing yet, which a warning says"
+
+ELEMENTS = {
+    **dict.fromkeys(("visual", "texture", "light", "camera", "skin", "layer"), LOOKS),
+    **dict.fromkeys(("size", "statistic"), MEMORY),
+    "custom": OTHERS,
+}
+"""Elements that change nothing, with all that is in them."""
+
+ATTRIBUTES: dict[str, dict[str, str]] = {
+    "compiler": {
+        "usethread": MEMORY,
+        "texturedir": LOOKS,
+        **dict.fromkeys(("passthrough", "savecanonical", "savecompiled", "saveinertial"), FILES),
+    },
+    "option": dict.fromkeys(
+        "tolerance ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance iterations ls_iterations "
+        "noslip_iterations ccd_iterations sdf_iterations sdf_initpoints cone jacobian solver".split(),
+        SOLVER,
+    ),
+    "flag": dict.fromkeys(
+        "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sleep "
+        "speculative warmstart".split(),
+        SOLVER,
+    ),
+    "body": dict.fromkeys(("fuse", "simple", "sleep"), MEMORY),
+    "geom": {"castshadow": LOOKS},
+    "material": dict.fromkeys(
+        "emission metallic reflectance roughness shininess specular texrepeat texuniform".split(), LOOKS
+    ),
+    "mesh": {"content_type": FILES, "smoothnormal": LOOKS, "texcoord": LOOKS},
+    "hfield": {"content_type": FILES},
+    "model": {"content_type": FILES},
+    "replicate": {"prefix": "it has none in MuJoCo either: sep does what it would"},
+    "spatial": {"width": LOOKS},
+    "flexcomp": {
+        **dict.fromkeys(("flatskin", "texcoord", "rgba", "material", "group"), LOOKS),
+        "radius": UNTOUCHED,
+        "cellcount": "of interpolation, which is refused",
+    },
+    "contact": dict.fromkeys(
+        "activelayers condim friction gap margin passive priority selfcollide solimp solmix solref".split(), UNTOUCHED
+    ),
+    "tendon": {"width": LOOKS},
+    "*": {
+        "user": OTHERS,
+        "noise": "MuJoCo adds none either",
+        **dict.fromkeys(("interp", "nsample"), "nothing without a delay"),
+    },
+}
+"""Attributes that change nothing, by their element, or by the section that it stands in."""
+
+REFUSED = {
+    "composite": "MuJoCo's macros of 2.x; MuJoCo 4 reads only cables, by a plugin",
+    "flex": "elements that bend or stretch",
+    "flexstrain": "elements that bend or stretch",
+    "elasticity": "elements that bend or stretch",
+    "orientation": "servos of rotations",
+    "plugin": "code; mujoco.pid is read as <pid>",
+}
+"""Elements that are refused, with all that is in them. --ignore-unsupported leaves them out, with a warning."""
+
+REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "*": {"delay": "of an actuator; a sensor with one is left out, which a warning says"},
+    "joint": {"springyield": "springs are elastic"},
+    "tendon": {"springyield": "springs are elastic"},
+    "pin": dict.fromkeys(("grid", "gridrange"), "points are pinned by number"),
+}
+"""Attributes likewise."""
+
+SENSORS = {
+    "tactile": "contact is at points, not over surfaces",
+    **dict.fromkeys(("distance", "normal", "fromto", "insidesite"), "distances are not measured"),
+    "camprojection": "cameras are not kept",
+    "user": "its values come from a program",
+    "plugin": "plugins are not run",
+    **dict.fromkeys(("e_potential", "e_kinetic"), "--record energy has it"),
+}
+"""Kinds of sensors that need what a run does not have: they are left out, with a warning."""
+
+VALUES = (
+    ("general", "dyntype, gaintype, biastype", "user", "code"),
+    ("general", "dyntype, gaintype, biastype", "so3, pid, dcmotor", "they have elements of their own"),
+    ("equality", "(element)", "flex, flexvert, flexstrain", "elements that bend or stretch"),
+    ("flexcomp", "dof", "trilinear, quadratic", "interpolation"),
+    ("edge", "equality", "vert, strain", "elements that bend or stretch"),
+    ("compiler", "coordinate", "global", "taken out of MJCF; MuJoCo 2.3.3 converts such files"),
+)
+"""Values that are refused: element, attribute, values, why."""
+
+
+class Support(NamedTuple):
+    """What becomes of an attribute, and why."""
+
+    kind: Literal["read", "without effect", "refused"]
+    why: str = ""
+
+
+def support(path: Sequence[str], attribute: str) -> Support:
+    """What becomes of an attribute of the element at the end of a path of tags."""
+    known = (*path[-1:], *(path[:-1] if path[-1:] != ("contact",) else ()), "*")
+    if any(tag in REFUSED for tag in path):
+        return Support("refused", next(REFUSED[tag] for tag in path if tag in REFUSED))
+    if path[:1] == ("sensor",) and path[-1] in SENSORS:
+        return Support("refused", SENSORS[path[-1]])
+    for section in known:
+        if attribute in REFUSED_ATTRIBUTES.get(section, {}):
+            return Support("refused", REFUSED_ATTRIBUTES[section][attribute])
+    hidden = next((tag for tag in path if tag in ELEMENTS), None)
+    if hidden is not None:
+        return Support("without effect", ELEMENTS[hidden])
+    why = next((unused(path, name)[attribute] for name in known if attribute in unused(path, name)), "")
+    return Support("without effect", why) if why else Support("read")
+
+
+def unused(path: Sequence[str], name: str) -> dict[str, str]:
+    """Attributes without effect that a tag of the path stands for: <contact> has some in a flexcomp only."""
+    return {} if name == "contact" and "flexcomp" not in path else ATTRIBUTES.get(name, {})

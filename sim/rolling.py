@@ -1,0 +1,109 @@
+"""How a contact moves over round surfaces in a step: what rolls touches with another point at its end.
+
+A contact's rows say how fast the two bodies' points at the contact move against each other. Where a rim or an ellipsoid
+rolls, the contact has moved on by the end of the step, to a point that moves differently: to second order by half of
+the step's time times ω × s, ω the angular velocity of the two against each other and s the velocity of the contact
+over the surface. Where the normal turns by d against a surface, s is W⁻¹ d, W the surface's shape operator (do Carmo
+1976, ch. 3); along a rim it is the rim's circle that turns. Without it what rolls sinks in proportion to the step.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from artsim.collision.frames import turned_back
+from artsim.sim.contacts import OVAL, RIM, SHARP
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import cross, turn
+
+_ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
+_LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
+_UPRIGHT = 1e-3  # sine of the angle of axis and normal below which no point of a rim is foremost
+_ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis: of what touches a face, not an edge or a corner
+
+
+@njit
+def way_over(kind: Any, size: Any, p0: Any, p1: Any, m0: Any, m1: Any, m2: Any, d0: Any, d1: Any, d2: Any) -> Any:
+    """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
+
+    p: the point's x and y [m], m: the outward normal, d: how fast it turns against the surface [rad/s]; size: half
+    extents [m].
+    """
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    if kind == RIM:
+        across = sqrt(m0 * m0 + m1 * m1)
+        away = sqrt(p0 * p0 + p1 * p1)
+        if across > _UPRIGHT and away > (1.0 - _ON_RIM) * size[0] and p0 * m0 + p1 * m1 > _LOWEST * away * across:
+            u0 = -m1 / across
+            u1 = m0 / across
+            speed = size[0] / across * (u0 * d0 + u1 * d1)
+            s0 = speed * u0
+            s1 = speed * u1
+    elif kind == OVAL:
+        x0, x1, x2 = size[0] * size[0] * m0, size[1] * size[1] * m1, size[2] * size[2] * m2
+        reach = sqrt(x0 * m0 + x1 * m1 + x2 * m2)
+        along = (x0 * d0 + x1 * d1 + x2 * d2) / (reach * reach)
+        s0 = (size[0] * size[0] * d0 - along * x0) / reach
+        s1 = (size[1] * size[1] * d1 - along * x1) / reach
+        s2 = (size[2] * size[2] * d2 - along * x2) / reach
+    return s0, s1, s2
+
+
+@inlined
+def _is_face(g: Any, t: Any, a: Any, N: Any) -> bool:
+    """Whether a contact along N is on a flat face of shape a: a plane, or what the solid's axes look along."""
+    m0, m1, m2 = turned_back(t, a, N[0], N[1], N[2])
+    flat = abs(m2) > _ON_FACE
+    if g.rolls[a] == SHARP:
+        flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
+    is_face: bool = flat and g.rolls[a] != OVAL and g.rounding[a] == 0.0
+    return is_face
+
+
+@inlined
+def _smallest(g: Any, a: Any) -> Any:
+    """How far a contact may move over a shape: its radius or smallest half extent; a plane has no end."""
+    e = g.extent[a]
+    if g.rolls[a] == RIM:
+        return e[0]
+    return min(e[0], e[1], e[2]) if e[0] > 0.0 else 1e308
+
+
+@njit
+def lag(g: Any, t: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
+    """ω × s of contact n [m/s²], world axes, for the angular velocity o of its second body against its first."""
+    N = t.frame[n, 0]
+    c0, c1, c2 = cross(o0, o1, o2, N[0], N[1], N[2])
+    w0 = 0.0
+    w1 = 0.0
+    w2 = 0.0
+    for end in range(2):
+        b = t.shape[n, end]
+        if g.rolls[b] != SHARP and _is_face(g, t, t.shape[n, 1 - end], N):
+            sign = 1.0 if end == 1 else -1.0
+            half = 0.5 * sign * t.distance[n]
+            x = t.point[n]
+            q = t.position[b]
+            y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
+            p0, p1, _ = turned_back(t, b, y0, y1, y2)
+            m0, m1, m2 = turned_back(t, b, -sign * N[0], -sign * N[1], -sign * N[2])
+            d0, d1, d2 = turned_back(t, b, c0, c1, c2)
+            s0, s1, s2 = way_over(g.rolls[b], g.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
+            most = min(_smallest(g, b), _smallest(g, t.shape[n, 1 - end]))
+            if h * h * (s0 * s0 + s1 * s1 + s2 * s2) > most * most:
+                continue  # half a step's worth says nothing
+            s0, s1, s2 = turn(t.rotation, b, s0, s1, s2)
+            w0 += s0
+            w1 += s1
+            w2 += s2
+    return cross(o0, o1, o2, w0, w1, w2)
+
+
+@inlined
+def rolls(g: Any, a: Any, b: Any) -> bool:
+    """Whether one of two shapes does."""
+    rolling: bool = g.rolls[a] != SHARP or g.rolls[b] != SHARP
+    return rolling

@@ -1,0 +1,254 @@
+"""One random model by artsim and by MuJoCo or Pinocchio: the largest difference of each quantity, relative."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+import artsim
+from artsim.sim.errors import ArtsimError
+from tests.link_balance import RECORD, imbalance
+from tests.random_models.mjcf import random_mjcf
+from tests.random_models.urdf import random_urdf
+
+Array = npt.NDArray[Any]
+LIMIT = 1e-7  # relative, of any quantity
+QUANTITIES = ("mass_matrix", "bias", "com", "kinetic_energy", "potential_energy")
+_RECORD = (*RECORD, "sensors", "actuator_force", "tendon_length", "energy", "activation")
+
+
+class Skipped(Exception):  # noqa: N818 - says nothing of an error
+    """The model says nothing: the other one does not take it, or it moves without inertia."""
+
+
+def relative(ours: Array, theirs: Array) -> float:
+    """max|Δ| / max(1, max|theirs|); NaN counts as infinite."""
+    if not np.size(theirs):
+        return 0.0
+    with np.errstate(all="ignore"):
+        worst = float(np.max(np.abs(np.asarray(ours) - theirs)) / max(1.0, float(np.max(np.abs(theirs)))))
+    return worst if np.isfinite(worst) else np.inf
+
+
+# ------------------------------------------------------------------ MJCF
+
+
+def compare_mjcf(seed: int, number: int, folder: Path) -> dict[str, float]:
+    """Quantity → difference. Raises Skipped; ArtsimError of a model that MuJoCo takes."""
+    text, pushes = random_mjcf(seed, number)
+    path = folder / "model.xml"
+    path.write_text(text)
+    model = taken_by_mujoco(text)
+    try:
+        robot = artsim.load(path)
+    except ArtsimError as error:
+        if "not supported yet" in str(error):
+            raise Skipped(str(error)) from None
+        raise
+    rng = np.random.default_rng([seed, number, 2])
+    data = mujoco.MjData(model)
+    q = np.array(model.qpos0)
+    mujoco.mj_integratePos(model, q, rng.normal(size=model.nv), 0.3)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = q, rng.normal(size=model.nv), rng.normal(size=model.nu)
+    v, control = np.array(data.qvel), np.array(data.ctrl)
+    mujoco.mj_forward(model, data)
+    if not np.isfinite(data.qacc).all() or np.abs(data.qacc).max(initial=0.0) > 1e8:
+        raise Skipped("singular")
+    found = compare_quantities(robot, model, data, q, v)
+    options: dict[str, Any] = {"control": control} if model.nu else {}
+    record = [name for name in _RECORD if name != "sensors" or model.nsensor]
+    try:
+        run = artsim.simulate(robot, steps=1, q0=q, v0=v, integrator="rk4", record=record, **options)
+    except ArtsimError as error:
+        if "without any inertia" in str(error):
+            raise Skipped(str(error)) from None
+        raise
+    found |= compare_forces(model, data, run, pushes)
+    mujoco.mj_step(model, data)
+    found["RK4 position"] = relative(run.final["qpos"], np.array(data.qpos))
+    found["RK4 velocity"] = relative(run.final["qvel"], np.array(data.qvel))
+    if model.na:
+        found["RK4 activation"] = relative(run.final["activation"], np.array(data.act))
+    return found
+
+
+def taken_by_mujoco(text: str) -> Any:
+    """MuJoCo's model, watched for energy. Raises Skipped."""
+    try:
+        model = mujoco.MjModel.from_xml_string(text)
+    except ValueError as error:
+        raise Skipped(str(error)) from None
+    if model.nv == 0:
+        raise Skipped("nothing moves")
+    model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
+    return model
+
+
+def compare_quantities(robot: Any, model: Any, data: Any, q: Array, v: Array) -> dict[str, float]:
+    """M, bias, energies, centre of mass."""
+    ours = robot.compute(q, v, quantities=list(QUANTITIES))
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M)
+    theirs = {
+        "mass_matrix": M,
+        "bias": np.array(data.qfrc_bias),
+        "kinetic_energy": np.array(data.energy[1]),
+        "potential_energy": np.array(data.energy[0]),
+    }
+    return {name: relative(ours[name], theirs[name]) for name in theirs}
+
+
+def compare_forces(model: Any, data: Any, run: Any, pushes: bool) -> dict[str, float]:
+    """What the first stage has: accelerations, forces, sensors, and the balance of every link."""
+    found = {
+        "acceleration": relative(run["qacc"][0], np.array(data.qacc)),
+        "energy": relative(run["energy"][0], np.array(data.energy)[::-1]),
+        "link balance": imbalance(model, run, 0) if same_frames(model, run) else 0.0,
+    }
+    if model.nu:
+        found["actuator force"] = relative(run["actuator_force"][0], np.array(data.actuator_force))
+    if model.ntendon:
+        found["tendon length"] = relative(run["tendon_length"][0], np.array(data.ten_length))
+    if model.nsensor:
+        found["sensors"] = compare_sensors(model, data, np.asarray(run["sensors"][0]), pushes)
+    return found
+
+
+def same_frames(model: Any, run: Any) -> bool:
+    """Whether links are MuJoCo's bodies, one for one."""
+    return len(run["incoming_wrench"][0]) == model.nbody
+
+
+def compare_sensors(model: Any, data: Any, ours: Array, pushes: bool) -> float:
+    """Largest difference. Wrenches only where no actuator pushes at a site: MuJoCo has those act in the joints."""
+    worst = 0.0
+    wrenches = (int(mujoco.mjtSensor.mjSENS_FORCE), int(mujoco.mjtSensor.mjSENS_TORQUE))
+    for n in range(model.nsensor):
+        part = slice(model.sensor_adr[n], model.sensor_adr[n] + model.sensor_dim[n])
+        if int(model.sensor_type[n]) in wrenches and (pushes or (model.ntendon and merged(model))):
+            continue
+        theirs, mine = np.array(data.sensordata[part]), ours[part]
+        if model.sensor_dim[n] == 4 and mine @ theirs < 0:
+            mine = -mine
+        worst = max(worst, relative(mine, theirs))
+    return worst
+
+
+def merged(model: Any) -> bool:
+    """Whether bodies stand on others without a joint: MuJoCo leaves out tendons between such."""
+    return bool(np.any(model.body_weldid[1:] != np.arange(1, model.nbody)))
+
+
+# ------------------------------------------------------------------ URDF
+
+
+def compare_urdf(seed: int, number: int, folder: Path) -> dict[str, float]:
+    """M, bias, wrenches, energy and accelerations by Pinocchio."""
+    from tests.simulation import Mimics, Truth
+
+    text = random_urdf(seed, number)
+    path = folder / "model.urdf"
+    path.write_text(text)
+    robot = artsim.load(path)
+    if robot.nv == 0:
+        raise Skipped("nothing moves")
+    rng = np.random.default_rng([seed, number, 3])
+    truth = Truth(text, robot)
+    q, v, a = random_state(robot, rng)
+    ours = robot.compute(q, v, a, quantities=["mass_matrix", "bias", "inverse_dynamics", "kinetic_energy"])
+    found = {
+        "mass_matrix": relative(ours["mass_matrix"], truth.mass_matrix(q)),
+        "bias": relative(ours["bias"], truth.bias(q, v)),
+        "inverse_dynamics": relative(ours["inverse_dynamics"], truth.inverse_dynamics(q, v, a)),
+    }
+    mimics = Mimics(text, robot)
+    if not mimics.of:
+        run = artsim.simulate(robot, steps=1, q0=q, v0=v, integrator="rk4", record=["qacc", "tau_passive", "energy"])
+        free = truth.acceleration(q, v, np.asarray(run["tau_passive"][0]))
+        found["acceleration"] = relative(run["qacc"][0], free)
+        moving = truth.energy(q, v) - truth.energy(q, 0.0 * v)  # Pinocchio's weight leaves out what stands still
+        found["kinetic energy"] = relative(run["energy"][0][0], np.array(moving))
+    return found
+
+
+def random_state(robot: Any, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Coordinates, velocities and accelerations; quaternions are unit ones."""
+    q = rng.normal(size=robot.nq)
+    for start in (k for k, name in enumerate(robot.coords) if name.endswith(".qw")):
+        q[start : start + 4] /= np.linalg.norm(q[start : start + 4])
+    return q, rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+
+
+# ------------------------------------------------------------------ taken up again
+
+
+def compare_restored(seed: int, number: int, folder: Path) -> dict[str, float]:
+    """A run of 20 steps with contacts, and the same saved after 10 and restored in another: bytes that differ."""
+    from artsim.io.runs import held_controls, prepare
+    from artsim.loaders.load import load_text
+    from artsim.sim.configuration import RunConfig
+    from artsim.sim.simulate import Simulation
+
+    text = random_mjcf(seed, number)[0].replace(' contact="disable"', "").replace('integrator="RK4" ', "")
+    taken_by_mujoco(text)
+    try:
+        config = RunConfig(steps=20, sleep_threshold=5e-3 * (number % 2), sleep_time=0.02)
+        plan = prepare(load_text(text, name="model.xml", meshes=False), config)
+    except ArtsimError as error:
+        raise Skipped(str(error)) from None
+    whole = Simulation(plan, held_controls(plan))
+    first = rows_of(whole, 10)
+    saved = whole.save()
+    rest = rows_of(whole, 10)
+    again = Simulation(plan, held_controls(plan))
+    again.restore(saved)
+    if whole.stop_reason or not first:
+        raise Skipped("it stops")
+    repeated = rows_of(again, 10)
+    return {"restored": float(sum(rest[name] != repeated[name] for name in rest))}
+
+
+def rows_of(simulation: Any, steps: int) -> dict[str, bytes]:
+    """The bytes of the rows of so many steps, contacts included."""
+    found: dict[str, bytes] = {}
+    for block in simulation.blocks(steps):
+        for name, values in {**block.rows, **block.contacts}.items():
+            found[name] = found.get(name, b"") + values.tobytes()
+    return found
+
+
+COMPARISONS = {"mjcf": compare_mjcf, "urdf": compare_urdf, "restore": compare_restored}
+
+# ------------------------------------------------------------------ many
+
+
+class Table:
+    """The largest difference of each quantity, and the models that are beyond the limit, fail or say nothing."""
+
+    def __init__(self) -> None:
+        self.worst: dict[str, tuple[float, int]] = {}
+        self.beyond: list[str] = []
+        self.compared = self.skipped = 0
+
+    def take(self, kind: str, seed: int, number: int, folder: Path) -> None:
+        """Compare one more model."""
+        compare = COMPARISONS[kind]
+        with contextlib.suppress(Skipped):
+            try:
+                found = compare(seed, number, folder)
+            except ArtsimError as error:
+                self.beyond.append(f"{kind} {seed} {number}: {str(error)[:160]}")
+                return
+            self.compared += 1
+            for name, value in found.items():
+                if value > self.worst.get(name, (-1.0, 0))[0]:
+                    self.worst[name] = (value, number)
+                if value > LIMIT:
+                    self.beyond.append(f"{kind} {seed} {number}: {name} differs by {value:.3g}")
+            return
+        self.skipped += 1

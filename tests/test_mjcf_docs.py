@@ -1,0 +1,170 @@
+"""docs/mjcf.md: every element and attribute of MJCF, read, without effect or refused; made from the reader's tables.
+
+`python tests/test_mjcf_docs.py` writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import mujoco
+import pytest
+
+from artsim.loaders.load import load_text
+from artsim.loaders.mjcf.schema import MJCF, Kind
+from artsim.loaders.mjcf.support import REFUSED, SENSORS, VALUES, support
+from artsim.sim.errors import ModelError
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "mjcf.md"
+OURS = {"centred", "exactmeshinertia"}  # in outputs, and of files older than MuJoCo 4
+HEAD = """# MJCF
+
+What artsim makes of every element and attribute of MuJoCo 4.0's MJCF. Made by `python tests/test_mjcf_docs.py` from the
+reader's own tables, which a test compares with MuJoCo's schema; do not edit.
+
+`artsim check` lists what a file holds that has no effect. What is refused is refused by name; `--ignore-unsupported`
+leaves it out, with a warning.
+
+## What is refused
+
+| element | attribute | value | why |
+|---|---|---|---|
+"""
+NEXT = """
+## Every element
+
+| element | read | without effect | refused |
+|---|---|---|---|
+"""
+
+
+def elements() -> Iterator[tuple[tuple[str, ...], Kind]]:
+    """Every element once, with the tags above it."""
+    seen: set[int] = set()
+    stack: list[tuple[tuple[str, ...], Kind]] = [((), MJCF)]
+    while stack:
+        path, kind = stack.pop()
+        if id(kind) not in seen:
+            seen.add(id(kind))
+            yield path, kind
+            stack += [((*path, name), inner) for name, inner in reversed(kind.children.items())]
+
+
+def page() -> str:
+    """The whole text."""
+    rows = [f"| `<{name}>` | all | | {why} |" for name, why in REFUSED.items()]
+    rows += [
+        f"| `<{path[-1]}>` of `<{path[-2]}>` | `{name}` | | {found.why} |"
+        for path, kind in elements()
+        for name in sorted(kind.attributes)
+        if len(path) > 1
+        and "default" not in path
+        and not set(path) & REFUSED.keys()
+        and (found := support(path, name)).kind == "refused"
+        and name != "delay"
+        and path[0] != "sensor"
+    ]
+    rows.append(f"| actuators and sensors | `delay` | | {support(('actuator', 'motor'), 'delay').why} |")
+    rows += [f"| `<{kind}>` of `<sensor>` | all | | {why}; left out with a warning |" for kind, why in SENSORS.items()]
+    rows += [f"| `<{element}>` | {attribute} | {values} | {why} |" for element, attribute, values, why in VALUES]
+    table: dict[tuple[str, tuple[str, str, str]], list[str]] = {}
+    for path, kind in elements():
+        if kind.attributes - OURS:
+            columns = {"read": "", "without effect": "", "refused": ""}
+            for name in sorted(kind.attributes - OURS):
+                columns[support(path, name).kind] += f" {name}"
+            cells = (columns["read"].strip(), columns["without effect"].strip(), columns["refused"].strip())
+            table.setdefault(("/".join(path[:-1]), cells), []).append(path[-1] if path else "mujoco")
+    lines = [
+        f"| {above + ': ' if above else ''}{', '.join(names)} | {' | '.join(cells)} |"
+        for (above, cells), names in table.items()
+    ]
+    return HEAD + "\n".join(dict.fromkeys(rows)) + "\n" + NEXT + "\n".join(lines) + "\n"
+
+
+def test_the_page_is_what_the_reader_does() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "python tests/test_mjcf_docs.py writes docs/mjcf.md"
+
+
+def schema_of_mujoco() -> Iterator[tuple[int, str, list[str]]]:
+    """Depth, tag and attributes of every element that MuJoCo prints."""
+    entry: tuple[int, str, list[str]] | None = None
+    for line in mujoco.mj_printSchema(False, False).splitlines():
+        head = re.match(r"^( *)(?:\(world\))?(\w+) \(.\)(.*)$", line)
+        if head:
+            if entry:
+                yield entry
+            entry = (len(head[1]) // 3, head[2], head[3].split())
+        elif entry:
+            entry[2].extend(line.split())
+    if entry:
+        yield entry
+
+
+def test_nothing_of_mujoco_s_schema_is_missing() -> None:
+    stack: list[Kind] = []
+    missing = []
+    for depth, name, attributes in schema_of_mujoco():
+        above = stack[depth - 1] if depth else None
+        del stack[depth:]
+        kind = MJCF if above is None else above.children.get(name)
+        if kind is None:
+            missing.append(name)
+            stack.append(Kind(frozenset()))
+            continue
+        missing += [f"{name} {attribute}" for attribute in attributes if attribute not in kind.attributes]
+        stack.append(kind)
+    assert missing == []
+
+
+def test_what_is_said_to_be_read_is_looked_for_by_the_reader() -> None:
+    """The name of every attribute that is read stands in the reader's sources, as it is or as a part of a name."""
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "loaders" / "mjcf").glob("*.py")
+        if path.stem not in ("schema", "support")
+    )
+    words = {word for text in re.findall(r'"([^"\n]*)"', sources) for word in text.split()}
+    words |= set(re.findall(r"'(\w+)'", sources))
+    made = {f"{part}{end}" for part in ("ctrl", "force", "act", "ff", "vel", "pos") for end in ("range", "limited")}
+    unread = [
+        f"{'/'.join(path)} {name}"
+        for path, kind in elements()
+        for name in sorted(kind.attributes)
+        if support(path, name).kind == "read" and name not in words | made
+    ]
+    assert unread == []
+
+
+HINGE = '<worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>'
+GRID = 'name="f" count="3 3 3" spacing="1 1 1"'
+LEFT_OUT = [
+    '<worldbody><body><composite type="cable" count="3 1 1"/></body></worldbody>',
+    f'<worldbody><flexcomp type="grid" {GRID}><elasticity young="1"/></flexcomp></worldbody>',
+    f'{HINGE}<actuator><motor joint="j" delay="1" nsample="2"/></actuator>',
+    f'{HINGE}<actuator><orientation joint="j"/></actuator>',
+    f'<worldbody><flexcomp type="grid" dof="trilinear" dim="3" {GRID}/></worldbody>',
+    HINGE.replace('name="j"', 'springyield="1"'),
+]
+
+
+@pytest.mark.parametrize("text", LEFT_OUT)
+def test_refused_by_name_and_left_out_on_request(text: str) -> None:
+    with pytest.raises(ModelError, match=r"is not supported yet \(--ignore-unsupported leaves it out\)"):
+        load_text(f"<mujoco>{text}</mujoco>", name="m")
+    notes = load_text(f"<mujoco>{text}</mujoco>", name="m", ignore_unsupported=True).notes
+    assert any("left out" in note.message for note in notes)
+
+
+@pytest.mark.parametrize("kind", SENSORS)
+def test_a_sensor_that_is_not_evaluated_is_told_of(kind: str) -> None:
+    notes = load_text(f"<mujoco>{HINGE}<sensor><{kind}/></sensor></mujoco>", name="m").notes
+    assert [SENSORS[kind] in note.message for note in notes] == [True]
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
