@@ -52,7 +52,8 @@ from artsim.sim.solvers.propagation import factorise_tree, solve_tree
 
 PROXIMAL = 1e-6  # ε relative to a row's mobility
 _LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
-_SLOWLY = 0.1  # of what was left in the round before
+_SLOWLY = 0.1  # of what impulses left open in the round before
+_HARDLY = 0.7  # of what was left in the round before
 _STIFF = 1e5  # times a soft row's impulse
 _SOFT = 1e-10  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-14  # of rows' velocities, relative to the largest velocity
@@ -73,6 +74,7 @@ _FAR = 1e3
 _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are not solved otherwise
 _KEPT = 0.9  # of the normal impulse before, to which they give way
 _LESS = math.sqrt(_GIVE[0] / _GIVE[1])  # of that where they give way by more
+_SINKING = 0.1  # [m/s] no faster
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
@@ -113,7 +115,7 @@ def newton_again(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: 
     for a in range(u.shape[0]):
         u[a] = u[a] - y.change[a]
     for k in range(y.sizes[1]):
-        if anew or _has_cones(r, y, k):
+        if anew or _count_cones(r, y, k) > 0:
             y.factorised[k] = 0
             prepare(m, w, r, u, y, p, d, k)
         else:
@@ -182,26 +184,24 @@ def _solve(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k
     Few convex steps settle contacts that stick, or slide each by itself; coulomb.py, which needs M̂, what they leave.
     """
     tree = p is None and d is None
-    cones = _has_cones(r, y, k)
+    cones = _count_cones(r, y, k)
     most = _STEPS
-    if tree:
-        most = _contact_steps(m, y, k) if cones else _FIRST_STEPS
-        if most > 1 and cones and _slid(r, u, y, k):
-            tolerance = TOLERANCE * largest_speed(u, y, k)
-            set_gradient(r, force, y, k)
-            limit = _natural(w, r, force, u, y, k, tolerance)
-            left = coulomb(
-                m, w, r, force, u, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE, True
-            )
-            if highest(left - ENOUGH * tolerance) <= 0.0:
-                return left, True
-            _restart(m, w, r, force, u, y, p, d, k)
-    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones)
+    if tree and cones != 1:  # a contact alone has a bracket around its shift
+        most = _contact_steps(m, y, k) if cones > 0 else _FIRST_STEPS
+    if tree and most > 1 and cones > 0 and _slid(r, u, y, k):
+        tolerance = TOLERANCE * largest_speed(u, y, k)
+        set_gradient(r, force, y, k)
+        limit = _natural(w, r, force, u, y, k, tolerance)
+        left = coulomb(m, w, r, force, u, y, k, tolerance, limit, _SLIDING_STEPS, tolerance - tolerance + _CLOSE, True)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            return left, True
+        _restart(m, w, r, force, u, y, p, d, k)
+    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones > 1)
     tolerance = tolerance_of(r, u, y, k)
-    if tree and not cones and ended:
+    if tree and cones == 0 and ended:
         return left, True
     if highest(left - ENOUGH * tolerance) <= 0.0 or not tree:
-        return left, highest(left - ENOUGH * tolerance) <= 0.0 or not cones
+        return left, highest(left - ENOUGH * tolerance) <= 0.0 or cones == 0
     left = _coulomb(m, w, r, force, u, y, k, tolerance, attempts)
     return left, highest(left - ENOUGH * tolerance) <= 0.0
 
@@ -218,6 +218,18 @@ def _give_in(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, few: An
         if highest(left - ENOUGH * tolerance) <= 0.0:
             _mark(r, y, k, 0)
     return left, highest(left - ENOUGH * tolerance) <= 0.0
+
+
+@njit
+def _sinks(r: Any, y: Any, k: Any, level: Any) -> bool:
+    """Whether contacts that give way go inside too fast: what presses is heavier than what they give way by."""
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        if r.kind[n] == CONTACT_ROW:
+            give = r.cfm[n] - y.given[n]
+            if highest(-y.velocity[n] - give * _preload(r, y, n, n, level)) > _SINKING:
+                return True
+    return False
 
 
 @njit
@@ -345,8 +357,10 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
         if highest(left - ENOUGH * tolerance) > 0.0:
             left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
-            _mark(r, y, k, _steps_eased(r, y, k) + 1)
-            break
+            if not _sinks(r, y, k, level):
+                _mark(r, y, k, _steps_eased(r, y, k) + 1)
+                break
+            left = left + 1e300
         _stand_firm(r, y, k, level)
     return left
 
@@ -566,6 +580,7 @@ def _iterate(
     holds = shifts and hold(r, y, k)
     left = u[0] - u[0]
     before = left + 1e300
+    still_open = before
     ended = False
     shares = shifts and _is_redundant(r, y, k)
     stalled = 0
@@ -582,15 +597,13 @@ def _iterate(
         tolerance = TOLERANCE * largest_speed(u, y, k)
         bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance, EXACT)
         if highest(bent - tolerance) <= 0.0:
-            left = _recentre(r, y, k, left - left, shifts)
+            open_before, (still_open, left) = still_open, _recentre(r, y, k, left - left, shifts)
             ended = highest(left - tolerance) <= 0.0 and (steps > 1 or not _is_stiff(r, y, k))
             if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
-            tightened = False
-            if highest(left - _SLOWLY * before) > 0.0:
-                stalled += 1
-                tightened = _tighten(r, y, k)
+            tightened = highest(still_open - _SLOWLY * open_before) > 0.0 and _tighten(r, y, k)
+            stalled += 1 if highest(left - _HARDLY * before) > 0.0 else 0
             ended = stalled == _STALLED or (
                 hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
             )
@@ -598,6 +611,7 @@ def _iterate(
             if shares and not ended:
                 _forget(r, y, k)
                 before = left + 1e300
+                still_open = before
             shares = False
             if ended:
                 break  # before `project`: the impulses stay those that made the velocities
@@ -669,11 +683,11 @@ def _unfinished(r: Any, y: Any, k: Any, left: Any) -> Any:
 
 
 @njit
-def _has_cones(r: Any, y: Any, k: Any) -> bool:
+def _count_cones(r: Any, y: Any, k: Any) -> Any:
+    count = 0
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        if r.cone[y.listed[q]] > 1:
-            return True
-    return False
+        count += 1 if r.cone[y.listed[q]] > 1 else 0
+    return count
 
 
 @inlined
@@ -878,7 +892,8 @@ def linearise(r: Any, y: Any, k: Any) -> None:
 
 @njit
 def _recentre(r: Any, y: Any, k: Any, left: Any, shifts: Any) -> Any:
-    """λ_k becomes the λ found, shifts follow the velocities if they are to; how far the rows move [rad/s or m/s]."""
+    """λ_k becomes the λ found, shifts follow the velocities if they are to; how far the rows move for the first and for
+    both [rad/s or m/s]."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
@@ -891,4 +906,4 @@ def _recentre(r: Any, y: Any, k: Any, left: Any, shifts: Any) -> Any:
             moved = largest(moved, follow_shift(r, y, n, left))
         for row in range(n, n + max(r.cone[n], 1)):
             y.centre[row] = y.linear[row]
-    return moved
+    return left, moved
