@@ -24,7 +24,6 @@ _EXTREMES = {
     "joint_gap": 2,
     "watch": 5,
     "yielded": 6,
-    "loop_gap": 2,
 }
 
 
@@ -56,8 +55,7 @@ def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str
     start = 0
     for name, size in _EXTREMES.items():
         if name in fresh:
-            stored = np.asarray(state["extremes"])[start : start + size]
-            values[name] = stored if len(stored) == size else np.asarray(fresh[name])
+            values[name] = np.asarray(state["extremes"])[start : start + size]
         start += size
     return values
 
