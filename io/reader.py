@@ -456,7 +456,7 @@ class Recording(Output, Rows):
         self.steps_total: int | None = facts.get("steps_total")
         self.labels = read_labels(path, group)
         if "actuator" in file["controls"]:
-            self.labels = self.labels._replace(control=read_texts(path, file["controls/actuator"]))
+            self.labels = self.labels.with_controls(read_texts(path, file["controls/actuator"]))
         self.has_contacts = "contact" in file
         if self.has_contacts:
             self.labels = self.labels._replace(geom=read_texts(path, file["contact/geom"]))

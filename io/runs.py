@@ -260,8 +260,7 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
         tendon=names.tendons,
         sensor=names.sensors,
         sensor_units=names.sensor_units,
-        control=names.controls,
-    )
+    ).with_controls(names.controls)
 
 
 def provenance(command: str) -> dict[str, str | int | float]:

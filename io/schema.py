@@ -53,6 +53,10 @@ class Labels(NamedTuple):
         """Names of the actuators' controls: a PID servo or a DC motor can have several, or none."""
         return self.actuator if self.control is None else self.control
 
+    def with_controls(self, names: tuple[str, ...]) -> Labels:
+        """The labels with these names of controls."""
+        return self._replace(control=None if names == self.actuator else names)
+
     @property
     def of_controls(self) -> Labels:
         """The labels in /controls, whose dimension `actuator` counts controls."""

@@ -43,7 +43,7 @@ class Result(NamedTuple):
     stdout: str
     stderr: str
     seconds: float  # of the processor
-    memory: int  # bytes resident at most
+    memory: int  # bytes resident at most; 0: not known, it ended without a word
     opened: tuple[str, ...]
     connected: tuple[str, ...]
 
@@ -67,7 +67,12 @@ def note(event, arguments):
 from artsim.cli.main import main
 sys.addaudithook(note)
 sys.argv[0] = "artsim"
-main()
+try:
+    main()
+finally:
+    with open("/proc/self/status") as about:
+        peak = next((line.split()[1] for line in about if line.startswith("VmHWM")), "0")
+    os.write(log, json.dumps(["peak", peak]).encode() + b"\\n")
 """
 
 
@@ -97,14 +102,15 @@ def run(words: Sequence[object], folder: Path, *, traced: bool = False, timeout:
             stream.seek(0)
             texts.append(stream.read().decode("utf-8", "backslashreplace"))
     events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    opened = [what for kind, what in events if kind == "open"]
+    opened = [what for kind, what in events if kind == "open" and what != f"/proc/{process.pid}/status"]
+    peaks = [int(what) << 10 for kind, what in events if kind == "peak"]
     if strace and seen.exists():
         opened += _strace_opened(seen.read_text(errors="replace"), folder)
     return Result(
         process.returncode,
         *texts,
         usage.ru_utime + usage.ru_stime,
-        usage.ru_maxrss << 10,
+        max(peaks, default=0),  # ru_maxrss counts what forked it, too
         tuple(opened),
         tuple(what for kind, what in events if kind == "socket"),
     )

@@ -440,9 +440,9 @@ def test_an_output_that_is_a_link_stays_one(tmp_path: Path) -> None:
 def test_a_file_that_another_process_has_just_finished_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output = tmp_path / "out.h5"
 
-    def late(path: Path, flags: int) -> int:
+    def late(path: Path) -> int:
         output.write_bytes(b"finished")
-        return claim(path, flags)
+        return claim(path)
 
     monkeypatch.setattr(batch_file, "claim", late)
     with job() as given, pytest.raises(OutputError, match="exists already"):

@@ -558,8 +558,7 @@ def test_a_contact_that_moves_only_along_its_surface(case: str) -> None:
 
 
 def test_contacts_that_contradict_each_other() -> None:
-    """A hinge with balls deep in the floor on both sides: no impulses part all of them; it goes, ever slower, to where
-    they ask for the same."""
+    """A hinge with balls deep in the floor on both sides: no impulses part all of them; it stays, and that is told."""
     balls = "".join(f'<geom size=".1" pos="{x} 0 0" mass="1"/>' for x in (-0.2, -0.1, 0.1, 0.3))
     text = mjcf(FLOOR + f'<body><joint axis="0 -1 0"/>{balls}</body>')
     run = play(text, 0.5, 2e-3, record=("qpos", "qvel", "solver_residual", "tau_contact"))
@@ -567,7 +566,5 @@ def test_contacts_that_contradict_each_other() -> None:
     print(f"contradictory hinge: |v| after 50 steps {speed[50]:.3f}, at the end {speed[-1]:.4f} rad/s")
     assert run["solver_residual"].max() <= 1e-9
     assert np.abs(run["qpos"]).max() <= 0.05
-    assert speed.max() <= 0.4
-    assert np.diff(speed[2:]).max() <= 0.0
-    assert speed[-1] <= 1e-2
+    assert speed.max() <= 1e-9
     assert run.simulation.eased_steps == 250

@@ -495,7 +495,7 @@ def test_a_step_at_two_limits_counts_once() -> None:
 @pytest.mark.small
 def test_friction_beyond_all_forces_holds() -> None:
     """A bound on the impulse, however large, is no equality: `direct` has room for couplings only."""
-    run = simulate(slider(friction=1e305), steps=5, v0={"x": 1.0})
+    run = simulate(slider(friction=9e29), steps=5, v0={"x": 1.0})
     assert np.abs(run["qvel"][1:]).max() <= 1e-15
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 from artsim.sim.solvers.impulses import free_impulse, project
@@ -16,6 +16,8 @@ from artsim.sim.solvers.impulses import free_impulse, project
 _STEPS = 30
 EXACT = 1e-12
 _LAST_DIGITS = 2e-15  # of an impulse
+_WRONG = 1e-9  # of the largest impulse: more than rounding
+_COARSE = 1e-6  # of a row's mobility: what it is then measured by
 
 
 @njit
@@ -73,32 +75,49 @@ def _move(r: Any, y: Any, k: Any, t: Any) -> None:
 
 
 @njit
-def _off(r: Any, y: Any, k: Any, worst: Any) -> Any:
+def _off(r: Any, y: Any, k: Any, zero: Any) -> Any:
     """How far the rows are from y.linear."""
+    moved, larger, most, size = zero, zero, zero, zero
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
             off = absolute(r.impulse[row] - y.linear[row]) - _LAST_DIGITS * absolute(y.linear[row])
-            worst = largest(worst, off * inverse_or_zero(y.inverse[row]))
-    return worst
+            moved = largest(moved, off * inverse_or_zero(y.inverse[row]))
+            larger = largest(larger, _COARSE * off * inverse_or_zero(y.rho[row]))
+            most = largest(most, off)
+            size = largest(size, absolute(y.linear[row]))
+    return _measured(moved, larger, most, size)
+
+
+@inlined
+def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
+    """How far rows are off [rad/s or m/s]: by what they give way, or by more where an impulse is wrong, not rounded.
+
+    Where hardly anything gives way a wrong impulse is a small velocity.
+    """
+    return where_greater(most, _WRONG * size, largest(moved, larger), moved)
 
 
 @njit
-def _off_at_the_end(r: Any, y: Any, k: Any, worst: Any) -> Any:
+def _off_at_the_end(r: Any, y: Any, k: Any, zero: Any) -> Any:
     """How far the rows would be from y.linear after the whole step: hardly, and it ends where the slope is zero.
 
     The slope itself does not tell in the last digits, of large impulses times small velocities.
     """
+    moved, larger, most, size = zero, zero, zero, zero
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.cone[n] > 1:
-            off = sqrt(_off_of_cone(r, y, n, worst - worst + 1.0))
+            off = sqrt(_off_of_cone(r, y, n, zero + 1.0))
         else:
             z = free_impulse(y, n, y.velocity[n] + y.along[n])
             off = absolute(least(largest(z, r.lower[n]), r.upper[n]) - y.linear[n])
         off = off - _LAST_DIGITS * absolute(y.linear[n])
-        worst = largest(worst, off * inverse_or_zero(y.inverse[n]))
-    return worst
+        moved = largest(moved, off * inverse_or_zero(y.inverse[n]))
+        larger = largest(larger, _COARSE * off * inverse_or_zero(y.rho[n]))
+        most = largest(most, off)
+        size = largest(size, absolute(y.linear[n]))
+    return _measured(moved, larger, most, size)
 
 
 @njit
