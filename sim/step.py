@@ -277,7 +277,7 @@ def _velocities_found(
         if d is not None and not aim_bounds(m, s, w, i, f, d, o):
             break
     if d is not None:
-        note_excess(r, f, d, o)
+        note_excess(m, w, r, f, d, o)
 
 
 @inlined

@@ -162,10 +162,12 @@ def test_grasps_hold_what_friction_holds(pad: str) -> None:
 
 def feet(points: Array, friction: float) -> str:
     """A body on balls, its centre of mass aside."""
-    balls = "".join(f'<geom type="sphere" size=".005" pos="{x!r} {y!r} 0" mass="0" condim="3"/>' for x, y in points)
+    balls = "".join(
+        f'<geom type="sphere" size=".005" pos="{x!r} {y!r} 0" mass="0" condim="3"/>' for x, y in points.tolist()
+    )
     return mjcf(
         f"""{FLOOR}<body pos="0 0 .005"><freejoint name="b"/>
-        <inertial pos=".01 .02 .05" mass="1.3" diaginertia="2e-3 3e-3 2.5e-3"/>{balls}</body>""",
+        <inertial pos=".003 .006 .05" mass="1.3" diaginertia="2e-3 3e-3 2.5e-3"/>{balls}</body>""",
         geom=f'friction="{friction} 0 0"',
     )
 
@@ -176,7 +178,7 @@ def test_contacts_share_what_they_hold(count: int) -> None:
     rng = np.random.default_rng(count)
     angles = 2 * np.pi * np.arange(count) / count
     points = np.stack([0.06 * np.cos(angles), 0.05 * np.sin(angles)], axis=1) * rng.uniform(0.7, 1.0, (count, 1))
-    arms = np.column_stack([points, np.full(count, -0.005)]) - [0.01, 0.02, 0.05]
+    arms = np.column_stack([points, np.full(count, -0.005)]) - [0.003, 0.006, 0.05]
     balance = np.concatenate([np.concatenate([np.eye(3), cross(arm)]) for arm in arms], axis=1)
     want = np.linalg.lstsq(balance, [0, 0, 1.3 * 9.81, 0, 0, 0], rcond=None)[0].reshape(-1, 3)
     assert (np.hypot(*want[:, :2].T) <= 0.8 * want[:, 2]).all()
@@ -190,7 +192,7 @@ def test_contacts_share_what_they_hold(count: int) -> None:
             record=("qpos", "tau_contact", "contacts"),
         )
         forces = run.simulation.final["contact"][:count, 3] / run.plan.dt
-        assert np.sort(forces) == pytest.approx(np.sort(want[:, 2]), rel=1e-6)
+        assert np.sort(forces) == pytest.approx(np.sort(want[:, 2]), rel=1e-5)  # the proximal term is 1e-6
 
 
 def cross(arm: Array) -> Array:

@@ -68,13 +68,28 @@ def loosen(d: Any, o: Any) -> None:
 
 
 @njit
-def note_excess(r: Any, f: Any, d: Any, o: Any) -> None:
-    """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run."""
+def note_excess(m: Any, w: Any, r: Any, f: Any, d: Any, o: Any) -> None:
+    """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
+
+    A start above a bound may take some steps to come down to it. w is that of the step's start.
+    """
     for n in range(d.bound.shape[0]):
         r.report[1] = max(r.report[1], o.speed[n] - d.bound[n])
         if o.speed[n] > d.bound[n] + _BROKEN * max(d.bound[n], 1.0):
-            f.counters[2] = TOO_FAST
-            f.counters[3] = n
+            _velocity_in(m, w, d, o, n)
+            x = o.velocity
+            if o.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
+                f.counters[2] = TOO_FAST
+                f.counters[3] = n
+
+
+@njit
+def _velocity_in(m: Any, w: Any, d: Any, o: Any, n: Any) -> None:
+    """o.velocity of what bound n is on, in the pose of w."""
+    if d.bound_link[n] < 0:
+        _whole_velocity(m, w, d.bound_angular[n], o)
+    else:
+        _link_velocity(m, w, d.bound_link[n], d.bound_angular[n], o)
 
 
 @njit
@@ -100,10 +115,7 @@ def aim_bounds(m: Any, s: Any, w: Any, i: Any, f: Any, d: Any, o: Any) -> bool:
     velocities(m, f.stage_qvel, w)
     broken = False
     for n in range(d.bound.shape[0]):
-        if d.bound_link[n] < 0:
-            _whole_velocity(m, w, d.bound_angular[n], o)
-        else:
-            _link_velocity(m, w, d.bound_link[n], d.bound_angular[n], o)
+        _velocity_in(m, w, d, o, n)
         if _aim(d, o, n):
             broken = True
     expand(m, s.qpos, s.qvel, w)

@@ -13,7 +13,8 @@ from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 
 _UNKNOWN = 1e300  # m/s, above every shift
-_TELLING = 10.0
+_TELLING = 10.0  # times what impulses leave open
+_ROUNDED = 1e-6  # of a shift: what is off by less is brought in by secants alone
 
 
 @njit
@@ -97,7 +98,8 @@ def follow_shift(r: Any, y: Any, n: Any, left: Any) -> Any:
     """
     wanted = wanted_shift(r, y, n)
     off = wanted - y.shift[n]
-    _note_bracket(y, n, off, left)
+    far = where_greater(absolute(off), _ROUNDED * (y.shift[n] + wanted), off - off + 1.0, off - off)
+    _note_bracket(y, n, off, far * where_greater(absolute(off), _TELLING * left, far, far - far))
     moved = y.shift[n] - y.before[n]
     rate = (off - y.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
     rate = where_greater(moved * moved, off - off, least(rate, off - off - 0.25), off - off - 1.0)
@@ -105,19 +107,19 @@ def follow_shift(r: Any, y: Any, n: Any, left: Any) -> Any:
     y.off[n] = off
     following = largest(y.shift[n] - off / rate, off - off)
     middle = where_greater(off - off + 0.5 * _UNKNOWN, y.high[n], 0.5 * (y.low[n] + y.high[n]), following)
-    above_low = where_greater(following, y.low[n], following, where_greater(off, off - off, middle, following))
-    y.shift[n] = where_greater(y.high[n], above_low, above_low, middle)
+    above_low = where_greater(following, y.low[n], following, where_greater(y.low[n], off - off, middle, following))
+    within = where_greater(y.high[n], above_low, above_low, middle)
+    y.shift[n] = where_greater(far, off - off, within, following)
     return absolute(off)
 
 
 @inlined
-def _note_bracket(y: Any, n: Any, off: Any, left: Any) -> None:
-    """The shift that the cone has as one too small or too large, if its impulses are good enough to tell.
+def _note_bracket(y: Any, n: Any, off: Any, telling: Any) -> None:
+    """The shift that the cone has as one too small or too large, where `telling` is 1: impulses are good enough.
 
     Other contacts' shifts move what it is told by: a bracket that has closed around nothing is opened again.
     """
     zero = off - off
-    telling = where_greater(absolute(off), _TELLING * left, zero + 1.0, zero)
     y.low[n] = where_greater(telling * off, zero, y.shift[n], y.low[n])
     y.high[n] = where_greater(-telling * off, zero, y.shift[n], y.high[n])
     closed = where_greater(0.01 * absolute(off), y.high[n] - y.low[n], zero + 1.0, zero)

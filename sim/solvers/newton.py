@@ -602,7 +602,8 @@ def _iterate(
             if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
-            tightened = highest(still_open - _SLOWLY * open_before) > 0.0 and _tighten(r, y, k)
+            slow = highest(still_open - tolerance) > 0.0 and highest(still_open - _SLOWLY * open_before) > 0.0
+            tightened = slow and _tighten(r, y, k)
             stalled += 1 if highest(left - _HARDLY * before) > 0.0 else 0
             ended = stalled == _STALLED or (
                 hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
