@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from artsim.loaders.load import load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
+from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
 from artsim.sim.errors import MissingInputError, ModelError, StoppedError, StorageError, UsageError
 from artsim.sim.jit import warm

@@ -591,7 +591,6 @@ A, B, C, BALL = 'site site="a"', 'site site="b"', 'site site="c"', 'geom geom="b
         (hanging("").replace('joint="x" coef', 'joint="z" coef'), "joint 'z' does not exist"),
         (TWO.format('tendon2="c"'), "tendon2 'c' does not exist"),
         (TWO.format('tendon2="a"'), "tendon 'a' follows itself"),
-        (TWO.format('solref=".1 -1"'), "solref is 0.1 -1"),
     ],
 )
 def test_what_is_no_tendon_is_refused(text: str, message: str) -> None:
