@@ -29,7 +29,7 @@ from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.cone import inverse_or_zero, largest
+from artsim.sim.solvers.cone import inverse_or_zero, largest, least
 from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.coulomb import ABSURD, CONTRADICTION, ENOUGH, coulomb, rounding
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
@@ -75,6 +75,7 @@ _GIVE = (0.01, 0.1)  # of a row's mobility: how much contacts give way that are 
 _KEPT = 0.9  # of the normal impulse before, to which they give way
 _LESS = math.sqrt(_GIVE[0] / _GIVE[1])  # of that where they give way by more
 _SINKING = 0.1  # [m/s] no faster
+_ROUNDED = 1e-9  # [m/s] that counts as going nowhere
 _EASED_STEPS = 30
 _EASED_FOR = 64  # steps, then they are tried again as they are; at first earlier
 _LAST_SWEEPS = 200
@@ -163,6 +164,11 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     if crowd:
         return _crowd(m, w, r, force, u, y, k)
     few = y.unit_start[k + 1] - y.unit_start[k] <= _MANY
+    if tree and few:
+        tolerance = tolerance_of(r, u, y, k)
+        left = _eased(m, w, r, force, u, y, k, tolerance, 0.0)
+        if highest(left - ENOUGH * tolerance) <= 0.0:
+            return left
     if few and _spare(r, y, k):
         _restart(m, w, r, force, u, y, p, d, k)
         y.factorised[k] = 0
@@ -210,7 +216,7 @@ def _solve(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k
 def _give_in(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, few: Any) -> Any:
     """Contacts give way; with few of them, where that does not help, sweeps for as long as it takes."""
     tolerance = tolerance_of(r, u, y, k)
-    left = _eased(m, w, r, force, u, y, k, tolerance)
+    left = _eased(m, w, r, force, u, y, k, tolerance, _SINKING)
     if few and highest(left - ENOUGH * tolerance) > 0.0 and highest(left) < CONTRADICTION:
         limit = tolerance - tolerance + ABSURD
         last = len(_SWEEPS) - 1
@@ -221,13 +227,18 @@ def _give_in(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, few: An
 
 
 @njit
-def _sinks(r: Any, y: Any, k: Any, level: Any) -> bool:
-    """Whether contacts that give way go inside too fast: what presses is heavier than what they give way by."""
+def _sinks(r: Any, y: Any, k: Any, level: Any, sinking: Any) -> bool:
+    """Whether contacts that give way go inside faster: what presses is heavier than what they give way by.
+
+    What is inside already counts by whether it goes deeper, not by how much slower it is brought out.
+    """
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.kind[n] == CONTACT_ROW:
+            zero = r.cfm[n] - r.cfm[n]
             give = r.cfm[n] - y.given[n]
-            if highest(-y.velocity[n] - give * _preload(r, y, n, n, level)) > _SINKING:
+            inside = r.rate[n] * least(r.error[n], zero)
+            if highest(inside - y.velocity[n] - give * _preload(r, y, n, n, level)) > sinking + _ROUNDED:
                 return True
     return False
 
@@ -336,8 +347,9 @@ def _sweeps_are_slow(m: Any, y: Any, k: Any) -> bool:
 
 
 @njit
-def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any) -> Any:
-    """Hard contacts give way; what is left then. Without success they are hard again.
+def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance: Any, sinking: Any) -> Any:
+    """Hard contacts give way, but go inside no faster than `sinking`; what is left then. Without success they are hard
+    again.
 
     What is to be brought apart can be what friction holds together (a ball wedged into a corner): no impulses do it,
     or there is no end to them. And many contacts that carry each other are hard to solve to the last digit. Here a
@@ -357,7 +369,7 @@ def _eased(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, tolerance
         if highest(left - ENOUGH * tolerance) > 0.0:
             left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[0], _EASED_STEPS, _CLOSE)
         if highest(left - ENOUGH * tolerance) <= 0.0:
-            if not _sinks(r, y, k, level):
+            if not _sinks(r, y, k, level, sinking):
                 _mark(r, y, k, _steps_eased(r, y, k) + 1)
                 break
             left = left + 1e300
