@@ -292,7 +292,7 @@ def _simulate(
 
 @dataclass
 class Watch:
-    """What is done after every block: the bar moves; a signal ends the run, and so does, if strict, excess energy."""
+    """After every block the bar moves; a signal ends the run, and under --strict so does a run that is wrong."""
 
     advance: Callable[[int], None]
     caught: list[int]
@@ -386,7 +386,7 @@ def _finish(
     strict: bool = False,
     start: Sequence[str] = (),
 ) -> None:
-    """Summary, then the exit code of what ended the run. strict: excess energy is an error; start: its oddities."""
+    """Summary, then the exit code of what ended the run. strict: a wrong run is an error; start: its oddities."""
     summary = _summary(outcome, output) | {"start": [*start]}
     if as_json:
         click.echo(json.dumps(summary))
@@ -406,16 +406,16 @@ def _finish(
 
 
 def _refused(simulation: Simulation) -> str:
-    """What of a run is wrong enough to end it under --strict; nothing: an empty text."""
+    """Why --strict ends the run: excess energy, contacts that gave way far, unsolved steps; empty where it does not."""
     excess, residual = _excess(simulation), simulation.worst_residual
     if excess is not None:
         return _describe_excess(excess)
-    if gives_way_far(simulation):
+    if _gives_way_far(simulation):
         return _describe_yielding(_yielding(simulation) or {})
     return _describe_residual(residual, simulation.unsolved_steps) if not residual <= _RESIDUAL else ""
 
 
-def gives_way_far(simulation: Simulation) -> bool:
+def _gives_way_far(simulation: Simulation) -> bool:
     """Whether hard contacts gave way by more than a user may overlook."""
     found = simulation.gave_way
     return found is not None and (found[2] > _FAR or found[3] > _LARGE_SHARE)
@@ -484,7 +484,7 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     most, deepest = simulation.contact_extremes
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
-    yielding = {"gave_way": _yielding(simulation), "gave_way_far": gives_way_far(simulation)}
+    yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
     return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
 
 
