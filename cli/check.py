@@ -12,6 +12,7 @@ import click
 from artsim.cli.progress import progress_bar
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable
+from artsim.io.remedy import density_helps
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
 
@@ -72,10 +73,9 @@ def dynamics_notes(articulation: Articulation) -> list[Note]:
     first = next(link for link in articulation.links if link.name == links[0])
     names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")
     what = f"link {names} moves" if len(links) == 1 else f"{len(links)} links ({names}) move"
-    more = "" if articulation.format == "mjcf" else " (--density 1000 gives links without mass that of their shapes)"
-    return [
-        Note(first.source, f"{what} without any inertia, that of the links beyond included; run refuses this{more}")
-    ]
+    more = density_helps(articulation, links)
+    told = f"{what} without any inertia, that of the links beyond included; run refuses this"
+    return [Note(first.source, f"{told} ({more})" if more else told)]
 
 
 # --- the tree --------------------------------------------------------------------------------------------------------

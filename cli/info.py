@@ -165,7 +165,16 @@ def names_and_origin(content: Mapping[str, Any]) -> list[str]:
         f"dofs ({len(content['dofs'])}, {len(content['independent_dofs'])} independent): {some(content['dofs'])}",
         f"created {content.get('created', 'at an unknown time')} by {versions(facts)}",
         f"command: artsim {facts.get('command', '')}",
+        *model_warnings(content["warnings"]),
     ]
+
+
+def model_warnings(told: list[str]) -> list[str]:
+    """What was odd about the robot's file."""
+    if not told:
+        return []
+    more = [f"  … and {len(told) - MAX_ROWS} more; --json lists all"] if len(told) > MAX_ROWS else []
+    return [f"warnings of the model ({len(told)}):", *(f"  {line}" for line in told[:MAX_ROWS]), *more]
 
 
 def variables(content: Mapping[str, Any]) -> list[str]:

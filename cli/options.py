@@ -36,6 +36,20 @@ class LoadOptions(TypedDict):
     arguments: Mapping[str, str]
 
 
+def reading_words(options: LoadOptions) -> list[str]:
+    """The options, as one types them, without which a model may not be read, or not the same."""
+    words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
+    valued = {"--mesh-root": options["mesh_root"], "--density": options["density"], "--max-faces": options["max_faces"]}
+    words += [word for name, value in valued.items() if value is not None for word in (name, f"{value}")]
+    flags = {
+        "--no-meshes": not options["meshes"],
+        "--balance-inertia": options["balance_inertia"],
+        "--ignore-unsupported": options["ignore_unsupported"],
+        "--xacro": options["xacro"],
+    }
+    return [*words, *(name for name, given in flags.items() if given)]
+
+
 def is_file(word: str) -> bool:
     """Whether something typed is a file; a list of numbers can be longer than a name may be."""
     try:
@@ -177,7 +191,8 @@ LOAD_OPTIONS = (
         "--ignore-unsupported",
         is_flag=True,
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
-        help="Leave out, with a warning, what an MJCF file has and artsim has not.",
+        help="Leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits and mimics of "
+        "nothing in a URDF.",
     ),
     click.option(
         "--xacro",

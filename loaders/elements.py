@@ -33,6 +33,7 @@ class Reading:
     assets: Assets | None = None  # None: meshes are not looked for
     strict: bool = False
     balance_inertia: bool = False
+    ignore_unsupported: bool = False  # leave out what can be left out
     density: float | None = None  # [kg/m³] of links without mass
     max_faces: int | None = None  # of a mesh; None: the default cap
     notes: list[Note] = field(default_factory=list)
@@ -60,6 +61,12 @@ class Reading:
             what = f"{uri!r} and {others} more not found: {why}" if others else f"{uri!r} not found: {alone}"
             self.note(element, f"{describe(element)}: {what}")
         self.missing.clear()
+
+    def leave_out(self, element: Element | Source, message: str, what: str) -> None:
+        """Refuse what cannot be as it is written; on request a part of it is left out, which is a guess."""
+        if not self.ignore_unsupported:
+            self.refuse(element, f"{message} (--ignore-unsupported leaves {what} out)")
+        self.note(element, f"{message}: {what} is left out", guess=True)
 
     def refuse(self, element: Element | Source, message: str) -> NoReturn:
         """Raise the one line that a user reads."""

@@ -12,7 +12,7 @@ from typing import BinaryIO, Literal, NoReturn, TypedDict, Unpack
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Reading, tag
-from artsim.loaders.names import find_model
+from artsim.loaders.names import Found, find_model
 from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, parse_scene
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
@@ -57,20 +57,22 @@ def load_articulation(
     `packages` maps package names to folders, `mesh_root` is a further folder that meshes may come from, `meshes=False`
     does not look for them. `strict` refuses what would otherwise be a warning because artsim had to guess.
     `balance_inertia` replaces inertias that no body can have by the nearest that one can. `xacro` expands macros first.
-    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not. `max_faces` is the most
+    `ignore_unsupported` leaves out, with a warning, what an MJCF file has and artsim has not, and reversed
+    limits and mimics of nothing in a URDF. `max_faces` is the most
     triangles of a mesh (None: 2 million). `density` [kg/m³] gives links of a URDF that have no
     mass that of their shapes.
     `arguments` are those of the macros, by name.
     Raises MissingInputError (no such file) and ModelError (file:line: what is wrong).
     """
-    name = str(path) if str(path) == "-" else str(find_model(str(path)))
+    found = Found(Path("-")) if str(path) == "-" else find_model(str(path))
+    name = str(found.path)
     data = read_stream(sys.stdin.buffer, "<stdin>", max_xml_mb) if name == "-" else read_file(Path(name), max_xml_mb)
     return load_text(
         data,
         name="<stdin>" if name == "-" else name,
         path=None if name == "-" or name.startswith(STREAMS) else Path(name),
         base=base,
-        packages=packages,
+        packages={**found.packages, **(packages or {})},
         mesh_root=mesh_root,
         meshes=meshes,
         max_xml_mb=max_xml_mb,
@@ -80,7 +82,7 @@ def load_articulation(
         ignore_unsupported=ignore_unsupported,
         max_faces=max_faces,
         density=density,
-        arguments=arguments,
+        arguments={**found.arguments, **(arguments or {})},
     )
 
 
@@ -139,11 +141,12 @@ def load_text(
         assets=assets if meshes else None,
         strict=strict,
         balance_inertia=balance_inertia,
+        ignore_unsupported=ignore_unsupported,
         density=density,
         max_faces=max_faces,
         notes=list(document.notes),
     )
-    articulation = read_document(document, reading, assets, max_xml_mb, ignore_unsupported)
+    articulation = read_document(document, reading, assets, max_xml_mb)
     if articulation.format == "mjcf" and base == "floating":
         refuse_base(name)
     text = articulation.text or document.text
@@ -229,9 +232,7 @@ def refuse_base(name: str) -> NoReturn:
     raise ModelError(f"{Source(name)}: MJCF says itself what is free: give a body a <freejoint>, not --base floating")
 
 
-def read_document(
-    document: Document, reading: Reading, assets: Assets, max_xml_mb: float, ignore_unsupported: bool
-) -> Articulation:
+def read_document(document: Document, reading: Reading, assets: Assets, max_xml_mb: float) -> Articulation:
     """The reader that the root tag asks for."""
     name = tag(document.root)
     if name == "robot":
@@ -243,7 +244,7 @@ def read_document(
             reading.note(
                 document.root, "--density is for a URDF's links; the geoms of MJCF have densities of their own"
             )
-        return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb, ignore_unsupported=ignore_unsupported)
+        return read_mjcf(document.root, reading, assets, max_mb=max_xml_mb)
     return reading.refuse(document.root, f"root is <{name[:40]}>, want <robot> or <mujoco>")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 from artsim.sim.errors import MissingInputError, nearest
 
@@ -16,17 +18,25 @@ CACHE = "ROBOT_DESCRIPTIONS_CACHE"  # the variable that robot_descriptions reads
 KINDS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # the first that a description has
 
 
-def find_model(word: str) -> Path:
+class Found(NamedTuple):
+    """A model's file; of a description of macros also their arguments, and where their packages are."""
+
+    path: Path
+    arguments: Mapping[str, str] = {}
+    packages: Mapping[str, Path] = {}
+
+
+def find_model(word: str) -> Found:
     """The file that a word names: a path, else a bundled robot (`arm7`), else a description (`panda_description`).
 
     Nothing is downloaded. Raises MissingInputError for a name of neither, and for a description that is not cached.
     """
     path = Path(word)
     if exists(path) or not re.fullmatch(r"[A-Za-z0-9_]+", word):
-        return path
+        return Found(path)
     robots = bundled()
     if word in robots:
-        return robots[word]
+        return Found(robots[word])
     if word.endswith("_description"):
         return find_description(word)
     close = nearest(word, sorted(robots)) if robots else ""
@@ -47,7 +57,7 @@ def bundled() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.*")) if path.suffix in (".urdf", ".xml")}
 
 
-def find_description(name: str) -> Path:
+def find_description(name: str) -> Found:
     """The file of a description, which must be in the cache of robot_descriptions. Raises MissingInputError."""
     if find_spec("robot_descriptions") is None:
         raise MissingInputError(f"{name}: no such file, and robot_descriptions is not installed: artsim[descriptions]")
@@ -58,8 +68,21 @@ def find_description(name: str) -> Path:
     for kind in KINDS:
         path = Path(str(getattr(module, kind, "")))
         if path.is_file():
-            return path
+            return Found(path, texts_of(module, "XACRO_ARGS"), packages_of(module))
     raise MissingInputError(f"{name}: its files are not in the cache, {cache_folder()}")
+
+
+def packages_of(module: ModuleType) -> dict[str, Path]:
+    """The packages that a description says it is made of: its own under its folder's name, and those of its macros."""
+    own = getattr(module, "PACKAGE_PATH", "")
+    named = {Path(own).name: own} if isinstance(own, str) and own else {}
+    return {name: Path(folder) for name, folder in {**named, **texts_of(module, "XACRO_PACKAGE_PATHS")}.items()}
+
+
+def texts_of(module: ModuleType, name: str) -> dict[str, str]:
+    """A dictionary of texts in a description's module; empty where there is none."""
+    values = getattr(module, name, {})
+    return {str(key): str(value) for key, value in values.items()} if isinstance(values, dict) else {}
 
 
 def cache_folder() -> Path:

@@ -50,7 +50,8 @@ def load_robot(
         keyframe: of the file, where runs of this robot start.
         mesh_root: a further folder that meshes may come from.
         balance_inertia: replace inertias that no body can have by the nearest that one can.
-        ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not.
+        ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits
+            and mimics of nothing in a URDF.
         options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
             which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
             density: of the shapes of links without mass in a URDF [kg/m³]; arguments: of the macros, by name.

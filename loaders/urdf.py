@@ -536,7 +536,9 @@ def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float 
             reading.note(element, f"{describe(element)}: a {joint.kind} joint has no position limits; ignored")
         return None, None
     if lower > upper:
-        reading.refuse(element, f"{describe(element)}: lower {lower:g} is greater than upper {upper:g}")
+        told = f"{describe(element)}: lower {lower:g} is greater than upper {upper:g}"
+        reading.leave_out(element, told, "the range")
+        return None, None
     if not given:
         reading.note(
             element, f"{describe(element)} has neither lower nor upper: both 0, the joint is locked", guess=True
@@ -603,7 +605,8 @@ def read_mimic(reading: Reading, element: Element, follower: Joint, joints: dict
         reading.note(element, f"{what} but is fixed: the mimic is ignored")
         return []
     if name not in joints:
-        reading.refuse(element, f"{what}, which does not exist{nearest(name, joints)}")
+        reading.leave_out(element, f"{what}, which does not exist{nearest(name, joints)}", "the mimic")
+        return []
     leader = joints[name]
     if leader is follower:
         reading.refuse(element, f"{what}, that is itself")

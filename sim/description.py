@@ -330,6 +330,7 @@ class TendonCoupling:
     source: Source = Source()
 
 
+Interpolation = Literal["zoh", "linear", "cubic"]
 Transmission = Literal["joint", "jointinparent", "tendon", "site", "body", "slidercrank"]
 ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid"]
 Gain = Literal["fixed", "affine", "muscle", "dcmotor", "pid"]
@@ -347,6 +348,20 @@ class LengthSearch:
     duration: float = 10.0  # [s]
     interval: float = 2.0  # at the end, in which the length must have settled [s]
     tolerance: float = 0.05  # how far it may still move, as a part of the range
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What is kept of an actuator's controls or of a sensor's outputs, and from when it is read (MJCF's "Delays").
+
+    A sensor with a period measures at its ticks alone, phase + k period, and holds what it measured between them.
+    """
+
+    time: float = 0.0  # [s] back
+    samples: int = 0  # that are kept; what is older is not to be had
+    interpolation: Interpolation = "zoh"
+    period: float = 0.0  # [s] of a sensor, 0: every step
+    phase: float = 0.0  # [s] of its ticks, -period < phase <= 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +392,7 @@ class Actuator:
     length_range: tuple[float, float] | None = None  # muscle
     length_search: LengthSearch | None = None  # where the range is to be found before a run
     disabled: bool = False  # by group, or all of them by a flag
+    delay: Delay | None = None  # of its controls
 
     @property
     def states(self) -> tuple[bool, bool, bool, bool, bool]:
@@ -478,6 +494,7 @@ class Sensor:
     slots: int = 1  # contacts that are put out, one after the other
     reduction: str = "none"
     source: Source = Source()
+    delay: Delay | None = None
 
     @property
     def outputs(self) -> tuple[tuple[str, str], ...]:

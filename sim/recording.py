@@ -65,11 +65,12 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         _take_off_all(m, w, f, e, x, g, t)
         _copy_wrenches(f, row, -1.0, b.external_wrench)
     if b.incoming_wrench.shape[0] + b.sensors.shape[0] > 0:
-        _wrenches(m, s.qvel, w, f, e, x, g, t)
+        joint_wrenches(m, s.qvel, w, f, e, x, g, t)
     _copy(f.coupling, row, b.tau_coupling)
     _copy_wrenches(f, row, 1.0, b.incoming_wrench)
     if x is not None and b.sensors.shape[0] > 0:
-        sensor_values(m, s, w, i, f, e, x, g, t)
+        if x.feeler[0] == 0:  # else it has been done, in this step as in all
+            sensor_values(m, s, w, i, f, e, x, g, t)
         _copy(x.sensor, row, b.sensors)
     if t is not None and b.contact_count.shape[0] > 0:
         _contacts(f, row, b, t)
@@ -153,7 +154,7 @@ def _poses(m: Any, w: Any, row: Any, b: Any) -> None:
 
 
 @njit
-def _wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
+def joint_wrenches(m: Any, v: Any, w: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
     """f.link_force, f.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
     Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop

@@ -511,7 +511,6 @@ def compare_class(content: str, asking: str) -> None:
         ('<motor cranksite="s" slidersite="s"/>', "cranklength is 0 m, want more than 0"),
         ('<motor joint="j" refsite="s"/>', "refsite is for a site transmission only"),
         ('<motor joint="j" ctrlrange="1 -1" ctrllimited="true"/>', "ctrlrange is 1 to -1: the first must be smaller"),
-        ('<motor joint="j" delay="0.1" nsample="5"/>', "a delay is not supported yet"),
         ('<general joint="j" dyntype="user"/>', "dyntype 'user' of <general> is not supported yet"),
         ('<orientation joint="b"/>', "<orientation> is not supported yet"),
         ('<plugin joint="j" plugin="a.b"/>', "<plugin> is not supported yet"),

@@ -118,6 +118,21 @@ def test_a_run_of_what_is_refused_without(tmp_path: Path) -> None:
         assert artsim("run", path, "--density", wrong)[0] == 2
 
 
+def test_how_links_get_mass_is_said_as_it_is_for_them(tmp_path: Path) -> None:
+    """By their shapes; by those whose meshes are absent, once they are there; links without shapes by hand alone."""
+    path = tmp_path / "r.urdf"
+    mesh = '<geometry><mesh filename="package://p/x.stl"/></geometry>'
+    for text, told in (
+        (urdf('<geometry><box size="1 1 1"/></geometry>'), " (--density 1000: those of its shapes), or fix"),
+        (urdf(mesh), " (--density 1000 with --package NAME=DIR or --mesh-root DIR: those"),
+        (urdf(), "give it mass and inertia, or fix its joint"),
+    ):
+        path.write_text(text)
+        refused = CliRunner().invoke(cli, ["run", str(path), "--steps", "1"])
+        assert refused.exit_code == 65
+        assert told in str(refused.exception or "") + refused.output
+
+
 def test_what_is_not_for_density() -> None:
     from artsim.sim.configuration import RunConfig
 

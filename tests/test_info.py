@@ -15,6 +15,8 @@ from click.testing import CliRunner, Result
 
 import artsim
 from artsim.cli.main import cli
+from artsim.io.layout import shortened
+from artsim.loaders.load import load_articulation
 from tests.conftest import ROOT
 
 GRIPPER = ROOT / "robots" / "two_finger_gripper.urdf"
@@ -54,6 +56,48 @@ def test_what_options_of_an_mjcf_file_go_by(tmp_path: Path) -> None:
     assert told["counts"]["loops"] == 2
     artsim.simulate(clamp, steps=1, output=tmp_path / "clamp.h5").close()  # type: ignore[union-attr]
     assert "actuators (1): grip" in info(tmp_path / "clamp.h5").stdout
+
+
+ODD = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0"
+iyy="1" iyz="0" izz="1"/></inertial><collision><geometry><sphere radius="0"/></geometry></collision></link>
+<joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 2"/></joint></robot>"""
+
+
+def test_what_was_odd_about_a_model_is_told_of_its_outputs(tmp_path: Path) -> None:
+    """Of runs, batches and rollouts, on the screen, as JSON and from Python; a file that says nonsense is refused."""
+    path = tmp_path / "odd.urdf"
+    path.write_text(ODD)
+    odd = [str(note) for note in load_articulation(path).notes]
+    assert len(odd) == 3
+    outputs = [tmp_path / f"{kind}.h5" for kind in ("run", "batch", "rollout")]
+    for words in (
+        ("run", path, "--balance-inertia", "--steps", 2, "-o", outputs[0]),
+        ("batch", path, "--compute", "com", "--balance-inertia", "--samples", 3, "-o", outputs[1]),
+        ("rollout", path, "--samples", 2, "--balance-inertia", "--steps", 2, "-o", outputs[2]),
+    ):
+        done = CliRunner().invoke(cli, [*map(str, words)])
+        assert done.exit_code == 0, done.output
+        assert f"3 warnings: artsim check {path} --balance-inertia\n" in done.stderr
+    for output in outputs:
+        told = info(output).stdout
+        assert "warnings of the model (3):" in told
+        assert all(line in told for line in odd)
+        assert json.loads(info(output, "--json").stdout)["warnings"] == odd
+    with artsim.open(outputs[0]) as recording:
+        assert recording.warnings == odd
+    plain = tmp_path / "plain.h5"
+    artsim.simulate(GRIPPER, steps=1, output=plain).close()  # type: ignore[union-attr]
+    assert "warnings" not in info(plain).stdout
+    with h5py.File(outputs[0], "r+") as file:
+        file["model"].attrs["warnings"] = "[1"
+    refused = info(outputs[0])
+    assert (refused.exit_code, "/model warnings are no JSON" in refused.stderr) == (65, True)
+
+
+def test_of_very_many_warnings_the_first_are_kept() -> None:
+    told = shortened([f"{n}" + "x" * 600 for n in range(250)])
+    assert (len(told), told[-1]) == (201, "50 more; artsim check lists all")
+    assert max(map(len, told)) == 502
 
 
 def test_a_model_as_json() -> None:

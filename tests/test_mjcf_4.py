@@ -119,6 +119,16 @@ def test_mixed_signs_of_solref_are_mujoco_s_default(signs: str) -> None:
         load_text(f"<mujoco><worldbody>{pair}</mujoco>", name="m", strict=True)
 
 
+def test_friction_may_have_damping_alone() -> None:
+    """MuJoCo's own spin_recoil.xml has it: what slides has no place that it is drawn to. Elsewhere it is refused."""
+    text = """<geom name="a" type="plane" size="1 1 1"/><body><freejoint/><geom name="b" size=".1"/></body></worldbody>
+    <contact><pair geom1="a" geom2="b" {}="0 -10000"/></contact>"""
+    mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{text.format('solreffriction')}</mujoco>")
+    assert reference(text.format("solreffriction")).contact_pairs[0].friction_reference == (0.0, -10000.0)
+    with pytest.raises(ModelError, match="want two positive or two negative numbers"):
+        reference(text.format("solref"))
+
+
 def test_replicate_has_a_prefix_without_effect() -> None:
     text = (
         '<mujoco><worldbody><replicate count="2" prefix="p" sep="-" offset="1 0 0">'

@@ -383,3 +383,17 @@ def test_servos_on_a_circle_go_the_short_way(tmp_path: Path, dynamics: str, tran
         if model.na:
             assert run["activation"][row] == pytest.approx(np.array(data.act), rel=1e-9, abs=1e-12)
         mujoco.mj_step(model, data)
+
+
+def test_boundinertia_of_a_urdf_bounds_principal_moments() -> None:
+    """MuJoCo raises the principal moments of a URDF's link, so those of ours have to be the same."""
+    text = (
+        '<robot name="r"><mujoco><compiler boundinertia=".05"/></mujoco><link name="base"/><link name="tip"><inertial>'
+        '<mass value="1"/><inertia ixx=".04" iyy=".04" izz=".04" ixy=".03" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="tip"/><axis xyz="1 0 0"/></joint></robot>'
+    )
+    expected = np.sort(mujoco.MjModel.from_xml_string(text).body("tip").inertia)
+    model = load_text(text, name="r.urdf")
+    tensor = next(link.inertial.inertia for link in model.links if link.name == "tip" and link.inertial)
+    x, xy, xz, y, yz, z = tensor
+    np.testing.assert_allclose(np.linalg.eigvalsh([[x, xy, xz], [xy, y, yz], [xz, yz, z]]), expected, rtol=1e-12)

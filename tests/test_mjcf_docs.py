@@ -64,10 +64,8 @@ def page() -> str:
         and "default" not in path
         and not set(path) & REFUSED.keys()
         and (found := support(path, name)).kind == "refused"
-        and name != "delay"
         and path[0] != "sensor"
     ]
-    rows.append(f"| actuators and sensors | `delay` | | {support(('actuator', 'motor'), 'delay').why} |")
     rows += [f"| `<{kind}>` of `<sensor>` | all | | {why}; left out with a warning |" for kind, why in SENSORS.items()]
     rows += [f"| `<{element}>` | {attribute} | {values} | {why} |" for element, attribute, values, why in VALUES]
     table: dict[tuple[str, tuple[str, str, str]], list[str]] = {}
@@ -144,7 +142,6 @@ GRID = 'name="f" count="3 3 3" spacing="1 1 1"'
 LEFT_OUT = [
     '<worldbody><body><composite type="cable" count="3 1 1"/></body></worldbody>',
     f'<worldbody><flexcomp type="grid" {GRID}><elasticity young="1"/></flexcomp></worldbody>',
-    f'{HINGE}<actuator><motor joint="j" delay="1" nsample="2"/></actuator>',
     f'{HINGE}<actuator><orientation joint="j"/></actuator>',
     f'<worldbody><flexcomp type="grid" dof="trilinear" dim="3" {GRID}/></worldbody>',
     HINGE.replace('name="j"', 'springyield="1"'),
@@ -157,6 +154,34 @@ def test_refused_by_name_and_left_out_on_request(text: str) -> None:
         load_text(f"<mujoco>{text}</mujoco>", name="m")
     notes = load_text(f"<mujoco>{text}</mujoco>", name="m", ignore_unsupported=True).notes
     assert any("left out" in note.message for note in notes)
+
+
+def test_an_actuator_of_a_joint_that_is_left_out_is_left_out_too() -> None:
+    """A body whose mass came from a plugin stands still."""
+    text = """<mujoco><extension><plugin plugin="mujoco.sdf.gear"><instance name="g"/></plugin></extension>
+    <asset><mesh name="m"><plugin instance="g"/></mesh></asset><worldbody><body name="wheel"><joint name="j"/>
+    <geom type="sdf" mesh="m"><plugin instance="g"/></geom></body>
+    <body><joint name="k"/><geom size="1"/></body></worldbody>
+    <actuator><motor name="a" joint="j"/><motor name="b" joint="k"/></actuator></mujoco>"""
+    robot = load_text(text, name="m", ignore_unsupported=True)
+    assert [actuator.name for actuator in robot.actuators] == ["b"]
+    assert any("motor 'a' is left out with joint 'j'" in note.message for note in robot.notes)
+
+
+def test_expmap_is_an_input_of_one_servo_and_no_rotation() -> None:
+    """MuJoCo 4.0 knows the word only there: as an attribute it is refused, or (frames) not looked at."""
+    for element in ("body", "geom", "site", "camera", "inertial"):
+        inside = f'<{element} expmap="0 0 1"/>'
+        world = f"<worldbody>{inside if element != 'inertial' else f'<body>{inside}</body>'}</worldbody>"
+        with pytest.raises(ValueError, match="unrecognized attribute: 'expmap'"):
+            mujoco.MjModel.from_xml_string(f"<mujoco>{world}</mujoco>")
+        with pytest.raises(ModelError, match="expmap"):
+            load_text(f"<mujoco>{world}</mujoco>", name="m")
+    frame = '<frame expmap="0 0 1"><geom type="box" size="1 1 1"/></frame>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{frame}</worldbody></mujoco>")
+    assert model.geom_quat.tolist() == [[1, 0, 0, 0]]
+    with pytest.raises(ModelError, match="expmap"):
+        load_text(f"<mujoco><worldbody>{frame}</worldbody></mujoco>", name="m")
 
 
 @pytest.mark.parametrize("kind", SENSORS)

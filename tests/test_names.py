@@ -37,6 +37,29 @@ def test_bundled_robots_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (refused.exit_code, "did you mean 'arm7'" in refused.stderr) == (66, True)
 
 
+MADE = """
+from os import path
+from ._cache import clone_to_cache as _clone
+PACKAGE_PATH = path.join(_clone("data", commit=None), "made")
+XACRO_PATH = path.join(PACKAGE_PATH, "urdf", "made.urdf.xacro")
+XACRO_ARGS = {"side": "right"}
+XACRO_PACKAGE_PATHS = {"made_parts": path.join(_clone("data", commit=None), "elsewhere", "parts")}
+"""
+MACROS = {
+    "example-robot-data/made/urdf/made.urdf.xacro": """<robot name="made" xmlns:xacro="http://ros.org/wiki/xacro">
+      <xacro:arg name="side" default="left"/><xacro:arg name="size" default="1"/>
+      <xacro:include filename="near.xacro"/><xacro:include filename="$(find made_parts)/hand.xacro"/>
+      <link name="base_$(arg size)"/><xacro:hand side="$(arg side)"/></robot>""",
+    "example-robot-data/made/urdf/near.xacro": "<robot/>",
+    "example-robot-data/made/m.stl": "solid",
+    "example-robot-data/elsewhere/parts/hand.xacro": """<robot xmlns:xacro="http://ros.org/wiki/xacro">
+      <xacro:macro name="hand" params="side"><link name="${side}_hand"><visual><geometry>
+      <mesh filename="package://made/m.stl"/></geometry></visual></link><joint name="j" type="fixed">
+      <parent link="base_$(arg size)"/><child link="${side}_hand"/></joint></xacro:macro></robot>""",
+}
+"""A description of macros alone, in two packages that hold no package.xml."""
+
+
 @pytest.fixture
 def descriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package as robot_descriptions is made, whose clone_to_cache would download; its cache holds one repository."""
@@ -45,7 +68,7 @@ def descriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package / "__init__.py").write_text("")
     (package / "_cache.py").write_text("raise RuntimeError('this would clone')")
     (package / "_descriptions.py").write_text(
-        "DESCRIPTIONS = dict.fromkeys(('panda_description', 'iiwa_description', 'far_description'))"
+        "DESCRIPTIONS = dict.fromkeys(('panda_description', 'iiwa_description', 'far_description', 'made_description'))"
     )
     (package / "_repositories.py").write_text(
         "class R:\n    def __init__(self, path): self.cache_path = path\n"
@@ -57,7 +80,11 @@ def descriptions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     for name, repository in (("panda", "data"), ("iiwa", "data"), ("far", "far")):
         (package / f"{name}_description.py").write_text(module.format(repository, f"{name}_description"))
+    (package / "made_description.py").write_text(MADE)
     cache = tmp_path / "cache"
+    for name, text in MACROS.items():
+        (cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache / name).write_text(text)
     folder = cache / "example-robot-data" / "robots" / "panda_description"
     (folder / "urdf").mkdir(parents=True)
     (folder / "meshes").mkdir()
@@ -89,6 +116,26 @@ def test_descriptions_come_from_the_cache_alone(descriptions: Path, monkeypatch:
     with pytest.raises(MissingInputError, match="did you mean 'panda_description'"):
         load_articulation("pandas_description")
     assert command("check", "panda_description").exit_code == 0
+
+
+def test_descriptions_of_macros_are_expanded_on_request(descriptions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the limited child, with the description's arguments and packages, the user's over them; from the cache."""
+    pytest.importorskip("xacro")
+    monkeypatch.setattr(socket, "socket", lambda *_, **__: pytest.fail("a socket was made"))
+    refused = command("check", "made_description")
+    assert (refused.exit_code, "a xacro file, which is a program" in refused.stderr) == (65, True)
+    robot = load_articulation("made_description", xacro=True)
+    assert [link.name for link in robot.links] == ["base_1", "right_hand"]
+    assert robot.links[1].geoms[0].mesh == (descriptions / "example-robot-data" / "made" / "m.stl").resolve()
+    other = load_articulation("made_description", xacro=True, arguments={"side": "wrong", "size": "2"})
+    assert [link.name for link in other.links] == ["base_2", "wrong_hand"]
+    told = command("check", "made_description", "size:=3", "--xacro")
+    assert (told.exit_code, "right_hand" in told.stdout, "base_3" in told.stdout) == (0, True, True)
+    parts = descriptions.parent / "parts"
+    parts.mkdir()
+    (parts / "hand.xacro").write_text(MACROS["example-robot-data/elsewhere/parts/hand.xacro"].replace("_hand", "_claw"))
+    other = load_articulation("made_description", xacro=True, packages={"made_parts": parts})
+    assert other.links[1].name == "right_claw"
 
 
 def test_a_configuration_names_its_model(tmp_path: Path) -> None:

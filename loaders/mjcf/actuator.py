@@ -13,10 +13,11 @@ from typing import Any
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.delay import read_delay
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.pid_plugin import as_servo
-from artsim.loaders.mjcf.reading import Item
+from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.replicate import dict_of
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Actuator, Joint, LengthSearch, Tendon, Transmission
@@ -61,6 +62,10 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
         for element in list(section):
             if tag(element) == "plugin":
                 element = as_servo(bodies.reading, root, element)
+            if (target := element.get("joint", element.get("jointinparent"))) in bodies.left_out:
+                told = f"{describe(element)} is left out with joint {target!r}, whose body stands still"
+                bodies.reading.note(element, told)
+                continue
             classes = () if tag(element) == "plugin" else bodies.defaults.actuator_classes(element)
             missing = next((what for what in map(not_yet, (*chain(*classes), element)) if what), "")
             if missing:
@@ -75,8 +80,6 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
 def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actuator | None:
     """One actuator of any kind; None where it is left out."""
     options = targets.bodies.options
-    if item.number("delay", least=0.0):
-        item.reading.later(item.element, "a delay")
     transmission, target, reference = read_transmission(targets, item)
     actuator = Actuator(
         name=item.text("name") or targets.bodies.free_name("actuator", f"actuator_{count}"),
@@ -95,6 +98,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         inputs=kind.inputs,
         activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
+        delay=read_delay(item),
     )
     actuator = replace(actuator, activation_size=count_states(item, actuator))
     actuator = read_ranges(targets, item, actuator, kind)

@@ -72,6 +72,7 @@ class Bodies:
     by_kind: dict[tuple[str, ...], dict[str, int]] = field(default_factory=dict)
     states: dict[str, States] = field(default_factory=dict)  # in keyframes of attached models, by joint
     spring_dampers: dict[str, tuple[float, float]] = field(default_factory=dict)  # time [s] and ratio, by joint
+    left_out: set[str] = field(default_factory=set)  # names of joints of bodies that stand still for want of a plugin
     drags: list[tuple[int, tuple[float, ...], float]] = field(default_factory=list)  # joint, of its rotors, gear²
     taken: dict[str, int] = field(default_factory=lambda: {f"body {WORLD}": 0})  # line of every "kind name" of the file
 
@@ -175,6 +176,7 @@ class Bodies:
         )
         if inertial is None and content.geom_left_out and content.joints:
             self.reading.note(element, f"{describe(element)} stands still: its mass came from a plugin, left out")
+            self.left_out.update(joint.text("name") for joint, _ in content.joints)
             content.joints = []
         self.add_joints(item, content, Spot(parent, name, pose))
         self.add_named(name, content)

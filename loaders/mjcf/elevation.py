@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 _PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_LINES = 1 << 15  # of an image: each costs some microseconds, whatever its width
 _CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # by PNG's colour type: grey, RGB, grey and alpha, RGBA
 
 
@@ -48,65 +50,69 @@ def _of_png(data: bytes, most: int) -> NDArray[np.float64]:
     """The grey, or red, of an image, the lowest line first, as MuJoCo has it: 8 bits, of 16 the higher."""
     if not data.startswith(_PNG):
         raise ValueError("is not a PNG image")
-    head, packed = b"", b""
+    head, pieces = b"", []
     place = len(_PNG)
     while place + 12 <= len(data):
         (length,) = struct.unpack_from(">I", data, place)
-        kind, content = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
-        head, packed = (content if kind == b"IHDR" else head), (packed + content if kind == b"IDAT" else packed)
+        kind = data[place + 4 : place + 8]
+        if kind == b"IHDR":
+            head = data[place + 8 : place + 8 + length]
+        elif kind == b"IDAT":
+            pieces.append(data[place + 8 : place + 8 + length])
         place += 12 + length
     columns, rows, depth, colour, _, _, interlaced = struct.unpack(">2I5B", head)
     if colour not in _CHANNELS or depth not in (8, 16) or interlaced:
         raise ValueError("want a PNG of 8 or 16 bits, without palette, not interlaced")
     if not 0 < rows * columns <= most:
         raise ValueError(f"has {rows} x {columns} points; at most {most} are read")
+    if rows > _MOST_LINES:
+        raise ValueError(f"has {rows} lines; at most {_MOST_LINES} are read")
     width = _CHANNELS[colour] * depth // 8
     size = rows * (columns * width + 1)
-    raw = zlib.decompressobj().decompress(packed, size)
+    raw = zlib.decompressobj().decompress(b"".join(pieces), size)
     if len(raw) != size:
         raise ValueError("the image is cut off")
     lines = np.frombuffer(raw, np.uint8).reshape(rows, columns * width + 1)
-    return _unfiltered(lines, columns, width)[::-1, :, 0].astype(float)
+    return _unfiltered(lines[:, 0], lines[:, 1::width])[::-1].astype(float)
 
 
-def _unfiltered(lines: Bytes, columns: int, width: int) -> Bytes:
-    """Points (rows, columns, width) of lines that begin with the number of their filter (PNG, chapter 9)."""
-    points = np.zeros((len(lines), columns, width), np.uint8)
-    above = np.zeros((columns, width), np.uint8)
-    for row, line in enumerate(lines):
-        kind, given = int(line[0]), line[1:].reshape(columns, width)
+def _unfiltered(kinds: Bytes, lines: Bytes) -> Bytes:
+    """Values of lines (rows, columns) and their filters (rows,) (PNG, chapter 9). Of each point the first byte is
+    enough: filters join bytes of the same number only.
+    """
+    points = np.zeros(lines.shape, np.uint8)
+    above = np.zeros(lines.shape[1], np.uint8)
+    for row, (kind, given) in enumerate(zip(kinds.tolist(), lines, strict=True)):
         if kind == 0:
             points[row] = given
         elif kind == 1:
-            points[row] = np.cumsum(given, axis=0, dtype=np.uint8)
+            points[row] = np.cumsum(given, dtype=np.uint8)
         elif kind == 2:
             points[row] = given + above
         elif kind in (3, 4):
-            points[row] = _by_neighbours(kind, given, above)
+            points[row] = list((_by_means if kind == 3 else _by_paeth)(given.tolist(), above.tolist()))
         else:
             raise ValueError(f"has a line of filter {kind}")
         above = points[row]
     return points
 
 
-def _by_neighbours(kind: int, given: Bytes, above: Bytes) -> Bytes:
-    """A line of filter 3 (means of left and above) or 4 (Paeth: the one of left, above, corner near their plane)."""
-    line: list[list[int]] = []
-    width = given.shape[1]
-    left, corner = [0] * width, [0] * width
-    for values, up in zip(given.tolist(), above.tolist(), strict=True):
-        left = [
-            (value + ((a + b) // 2 if kind == 3 else _paeth(a, b, c))) & 255
-            for value, a, b, c in zip(values, left, up, corner, strict=True)
-        ]
+def _by_means(given: list[int], above: list[int]) -> Iterator[int]:
+    """A line of filter 3: differences from the mean of left and above."""
+    left = 0
+    for value, up in zip(given, above, strict=True):
+        left = (value + (left + up) // 2) & 255
+        yield left
+
+
+def _by_paeth(given: list[int], above: list[int]) -> Iterator[int]:
+    """A line of filter 4: differences from what of left, above and corner is nearest to left + above - corner."""
+    left = corner = 0
+    for value, up in zip(given, above, strict=True):
+        to_left, to_up, to_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
+        if to_left <= to_up and to_left <= to_corner:
+            left = (value + left) & 255
+        else:
+            left = (value + (up if to_up <= to_corner else corner)) & 255
         corner = up
-        line.append(left)
-    return np.array(line, np.uint8)
-
-
-def _paeth(a: int, b: int, c: int) -> int:
-    near = a + b - c
-    da, db, dc = abs(near - a), abs(near - b), abs(near - c)
-    if da <= db and da <= dc:
-        return a
-    return b if db <= dc else c
+        yield left

@@ -23,9 +23,7 @@ from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms, switched
 from artsim.sim.description import Articulation, Note, Tendon
 
 
-def read_mjcf(
-    root: Element, plain: Reading, folders: Assets, *, max_mb: float, ignore_unsupported: bool = False
-) -> Articulation:
+def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -> Articulation:
     """<mujoco>: the whole model. Raises ModelError with file and line."""
     reading = MjcfReading(
         plain.file,
@@ -35,7 +33,7 @@ def read_mjcf(
         max_faces=plain.max_faces,
         notes=plain.notes,
         folders=folders,
-        ignore_unsupported=ignore_unsupported,
+        ignore_unsupported=plain.ignore_unsupported,
     )
     tree = expand(reading, root, Family(max_mb, [] if folders.folder is None else [Path(plain.file).resolve()]))
     note_misplaced(reading, root)

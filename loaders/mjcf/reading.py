@@ -32,7 +32,6 @@ class MjcfReading(Reading):
     """A model being read, which may be made of several files: `included` says which of them an element came from."""
 
     included: dict[Element, str] = field(default_factory=dict)
-    ignore_unsupported: bool = False
     folders: Assets | None = None  # for includes, which are read even when meshes are not looked for
     scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.delay import read_delay
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.support import SENSORS
 from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Sensor
@@ -33,8 +34,8 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
     kind = tag(element)
     item = Item(bodies.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     known = SENSOR_KINDS.get(kind)
-    if known is None or item.number("delay"):
-        left_out(bodies, element, SENSORS.get(kind, "delays are not kept"))
+    if known is None:
+        left_out(bodies, element, SENSORS[kind])
         return None
     if kind == "contact":
         return contact_sensor(bodies, item, count)
@@ -61,6 +62,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
         cutoff=item.number("cutoff", 0.0, least=0.0),
         data=wanted_data(item, kind) if kind in SENSOR_DATA else (),
         source=bodies.reading.at(element),
+        delay=read_delay(item),
     )
 
 
@@ -83,6 +85,7 @@ def contact_sensor(bodies: Bodies, item: Item, count: int) -> Sensor:
         slots=slots,
         reduction=item.word("reduce", REDUCTIONS, "none"),
         source=bodies.reading.at(item.element),
+        delay=read_delay(item),
     )
 
 

@@ -19,7 +19,7 @@ def read_softness(item: Item, reference: str, impedance: str) -> Softness:
             what = f"{describe(item.element)}: {reference} {first:g} {second:g} has mixed signs"
             item.reading.note(item.element, f"{what}: MuJoCo's default is used", guess=True)
             solref = None if reference == "solreffriction" else DEFAULT
-        elif first == 0:
+        elif first == 0 and reference != "solreffriction":  # what slides has no place that it is drawn to
             item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
     if item.has(impedance):
         d0, dwidth, width, midpoint, power = item.filled(impedance, (0.9, 0.95, 0.001, 0.5, 2.0))

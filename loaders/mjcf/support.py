@@ -10,6 +10,7 @@ MEMORY = "MuJoCo's own memory, statistics and speed"
 OTHERS = "data for other programs"
 SOLVER = "tuning of MuJoCo's solver; artsim has its own"
 FILES = "how MuJoCo writes and finds files"
+DRY = "friction has no time constant of its own here"
 UNTOUCHED = "points and elements of flexcomps touch nothing yet, which a warning says"
 
 ELEMENTS = {
@@ -44,7 +45,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "hfield": {"content_type": FILES},
     "model": {"content_type": FILES},
     "replicate": {"prefix": "it has none in MuJoCo either: sep does what it would"},
-    "spatial": {"width": LOOKS},
+    "joint": dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
+    "pair": {"solreffriction": DRY},
+    "spatial": {"width": LOOKS, **dict.fromkeys(("solimpfriction", "solreffriction"), DRY)},
+    "fixed": dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
     "flexcomp": {
         **dict.fromkeys(("flatskin", "texcoord", "rgba", "material", "group"), LOOKS),
         "radius": UNTOUCHED,
@@ -53,11 +57,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "contact": dict.fromkeys(
         "activelayers condim friction gap margin passive priority selfcollide solimp solmix solref".split(), UNTOUCHED
     ),
-    "tendon": {"width": LOOKS},
+    "tendon": {"width": LOOKS, **dict.fromkeys(("solimpfriction", "solreffriction"), DRY)},
     "*": {
         "user": OTHERS,
         "noise": "MuJoCo adds none either",
-        **dict.fromkeys(("interp", "nsample"), "nothing without a delay"),
     },
 }
 """Attributes that change nothing, by their element, or by the section that it stands in."""
@@ -67,13 +70,12 @@ REFUSED = {
     "flex": "elements that bend or stretch",
     "flexstrain": "elements that bend or stretch",
     "elasticity": "elements that bend or stretch",
-    "orientation": "servos of rotations",
+    "orientation": "servos of rotations, whose input is a quaternion or an expmap; elsewhere MJCF 4 has no expmap",
     "plugin": "code; mujoco.pid is read as <pid>",
 }
 """Elements that are refused, with all that is in them. --ignore-unsupported leaves them out, with a warning."""
 
 REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
-    "*": {"delay": "of an actuator; a sensor with one is left out, which a warning says"},
     "joint": {"springyield": "springs are elastic"},
     "tendon": {"springyield": "springs are elastic"},
     "pin": dict.fromkeys(("grid", "gridrange"), "points are pinned by number"),

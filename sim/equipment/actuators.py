@@ -43,6 +43,7 @@ from artsim.sim.equipment.record import (
     TENDON,
 )
 from artsim.sim.jit import inlined, njit
+from artsim.sim.recordtype import run_entry
 
 _TINY = 1e-15  # least time constant [s]
 _SLACK = 1e-12  # of a bound, relative
@@ -59,7 +60,11 @@ def actuator_forces(m: Any, v: Any, i: Any, e: Any, x: Any, f: Any, activation: 
     h = i.time_step[0]
     row = f.counters[4]
     for n in range(e.control_lower.shape[0]):
-        x.control[n] = min(max(i.control[row, n], e.control_lower[n]), e.control_upper[n])
+        x.control[n] = i.control[row, n]
+    if x.delayer[0] != 0:
+        run_entry(x.delayer)
+    for n in range(e.control_lower.shape[0]):
+        x.control[n] = min(max(x.control[n], e.control_lower[n]), e.control_upper[n])
     for n in range(x.activation_rate.shape[0]):
         x.activation_rate[n] = 0.0
     for a in range(e.actuator_target.shape[0]):

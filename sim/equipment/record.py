@@ -278,10 +278,16 @@ class EquipmentWork(NamedTuple):
     loop_mobility: Reals2  # (nloop, 2) what a unit of force and of torque does to its links, in the file's pose
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
-    sensor: Reals1  # (outputs,)
+    sensor: Reals1  # (outputs,) what sensors tell
+    felt: Reals1  # (outputs,) what they measure in this step, where some tell it later
     ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
     ray_hit: Reals2  # (nray, 4) distance [m], -1: nothing is met; the normal there
     ray_caster: Ints1  # (2,) addresses of the compiled ray casting and of its table
+    delayer: Ints1  # (2,) the same of what puts delayed controls in (delays.py); zeros: nothing is delayed
+    feeler: Ints1  # (2,) of what measures for delayed sensors
+    keeper: Ints1  # (2,) of what keeps samples
+    stage: Reals1  # (1,) when within a step [steps], RK4
+    pending: Reals1  # (1,) 1: a control that changed is still to act
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
     stiffness: Reals1  # (nv,) what the implicit ones add to the system
     damping: Reals1  # (nv,)
@@ -354,10 +360,11 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **actuators,
             **dofs,
             "calibrated": (1,),
-            "sensor": (int(equipment.sensor_first[-1]),),
+            **dict.fromkeys(("sensor", "felt"), (int(equipment.sensor_first[-1]),)),
             "ray": (len(equipment.ray_link), 6),
             "ray_hit": (len(equipment.ray_link), 4),
-            "ray_caster": (2,),
+            **dict.fromkeys(("ray_caster", "delayer", "feeler", "keeper"), (2,)),
+            **dict.fromkeys(("stage", "pending"), (1,)),
             "control": (len(equipment.control_lower),),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),

@@ -69,12 +69,17 @@ def main() -> None:
     parser.add_argument("--ignore-unsupported", action="store_true")
     parser.add_argument("--density", type=float)
     parser.add_argument("--json", type=Path, help="a line for each model")
+    parser.add_argument("--again", type=Path, help="such lines: models that ran, or were read, are left out")
     words = parser.parse_args()
     options = {name: getattr(words, name) for name in ("balance_inertia", "ignore_unsupported", "density")}
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     reasons: dict[tuple[str, str], list[str]] = {}
     lines = []
+    known = words.again.read_text().splitlines() if words.again else []
+    done = {name for name, found, *_ in map(json.loads, known) if found in ("read", "ran")}
     for entry in json.loads((words.corpus / "index.json").read_text()):
+        if entry["id"] in done:
+            continue
         began = time.perf_counter()
         found, why = outcome(words.corpus / entry["path"], words.steps, options)
         key = (entry["format"], entry["tier"], entry["expect"])

@@ -1,0 +1,17 @@
+"""What gives links mass that move without any: said where a run refuses them, and where `check` warns of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from artsim.sim.description import Articulation
+
+
+def density_helps(articulation: Articulation, links: Collection[str]) -> str:
+    """In which way --density gives these links the mass of their shapes; empty where they have no shapes."""
+    shapes = [geom for link in articulation.links if link.name in links for geom in link.geoms]
+    if articulation.format == "mjcf" or not shapes:  # geoms of MJCF have densities of their own
+        return ""
+    if all(geom.kind == "mesh" and geom.mesh is None for geom in shapes):
+        return "--density 1000 with --package NAME=DIR or --mesh-root DIR: those of its shapes, whose meshes are absent"
+    return "--density 1000: those of its shapes"

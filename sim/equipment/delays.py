@@ -1,0 +1,186 @@
+"""Delays of controls and sensors, as arrays: whose samples are kept, where in State.history, and how they are read.
+
+The kernels that do it (delayed.py) are entries of their own, as only runs with delays need them. No numba here.
+
+Times are counted in steps, which are whole where MuJoCo adds up time steps: what is kept in step n is read k steps
+later in step n + k, however long a run is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.contacts import Contacts, ContactWork
+from artsim.sim.description import Articulation, Delay
+from artsim.sim.equipment.record import Equipment, EquipmentWork, Equipped
+from artsim.sim.jit import Entry, point_at
+from artsim.sim.model import Model
+from artsim.sim.records import ConstInts1, ConstReals1
+from artsim.sim.run import Inputs, Step
+from artsim.sim.spatial import Real
+from artsim.sim.state import State, Workspace
+
+HELD, LINEAR, CUBIC = range(3)  # how it is read between samples: the last one, or a curve through them
+METHODS = {"zoh": HELD, "linear": LINEAR, "cubic": CUBIC}
+NEWEST, TICKS, HEAD = range(3)  # the first entries of what is kept: slot of the newest sample, ticks so far
+NEARLY = 1e-9  # steps: nearer than this is at the same time
+
+
+class Delays(NamedTuple):
+    """n lines of samples: those of nc controls, then those of sensors. Kernels call them `d`.
+
+    A line in State.history: NEWEST, TICKS, the step of each sample, then the samples, one after the other.
+    """
+
+    control: ConstInts1  # (nc,) which
+    sensor: ConstInts1  # (n - nc,) which
+    output: ConstInts1  # (n - nc,) its first output
+    place: ConstInts1  # (n,) where the line begins
+    samples: ConstInts1  # (n,)
+    size: ConstInts1  # (n,) numbers of a sample
+    method: ConstInts1  # (n,) HELD, LINEAR, CUBIC
+    delay: ConstReals1  # (n,) [steps]
+    period: ConstReals1  # (n,) of a sensor's ticks [steps], 0: every step
+    before: ConstReals1  # (n,) when the tick before the first one would have been [steps]
+
+
+class Delayed(NamedTuple):
+    """The delays of a run. Not a record itself."""
+
+    arrays: Delays
+    history: Real  # as State.history is before the first step
+
+
+DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.equipment.delayed", (State, Inputs, Step, EquipmentWork, Delays))
+KEEP = Entry("keep_samples", "artsim.sim.equipment.delayed", (State, Inputs, Step, EquipmentWork, Delays))
+
+
+def feel_entry(touching: bool) -> Entry:
+    """The kernel that measures in every step what delayed sensors will tell."""
+    contacts = (Contacts, ContactWork) if touching else (None, None)
+    records = (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork, Delays, *contacts)
+    return Entry("feel", "artsim.sim.equipment.delayed", records, "_touching" * touching)
+
+
+def delay_entries(delayed: Delayed, touching: bool) -> tuple[Entry, ...]:
+    """The kernels that a run with these delays takes."""
+    controls, sensors = len(delayed.arrays.control) > 0, len(delayed.arrays.sensor) > 0
+    return *([DELAY_CONTROLS] if controls else []), *([feel_entry(touching)] if sensors else []), KEEP
+
+
+class _Line(NamedTuple):
+    """A delay and what it is of."""
+
+    name: str
+    number: int
+    size: int
+    delay: Delay
+
+
+def delays_of(
+    articulation: Articulation, equipped: Equipped | None, dt: float, notes: list[str], *, sensors: bool
+) -> Delayed | None:
+    """The delays that act at this time step [s], those of sensors where they are recorded; None where none do."""
+    if equipped is None:
+        return None
+    controls = _control_lines(articulation, equipped)
+    felt = _sensor_lines(articulation, equipped) if sensors else []
+    lines = [*controls, *felt]
+    if not lines:
+        return None
+    notes += [told for line in lines if (told := _beyond(line, dt))]
+    starts = [_history(line, dt) for line in lines]
+    numbers = {
+        "control": [line.number for line in controls],
+        "sensor": [line.number for line in felt],
+        "output": [int(equipped.arrays.sensor_first[line.number]) for line in felt],
+        "place": np.cumsum([0, *map(len, starts)])[:-1],
+        "samples": [line.delay.samples for line in lines],
+        "size": [line.size for line in lines],
+        "method": [METHODS[line.delay.interpolation] for line in lines],
+    }
+    times = {
+        "delay": [_steps(line.delay.time, dt) for line in lines],
+        "period": [_steps(line.delay.period, dt) for line in lines],
+        "before": [_steps(_before(line.delay), dt) for line in lines],
+    }
+    arrays = {name: np.array(values, np.int64) for name, values in numbers.items()}
+    arrays |= {name: np.array(values, float) for name, values in times.items()}
+    for array in arrays.values():
+        array.setflags(write=False)
+    return Delayed(Delays(**arrays), np.concatenate(starts))
+
+
+def connect_delays(
+    delayed: Delayed, records: Sequence[NamedTuple], scratch: EquipmentWork, contacts: Sequence[NamedTuple]
+) -> object:
+    """Let the step that gets `scratch` keep and read samples, as long as the object returned is kept.
+
+    `records`: Model, State, Workspace, Inputs, Step and Equipment; `contacts`: theirs, or none.
+    """
+    model, state, work, inputs, step, equipment = records
+    arrays, kept = delayed.arrays, []
+    if len(arrays.control):
+        kept += [point_at(DELAY_CONTROLS, 1, scratch.delayer, state, inputs, step, scratch, arrays)]
+    if len(arrays.sensor):
+        felt = (model, state, work, inputs, step, equipment, scratch, arrays)
+        kept += [point_at(feel_entry(bool(contacts)), 1, scratch.feeler, *felt, *(contacts or (None, None)))]
+    return [*kept, point_at(KEEP, 1, scratch.keeper, state, inputs, step, scratch, arrays)]
+
+
+def _control_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]:
+    lines, n = [], 0
+    if not equipped.labels.controls:  # actuators that only tell reductions
+        return []
+    for actuator in articulation.actuators:
+        for _ in actuator.inputs:
+            if actuator.delay is not None and actuator.delay.time > 0:
+                lines.append(_Line(f"actuator {actuator.name!r}", n, 1, actuator.delay))
+            n += 1
+    return lines
+
+
+def _sensor_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]:
+    sizes = np.diff(equipped.arrays.sensor_first)
+    return [
+        _Line(f"sensor {sensor.name!r}", n, int(sizes[n]), sensor.delay)
+        for n, sensor in enumerate(articulation.sensors)
+        if sensor.delay is not None and (sensor.delay.time > 0 or sensor.delay.period > 0)
+    ]
+
+
+def _steps(time: float, dt: float) -> float:
+    """A time in steps, whole where it is so but for rounding."""
+    steps = time / dt
+    whole = round(steps)
+    return float(whole) if abs(steps - whole) <= NEARLY * max(1.0, abs(steps)) else steps
+
+
+def _before(delay: Delay) -> float:
+    """When the tick before the first one would have been: that one is in the first step, or a phase after it [s]."""
+    return delay.phase or -delay.period
+
+
+def _beyond(line: _Line, dt: float) -> str:
+    """A warning where what a delay reaches back to is no longer kept."""
+    delay = line.delay
+    kept = delay.samples * max(delay.period, dt)
+    if _steps(delay.time, dt) <= _steps(kept, dt):
+        return ""
+    return (
+        f"the delay of {line.name}, {delay.time:g} s, is longer than its {delay.samples} samples last at this time step"
+        f": it acts as {kept:g} s (MuJoCo's, too; a larger nsample helps)"
+    )
+
+
+def _history(line: _Line, dt: float) -> Real:
+    """A line before the first step: zeros, of the steps or ticks before it."""
+    delay, n = line.delay, line.delay.samples
+    ages = np.arange(n - 1, -1, -1.0)
+    steps = -1.0 - ages
+    if delay.period:
+        steps = np.ceil(_steps(_before(delay), dt) - ages * _steps(delay.period, dt) - NEARLY)
+    return np.concatenate([[n - 1.0, 0.0], steps, np.zeros(n * line.size)])
