@@ -12,7 +12,7 @@ import click
 
 from artsim.cli.batch_options import batch_config, batch_options
 from artsim.cli.batch_shards import Sharding, sharding_options
-from artsim.cli.options import LoadOptions, model_options, set_arguments
+from artsim.cli.options import LoadOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io.batch_file import check_name
@@ -69,7 +69,7 @@ def batch(
     with load_job(config) as job:
         if not quiet:
             warn(notes)
-            warn_of_model(job.robot.articulation.notes, [model])
+            warn_of_model(job.robot.articulation.notes, [model, *arguments], reading_words(load_options))
         warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
             outcome = sharding.compute(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
+from artsim.cli.options import reading_words
 from artsim.cli.run_options import control_file, run_config, run_options
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
@@ -59,7 +60,7 @@ def bench(
     file = control_file(options["control"])
     controls = held_controls(plan) if file is None else plan_controls(plan, file)
     warn([*clamped_controls(plan, controls), *plan.notes])
-    warn_of_model(articulation.notes, models)
+    warn_of_model(articulation.notes, models, reading_words(scene.load))
     timing = measure(plan, controls, pieces)
     if as_json:
         click.echo(json.dumps(timing._asdict()))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import mesh_options, positive, refuse_own_input
+from artsim.cli.progress import storage_errors
 from artsim.cli.stored import stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.io.exports import FORMATS, Export, write
@@ -53,5 +54,7 @@ def export(
     with open_recording(file) as recording:
         for name, output in wanted.items():
             request = Export(recording, output, lambda: stored_robot(recording, packages, mesh_root), fps)
-            warn(write(name, request))
+            with storage_errors():
+                notes = write(name, request)
+            warn(notes)
             click.echo(f"wrote {printable(str(output))} ({output.stat().st_size / 1e6:.3g} MB)")

@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any, NoReturn, TextIO
 
@@ -143,6 +144,8 @@ def _open_standard_streams() -> None:
 
 def main() -> None:
     """The entry point. --debug may stand anywhere on the line."""
+    if not sys.warnoptions:  # lines of Python beside a refusal; numbers are looked at where they come in and go out
+        warnings.simplefilter("ignore")
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):

@@ -1,13 +1,20 @@
-"""What a command does while it works: a bar on a terminal, and signals that are looked at between blocks."""
+"""What a command does while it works: a bar on a terminal, signals that are looked at between blocks, and
+disks that are full."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import click
+
+from artsim.cli.terminal import one_line
+from artsim.sim.errors import StorageError
 
 _BAR_AFTER = 0.5  # s: shorter work shows no progress
 
@@ -70,3 +77,14 @@ def caught_signals() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def storage_errors() -> Iterator[None]:
+    """HDF5 crashes at interpreter exit after a failed write: leave before."""
+    try:
+        yield
+    except StorageError as error:
+        click.echo(one_line(str(error)), err=True)
+        sys.stderr.flush()
+        os._exit(error.exit_code)

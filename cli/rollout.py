@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from artsim.cli.options import refuse_own_input
+from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals, progress_bar
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
@@ -114,7 +114,7 @@ def rollout(
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *plan.notes])
-        warn_of_model(articulation.notes, models)
+        warn_of_model(articulation.notes, models, reading_words(scene.load))
     for entry, width in kernels(plan):  # Ctrl-C still ends the process here, before there is an output
         warm(entry, width)
     threads = threads or available_threads()

@@ -7,14 +7,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from artsim.cli.options import LoadOptions, is_file, read_input, refuse_own_input
-from artsim.cli.progress import caught_signals, progress_bar
+from artsim.cli.options import LoadOptions, is_file, read_input, reading_words, refuse_own_input
+from artsim.cli.progress import caught_signals, progress_bar, storage_errors
 from artsim.cli.run_options import control_file, run_config, run_options, was_typed
 from artsim.cli.scene_options import (
     OF_MODEL,
@@ -25,7 +25,7 @@ from artsim.cli.scene_options import (
     scene_options,
     without_arguments,
 )
-from artsim.cli.terminal import one_line, printable, warn, warn_of_model
+from artsim.cli.terminal import printable, warn, warn_of_model
 from artsim.io import schema
 from artsim.io.recorder import check_output
 from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_controls, prepare, provenance
@@ -37,7 +37,7 @@ from artsim.sim.contacts import first_room
 from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, ModelError, StoppedError, StorageError, UsageError
+from artsim.sim.errors import MissingInputError, ModelError, StoppedError, UsageError
 from artsim.sim.jit import warm
 from artsim.sim.plan import Plan
 from artsim.sim.simulate import Controller, Simulation
@@ -119,7 +119,8 @@ def run(
     if resume is not None:
         _refuse_beside_resume(ctx)
         with caught_signals() as caught:
-            _resume(resume, output, options, force, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+            how = {"as_json": as_json, "quiet": quiet, "verbose": verbose, "strict": bool(scene.load["strict"])}
+            _resume(resume, output, options, force, caught, **how)
         return
     stored = _stored(config)
     if not without_arguments(models)[0]:
@@ -155,7 +156,7 @@ def run(
     if not quiet:
         notes = [*clamped_controls(plan, controls or held_controls(plan)), *plan.notes]
         warn(notes, all_of_them=verbose, more="--verbose shows them")
-        warn_of_model(articulation.notes, models, all_of_them=verbose)
+        warn_of_model(articulation.notes, models, reading_words(scene.load), all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output
     if plan.config.coordinates == "reduced":  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
@@ -307,18 +308,7 @@ class Watch:
         return bool(self.caught)
 
 
-@contextlib.contextmanager
-def storage_errors() -> Iterator[None]:
-    """HDF5 crashes at interpreter exit after a failed write: leave before."""
-    try:
-        yield
-    except StorageError as error:
-        click.echo(one_line(str(error)), err=True)
-        sys.stderr.flush()
-        os._exit(error.exit_code)
-
-
-_WITH_RESUME = {"resume", "steps", "output", "force", "controller", "as_json", "quiet", "verbose"}
+_WITH_RESUME = {"resume", "steps", "output", "force", "controller", "strict", "as_json", "quiet", "verbose"}
 
 
 def _refuse_beside_resume(ctx: click.Context) -> None:
@@ -339,8 +329,9 @@ def _resume(
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    strict: bool,
 ) -> None:
-    """Go on with a stored run."""
+    """Go on with a stored run; strict as `_simulate` and `_finish` have it."""
     from artsim.io.resume import resume as resume_run
     from artsim.loaders.stored import load_stored
 
@@ -359,12 +350,12 @@ def _resume(
             controller=controller,
             provenance=provenance(" ".join(sys.argv[1:])),
             force=force,
-            progress=Watch(advance, caught),
+            progress=Watch(advance, caught, strict),
         )
     if outcome is None:
         click.echo(printable(f"{path}: has all its steps"), err=True)
         return
-    _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose)
+    _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict)
 
 
 def _resumed_controller(ctx: click.Context, words: str) -> Controller | None:

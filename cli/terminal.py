@@ -19,13 +19,17 @@ def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim
         click.echo(f"warning: {len(notes) - len(shown)} more; {more}", err=True)
 
 
-def warn_of_model(notes: Sequence[object], models: Sequence[str], *, all_of_them: bool = False) -> None:
-    """One line on stderr for all that is odd about the models, which does not change from run to run."""
+def warn_of_model(
+    notes: Sequence[object], models: Sequence[str], options: Sequence[str], *, all_of_them: bool = False
+) -> None:
+    """One line on stderr for all that is odd about the models, which does not change from run to run; `options` are
+    what they are read with.
+    """
     if all_of_them:
         warn([str(note) for note in notes], all_of_them=True)
     elif notes:
         count = f"{len(notes)} warnings" if len(notes) > 1 else "1 warning"
-        where = shlex.join(["artsim", "check", *models]) if models else "--verbose shows them"
+        where = shlex.join(["artsim", "check", *models, *options]) if models else "--verbose shows them"
         click.echo(printable(f"{count}: {where}"), err=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from artsim.cli.options import reading_words
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.viewer import served, show, viewer_options
@@ -25,5 +26,5 @@ def view(models: tuple[str, ...], port: int, browser: bool, scene: SceneOptions)
 
         poser = Poser(server, viewed(articulation))
         warn(poser.notes)
-        warn_of_model(articulation.notes, models)
+        warn_of_model(articulation.notes, models, reading_words(scene.load))
         show(server, poser.run, browser=browser)

@@ -8,22 +8,20 @@ and OBJ must mean what it means to MuJoCo. Where a name may lead is judged befor
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 import re
 import stat
-import threading
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artsim.sim.apart import Limits, apart, can_fork
 from artsim.sim.budget import MORE, allowed
 from artsim.sim.errors import ModelError
 from artsim.sim.ownership import make_own, read_own, whose_else
@@ -519,30 +517,21 @@ APART_MEMORY = 1 << 30  # bytes beside what the process has already
 
 
 def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
-    """`parse` in a forked child under limits of time and memory, for formats that libraries read.
+    """`parse` in a child under limits of time and memory, for formats that libraries read.
 
-    Not beside other threads, where a fork is not safe, nor where there is none: then the checks before have to do.
+    Where there can be no child the checks before have to do.
     """
-    if kind in (".stl", ".obj", ".msh") or not hasattr(os, "fork") or threading.active_count() > 1:
+    if kind in (".stl", ".obj", ".msh") or not can_fork():
         return parse(kind, data, beside, max_faces)
     import trimesh  # noqa: F401  # once here, and not in every child
 
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
-        child = os.fork()
-    if child == 0:
-        os.close(reader)
-        parse_in_child(writer, kind, data, beside, max_faces)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as stream:
-        told = stream.read()
-    os.waitpid(child, 0)
+    seconds, memory = allowed(APART_SECONDS), allowed(APART_MEMORY)
+    told = apart(lambda: parsed(kind, data, beside, max_faces), Limits(seconds, 6 * seconds, round(memory))).data
     if told[:1] == b"E":
         raise MeshError(told[1:].decode("utf-8", "replace"))
     if told[:1] != b"M":
-        seconds, memory = allowed(APART_SECONDS), allowed(APART_MEMORY) / 1e9
-        raise MeshError(f"takes more than {seconds:g} s or {memory:.2g} GB to read, or crashes its reader; {MORE}")
+        most = f"{seconds:g} s or {memory / 1e9:.2g} GB"
+        raise MeshError(f"takes more than {most} to read, or crashes its reader; {MORE}")
     with np.load(io.BytesIO(told[1:]), allow_pickle=False) as found:
         mesh = Mesh(**{name: found[name] for name in Mesh._fields})
     for array in mesh:
@@ -550,42 +539,20 @@ def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int
     return mesh
 
 
-def parse_in_child(writer: int, kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> NoReturn:
-    """The child's part: `M` and the arrays, or `E` and why there are none."""
+def parsed(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> bytes:
+    """`M` and the arrays of the mesh, or `E` and why there are none. Raises MemoryError."""
     try:
-        limit_child()
         mesh = parse(kind, data, beside, max_faces)
-        with os.fdopen(writer, "wb", closefd=False) as stream:
-            content = io.BytesIO()
-            np.savez(content, **mesh._asdict())
-            stream.write(b"M" + content.getbuffer())
     except MeshError as error:
-        os.write(writer, b"E" + str(error).encode()[:2000])
+        return b"E" + str(error).encode()[:2000]
     except MemoryError:
-        pass
+        raise
     except Exception as error:  # of a reader made for good files
         reason = (str(error) or type(error).__name__).splitlines()[0][:120]
-        os.write(writer, b"E" + f"not a readable {kind[1:]} file ({reason})".encode())
-    finally:
-        os._exit(0)
-
-
-def limit_child() -> None:
-    """Bounds of time and memory for this process."""
-    import faulthandler
-    import resource
-    import signal
-
-    faulthandler.disable()
-    for number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
-    seconds = max(1, round(allowed(APART_SECONDS)))
-    signal.alarm(6 * seconds)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    with contextlib.suppress(OSError), os.fdopen(os.open("/proc/self/statm", os.O_RDONLY), "rb") as statm:
-        used = int(statm.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + round(allowed(APART_MEMORY)),) * 2)
+        return b"E" + f"not a readable {kind[1:]} file ({reason})".encode()
+    content = io.BytesIO()
+    np.savez(content, **mesh._asdict())
+    return b"M" + content.getvalue()
 
 
 def cache_folder() -> Path | None:

@@ -105,6 +105,7 @@ class BatchRecording(Output, Rows):
             "bytes": self.path.stat().st_size + sum(shard.bytes for shard in self.shards),
             **self.attrs,
             "model": self.model,
+            "warnings": self.warnings,
             "rows": self.rows,
             "first_row": self.first_row,
             "rows_of_job": self.rows_of_job,

@@ -14,17 +14,24 @@ from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
 from artsim.sim.errors import UsageError
 
+_MOST_SECONDS = 2**32  # what a schema of Foxglove's can hold beside nanoseconds
 _TRANSFORMS = "foxglove.FrameTransforms"
 Messages = Callable[[int, int], Iterator[dict[str, Any]]]
 
 
 def write_mcap(export: Export) -> list[str]:
-    """JSON messages, one per row: `/qpos` {"joint_1": …}, `/tf`, `/contacts`. Raises UsageError: no mcap."""
+    """JSON messages, one per row: `/qpos` {"joint_1": …}, `/tf`, `/contacts`.
+
+    Raises UsageError: no mcap, or times that its nanoseconds cannot tell.
+    """
     try:
         from mcap.writer import Writer
     except ImportError:
         raise UsageError('MCAP needs the package mcap: pip install "artsim[mcap]"') from None
     recording = export.recording
+    interval = recording.every * recording.dt
+    if not recording.n_valid * interval < _MOST_SECONDS:
+        raise UsageError(f"{recording.path}: {recording.n_valid} rows, {interval:g} s apart, end beyond MCAP's times")
     with written_whole(export.output) as path, path.open("wb") as stream:
         writer: Any = Writer(stream)
         writer.start(profile="", library="artsim")
@@ -39,7 +46,8 @@ def write_mcap(export: Export) -> list[str]:
                     data = json.dumps(next(messages), separators=(",", ":")).encode()
                     writer.add_message(channel, now, data, now, row)
         writer.finish()
-    return []
+    fine = interval >= 1e-9 or recording.n_valid < 2
+    return [] if fine else [f"rows are {interval:.3g} s apart, MCAP's times a nanosecond: several have the same"]
 
 
 def _nanoseconds(recording: Recording, row: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from artsim.io.reader import Array, Recording
 from artsim.sim.controls import Controls
 from artsim.sim.errors import UsageError
 
+_TABLES = 1 << 16  # bytes of what is in a file beside its numbers
 _OBSERVED = ("qpos", "qvel", "link_position", "link_quaternion", "sensors", "activation", "tau_contact")
 
 
@@ -27,7 +29,13 @@ def write_robomimic(export: Export) -> list[str]:
         raise UsageError(f"{recording.path}: a demonstration needs qpos and qvel; record them")
     kinds = _acting(recording)
     rows = recording.n_valid
-    with written_whole(export.output) as path, h5py.File(path, "w") as file:
+    actions = _actions(recording, kinds)
+    seen = [name for name in _OBSERVED if name in recording]
+    shapes = {name: (rows, *recording.read(name, 0, 1).shape[1:]) for name in seen}
+    width = shapes["qpos"][1] + shapes["qvel"][1]
+    numbers = actions.size + rows * (2 + width) + sum(math.prod(shape) for shape in shapes.values())
+    size = 8 * numbers + len(recording.model_text) + _TABLES  # HDF5 crashes where a write fails
+    with written_whole(export.output, size) as path, h5py.File(path, "w") as file:
         data = file.create_group("data")
         data.attrs["total"] = rows
         names = [f"{kind}.{name}" for kind in kinds for name in _entries(recording, kind)]
@@ -36,13 +44,11 @@ def write_robomimic(export: Export) -> list[str]:
         demo = data.create_group("demo_0")
         demo.attrs["num_samples"] = rows
         demo.attrs["model_file"] = recording.model_text
-        demo["actions"] = _actions(recording, kinds)
+        demo["actions"] = actions
         demo["rewards"] = np.zeros(rows)
         demo["dones"] = (np.arange(rows) == rows - 1).astype(np.int64)
-        seen = [name for name in _OBSERVED if name in recording]
-        shapes = {name: (rows, *recording.read(name, 0, 1).shape[1:]) for name in seen}
         observed = {name: demo.create_dataset(f"obs/{name}", shape, "f8") for name, shape in shapes.items()}
-        states = demo.create_dataset("states", (rows, shapes["qpos"][1] + shapes["qvel"][1]), "f8")
+        states = demo.create_dataset("states", (rows, width), "f8")
         for start, stop in blocks_of(recording, seen):
             for name, dataset in observed.items():
                 dataset[start:stop] = recording.read(name, start, stop)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
 from artsim.io.reader import Recording
+from artsim.io.recorder import errno_of, reason, room
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation
+from artsim.sim.errors import StorageError
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Format(NamedTuple):
     writer: str
     meaning: str
 
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 FORMATS = {
     "csv": Format(".csv", "artsim.io.export_tables:write_csv", "a table as text, a line per row"),
@@ -62,13 +68,24 @@ def write_whole(output: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def written_whole(output: Path) -> Iterator[Path]:
-    """A file to write, beside the output; it is put in its place when all went well, else removed."""
-    partial = output.with_name(f"{output.name}.{os.getpid()}.partial{output.suffix}")
+def written_whole(output: Path, size: int = 0) -> Iterator[Path]:
+    """A file to write, beside the output; it is put in its place when all went well, else removed.
+
+    Its name cannot be guessed, and nothing has it yet: nobody lays a link there. size: bytes that it needs, if known.
+
+    Raises StorageError where there is no room for it, or a write fails.
+    """
+    free, what = room(output.parent)
+    if size > free:
+        raise StorageError(f"{output}: cannot write: {what} {free} bytes; the file needs {size}")
+    partial = output.with_name(f"{output.name[:150]}.{secrets.token_hex(8)}.partial{output.suffix}")
     try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         yield partial
         partial.replace(output)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+        if isinstance(error, (OSError, RuntimeError)) and errno_of(error) in _NO_ROOM:
+            raise StorageError(f"{output}: cannot write: {reason(error)}") from None
         raise

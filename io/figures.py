@@ -12,6 +12,7 @@ import numpy as np
 
 from artsim.io import schema
 from artsim.io.exports import write_whole
+from artsim.io.hdf5 import storable
 from artsim.io.reader import Array, Recording
 from artsim.sim.errors import UsageError, nearest
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST_LINES = 8  # of a panel; the others are told
 MOST_FORCES = 4  # panels of forces in a figure for which nothing was asked
 BINS = 2000  # a longer run is drawn by the least and the largest value of so many pieces
-_BLOCK_BINS = 64
+_BLOCK_BYTES = 1 << 26  # of rows read at a time
 _ROUNDING = 1e-12  # of the largest force: what is smaller is no force
 _FLAT = 1e-9  # a panel that spans less is drawn as flat
 _COLOURS = 10
@@ -75,7 +76,8 @@ def draw(
     if not panels:
         raise UsageError(f"{recordings[0].path}: nothing to draw{_not_there(recordings, entries)}")
     figure = Figure(figsize=(14.0 if len(panels) > 3 else 8.0, 2.6 * _lines_of(panels) + 0.4), layout="constrained")
-    _draw(figure, panels, [recording.path.name for recording in recordings])
+    names_of_files = [storable(recording.path.name) for recording in recordings]
+    _draw(figure, panels, names_of_files)
     picture = io.BytesIO()
     figure.savefig(picture, format=output.suffix[1:].lower(), dpi=110)
     write_whole(output, picture.getvalue())
@@ -145,8 +147,10 @@ def _thinned(recording: Recording, name: str) -> tuple[Array, Array]:
     if step <= 2:
         return np.arange(recording.n_valid) * interval, recording.read_stored(name).astype(float)
     blocks, times = [], []
-    for start in range(0, recording.n_valid, step * _BLOCK_BINS):
-        rows = recording.read_stored(name, start, start + step * _BLOCK_BINS).astype(float)
+    width = recording.read_stored(name, 0, 1).astype(float).nbytes
+    block = step * max(1, _BLOCK_BYTES // (step * width))  # whole bins
+    for start in range(0, recording.n_valid, block):
+        rows = recording.read_stored(name, start, start + block).astype(float)
         firsts = np.arange(0, len(rows), step)
         both = np.stack([np.minimum.reduceat(rows, firsts), np.maximum.reduceat(rows, firsts)], axis=1)
         blocks.append(both.reshape(-1, *rows.shape[1:]))

@@ -36,10 +36,15 @@ _NO_CACHE = h5p.create(h5p.DATASET_ACCESS)
 _NO_CACHE.set_chunk_cache(1, 0, 0.0)  # 8 MiB a dataset by default, for chunks that are written once
 
 
+def storable(text: str) -> str:
+    """Text that HDF5 holds: names of files need not be UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def set_text(where: Any, name: str, value: str) -> None:
     """Write a variable-length UTF-8 attribute on a low-level object id. File names need not be UTF-8: \\udcff."""
     attribute = h5a.create(where, name.encode(), _TEXT_TYPE, _SCALAR)
-    text = value.encode("utf-8", "backslashreplace").decode()
+    text = storable(value)
     attribute.write(np.array(text, dtype=_TEXT), _TEXT_MEMORY)
 
 

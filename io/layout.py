@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from artsim.io.recorder import ModelRecord
 
 Array = npt.NDArray[Any]
+
+MOST_WARNINGS, MOST_LETTERS = 200, 500  # of a model, that an output holds
 
 
 def lay_out_root(root: Any, title: str, command: str, created: str | None = None) -> None:
@@ -116,6 +119,8 @@ def lay_out_inputs(section: Section, inputs: Mapping[str, Array], samples: int) 
 def lay_out_model(section: Section, model: ModelRecord) -> None:
     """/model: the robot's file as text, and what a reader may want to know of it without parsing."""
     section.set_attributes({"name": model.name, "format": model.format, "path": model.path, "sha256": model.sha256})
+    if model.warnings:
+        section.set_attributes({"warnings": json.dumps(shortened(model.warnings), ensure_ascii=False)})
     for dim, values in (("link", model.links), ("joint", model.joints)):
         attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
         section.group.fixed(dim, texts(values), [dim], attributes)
@@ -133,6 +138,13 @@ def lay_out_model(section: Section, model: ModelRecord) -> None:
         section.fixed(f"joint_{field}", texts(getattr(model, attribute)))
     for field in ("lower", "upper", "effort", "velocity"):
         section.fixed(f"joint_{field}", np.array(getattr(model, f"joint_{field}"), dtype=np.float64))
+
+
+def shortened(warnings: Sequence[str]) -> list[str]:
+    """As many warnings as a file may hold, each of a length that it may have; the last says how many more there are."""
+    kept = [told if len(told) <= MOST_LETTERS else f"{told[:MOST_LETTERS]} …" for told in warnings[:MOST_WARNINGS]]
+    more = len(warnings) - len(kept)
+    return [*kept, f"{more} more; artsim check lists all"] if more else kept
 
 
 def texts(values: Sequence[str]) -> Array:

@@ -415,7 +415,20 @@ class Output(ABC):
     def model(self) -> dict[str, Any]:
         """Name, format, path and sha256 of the robot's file."""
         with reading(self.path):
-            return attributes_of(self._file["model"])
+            return {name: value for name, value in attributes_of(self._file["model"]).items() if name != "warnings"}
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was odd about the robot's file when it was read, as `artsim check` tells it."""
+        with reading(self.path):
+            text = attributes_of(self._file["model"]).get("warnings", "[]")
+        try:
+            told = json.loads(text)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ModelError(f"{self.path}: /model warnings are no JSON: {_first_line(error)}") from None
+        if not isinstance(told, list) or not all(isinstance(line, str) for line in told):
+            raise ModelError(f"{self.path}: /model warnings are no list of texts")
+        return told
 
     @property
     def model_text(self) -> str:
@@ -589,6 +602,7 @@ class Recording(Output, Rows):
             **self.attrs,
             "state": self.state,
             "model": self.model,
+            "warnings": self.warnings,
             "rows": self.n_valid,
             "steps_total": self.steps_total,
             "dt": self.dt,

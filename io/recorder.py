@@ -80,6 +80,7 @@ class ModelRecord(NamedTuple):
     joint_effort: tuple[float, ...] = ()  # [N m or N]
     joint_velocity: tuple[float, ...] = ()  # [rad/s or m/s]
     meshes: tuple[MeshRecord, ...] = ()
+    warnings: tuple[str, ...] = ()  # what was odd about the file
     kept: Kept | None = None  # what meshes and height fields collide and are seen as
 
 
@@ -113,6 +114,7 @@ def model_record(robot: Articulation, kept: Kept | None = None) -> ModelRecord:
             for geom in link.geoms
             if geom.kind == "mesh"
         ),
+        warnings=tuple(map(str, robot.notes)),
         kept=kept,
     )
 
@@ -153,10 +155,15 @@ def _check_folder(target: Path) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """The operating system's words where there are any (HDF5 hides them in its text), else the message's first line."""
-    hidden = re.search(r"errno = (\d+)", str(error))
-    number = int(hidden[1]) if hidden else getattr(error, "errno", None)
+    """The operating system's words where there are any, else the message's first line."""
+    number = errno_of(error)
     return os.strerror(number) if number else str(error).split("\n", 1)[0]
+
+
+def errno_of(error: BaseException) -> int | None:
+    """The operating system's number of what went wrong; HDF5 hides it in its text."""
+    hidden = re.search(r"errno = (\d+)", str(error))
+    return int(hidden[1]) if hidden else getattr(error, "errno", None)
 
 
 def refuse_busy(path: Path) -> None:
@@ -531,9 +538,10 @@ class Recorder:
                 file[name].resize(0, 0)
         if self._steps_total is not None:
             file["trajectory"].attrs["steps_total"] = self._steps_total
-        file["provenance"].attrs.update(provenance)
+        told = {name: hdf5.storable(value) if isinstance(value, str) else value for name, value in provenance.items()}
+        file["provenance"].attrs.update(told)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        file.attrs["history"] = f"{file.attrs['history']}\n{now} {provenance.get('command', '')}"
+        file.attrs["history"] = f"{file.attrs['history']}\n{now} {told.get('command', '')}"
         numbers = ("contact/row", "final/contact_row", "checkpoint/contact_row", "checkpoint/checkpoint")
         for path in (*schema.TABLE, *numbers):
             if path in file and schema.TABLE.get(path, schema.TABLE["final/step"]).dtype != "str":

@@ -10,6 +10,7 @@ import numpy as np
 
 from artsim.io.reader import Recording, open_recording
 from artsim.io.recorder import Earlier, Recorder, model_record
+from artsim.io.recover import recover
 from artsim.io.runs import (
     Load,
     Outcome,
@@ -47,8 +48,10 @@ def resume(
         output: a file to write; None: the run's own, which is replaced when the new one stands.
         controller: the Python function that controlled the run, if one did: what a file names is never run.
 
-    Returns None when nothing is left to do. Raises as open_recording, stored_plan and Recorder do; BusyError while a
-    process writes the file, StoppedError when the run cannot go on, UsageError for fewer steps than there are.
+    Returns None when nothing is left to do; a file whose writer died at the very end is made clean.
+
+    Raises as open_recording, stored_plan, Recorder and recover do; BusyError while a process writes the file,
+    StoppedError when the run cannot go on, UsageError for fewer steps than there are.
     """
     source = Path(path)
     with open_recording(source) as recording:
@@ -62,6 +65,7 @@ def resume(
         if done > total:
             raise UsageError(f"{source}: has {done} steps already, more than {total}")
         if done == total:
+            recover(source)
             return None
         plan = stored_plan(recording, load, steps=total)
         if plan.config.is_python and controller is None:

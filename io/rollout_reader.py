@@ -100,6 +100,7 @@ class RolloutRecording(Output, Rows):
             "bytes": self.path.stat().st_size,
             **self.attrs,
             "model": self.model,
+            "warnings": self.warnings,
             "samples": self.samples,
             "rows": self.rows,
             "stopped": self.stopped,

@@ -19,6 +19,7 @@ from artsim.io import schema
 from artsim.io.controls import read_controls, read_run_controls
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
+from artsim.io.remedy import density_helps
 from artsim.io.rows import Rows
 from artsim.io.snapshots import stored
 from artsim.sim.configuration import RunConfig
@@ -63,10 +64,11 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
     if links:
         source = next(link.source for link in articulation.links if link.name == links[0])
         more = f" (and {len(links) - 1} more: {', '.join(map(repr, links[1:6]))}{', …' if len(links) > 6 else ''})"
+        remedy = density_helps(articulation, links)
         raise ModelError(
             f"{source}: link {links[0]!r}{more if len(links) > 1 else ''} moves without any inertia, "
-            "that of the links beyond included; give it mass and inertia (--density 1000: those of its shapes, for a "
-            "URDF), or fix its joint (or one of them, where several do the same)"
+            f"that of the links beyond included; give it mass and inertia{remedy and f' ({remedy})'}, "
+            "or fix its joint (or one of them, where several do the same)"
         )
     notes: list[str] = []
     ranged = with_length_ranges(articulation, notes)

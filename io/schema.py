@@ -151,6 +151,7 @@ PIECE_DIMENSIONS nothing."""
 NUMBERED = {
     "row": "constraint row",
     "input": "input",
+    "kept": "entry of kept samples",
     "body": "body",
     "mesh": "mesh",
     "checkpoint": "checkpoint",
@@ -421,6 +422,12 @@ TABLE: dict[str, Variable] = {
     "final/qpos": Variable(("coord",), "{coord_units}", "position coordinates"),
     "final/qvel": Variable(("dof",), "{dof_units}", "velocities"),
     "final/activation": Variable(("actuator_state",), "1", "states of actuators with dynamics"),
+    "final/history": Variable(
+        ("kept",),
+        "1",
+        "samples of delayed controls and sensors",
+        comment="of each that is delayed: slot of the newest, ticks so far, the steps of its samples, the samples",
+    ),
     "final/impulse": Variable(
         ("row",), "N s or N m s", "impulses of the constraint rows in the last step", comment="where the solver starts"
     ),

@@ -7,7 +7,9 @@ fill values, and no error: so every shard is checked, by name, before an index i
 
 from __future__ import annotations
 
+import glob
 import os
+import secrets
 import socket
 import stat
 from collections.abc import Mapping, Sequence
@@ -56,11 +58,12 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     from artsim.io.batch_file import check_room, lay_out_groups, sync_folder
     from artsim.io.recorder import abandon, reason
 
-    partial = path.with_name(f"{path.name}.{socket.gethostname()}-{os.getpid()}.partial")
+    partial = _own_partial(path)
     check_room(path, partial, content, len(entries) * (1 + len(content.columns)) * _SHARD_BYTES)
     sources = [(entry.name, entry.first_row, entry.rows) for entry in entries if entry.rows]
     file = None
     try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # no link that somebody laid there
         file = h5py.File(partial, "w", libver=("v110", "v110"), locking=False)
         lay_out_groups(file, content, sources, created)
         _lay_out_table(Section(file.id, "shards", content.labels), entries)
@@ -78,6 +81,26 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     finally:
         partial.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def _own_partial(path: Path) -> Path:
+    """A name that only this process has and nobody can guess; files of processes of this machine that died go."""
+    host = socket.gethostname()
+    for old in path.parent.glob(f"{glob.escape(f'{path.name}.{host}-')}*.partial"):
+        pid = old.name.removeprefix(f"{path.name}.{host}-").partition(".")[0]
+        if pid.isdecimal() and not _is_alive(int(pid)):
+            old.unlink(missing_ok=True)
+    return path.with_name(f"{path.name}.{host}-{os.getpid()}.{secrets.token_hex(8)}.partial")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _lay_out_table(section: Section, entries: Sequence[Entry]) -> None:

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -130,6 +131,16 @@ def _strace_opened(text: str, folder: Path) -> Iterator[str]:
             yield os.path.realpath(folder / line.split('"')[1])
 
 
+MEANING = {
+    0: "accepted, with warnings where something is odd",
+    2: "the command line or a configuration is refused",
+    3: "stopped: numbers beyond all numbers, or rows that failed",
+    65: "the file is refused",
+    66: "no such file",
+    71: "refused for the memory it would take, with an estimate",
+    73: "the output is refused",
+    74: "cannot be written",
+}
 OUTSIDE = ("/etc/passwd", "/etc/hostname", "/etc/shadow")
 
 
@@ -141,6 +152,8 @@ def wrong_with(case: Case, folder: Path, result: Result) -> list[str]:
     lines = result.stderr.splitlines()
     if "Traceback" in result.stderr or "internal error" in result.stderr:
         wrong.append("a traceback or an internal error")
+    if "Warning: " in result.stderr:
+        wrong.append("a warning of Python's")
     if case.code not in (0, 2):
         message = [line for line in lines if not line.startswith(("warning: ", "1 warning: ", "artsim: compiling"))]
         ended = [line for line in message if not _is_summary(line)]
@@ -184,22 +197,26 @@ def main() -> None:
     """Run all cases, two at a time, and print a line for each."""
     from tests.manifest_cases import CASES, ELSEWHERE
 
-    def told(case: Case) -> tuple[str, bool]:
+    def told(case: Case) -> tuple[str, int, bool]:
         with tempfile.TemporaryDirectory() as folder:
             result, wrong = attempt(case, Path(folder))
         what = f"{case.row:28} {result.code:3} {result.seconds:5.2f} s {result.memory >> 20:5} MB  {result.line[:110]}"
-        return f"{what}{''.join(f'   WRONG: {words}' for words in wrong)}", bool(wrong)
+        return f"{what}{''.join(f'   WRONG: {words}' for words in wrong)}", result.code, bool(wrong)
 
     chosen = [case for case in CASES if not sys.argv[1:] or case.row.startswith(tuple(sys.argv[1:]))]
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(told, chosen))
-    for line, _ in results:
+    for line, _, _ in results:
         print(line)
-    codes: dict[int, int] = {}
-    for case in chosen:
-        codes[case.code] = codes.get(case.code, 0) + 1
-    print(f"{len(chosen)} cases: " + ", ".join(f"{count} with exit {code}" for code, count in sorted(codes.items())))
-    print(f"{sum(wrong for _, wrong in results)} wrong; {len(ELSEWHERE)} rows shown by tests of their own")
+    print("\n| exit | what it says | cases |\n|---|---|---|")
+    for code, count in sorted(Counter(code for _, code, _ in results).items()):
+        print(f"| {code} | {MEANING.get(code, 'nothing that is planned')} | {count} |")
+    print("\n| row | shown by |\n|---|---|")
+    for row, test in ELSEWHERE.items():
+        print(f"| {row} | {test} |")
+    failures = sum(wrong for _, _, wrong in results)
+    print(f"\n{len(chosen)} cases, {failures} wrong; {len(ELSEWHERE)} rows are shown by the tests above")
+    raise SystemExit(1 if failures else 0)
 
 
 if __name__ == "__main__":

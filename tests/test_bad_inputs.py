@@ -445,6 +445,26 @@ def test_accepted_with_a_warning_or_silently(odd: Odd, tmp_path: Path) -> None:
     assert artsim("check", path, "--strict").exit_code == (65 if odd.strict else 0)
 
 
+@pytest.mark.parametrize("name", ["31_limit_reversed", "50_mimic_missing"])
+def test_left_out_on_request(name: str, tmp_path: Path) -> None:
+    """Pinocchio reads both: the refusal names the option that goes on, which leaves out no more than it says."""
+    from artsim.loaders.load import load_articulation
+
+    path, row = tmp_path / "robot.urdf", next(row for row in REJECT if row.name == name)
+    assert isinstance(row.text, str)
+    path.write_text(row.text)
+    part = "the range" if name.startswith("31") else "the mimic"
+    assert_refused(artsim("check", path), f"(--ignore-unsupported leaves {part} out)")
+    told = artsim("check", path, "--ignore-unsupported")
+    assert told.exit_code == 0
+    assert f"{part} is left out" in told.stderr
+    assert_refused(artsim("check", path, "--ignore-unsupported", "--strict"), f"{part} is left out (--strict)")
+    robot = load_articulation(path, ignore_unsupported=True)
+    joint = robot.joints[0]
+    assert (joint.effort, robot.couplings) == (1.0 if name.startswith("31") else 5.0, ())
+    assert (joint.lower is None) == name.startswith("31")
+
+
 @pytest.mark.parametrize("name", ["41_mass_zero", "49_no_inertial"])
 def test_run_refuses_what_check_warns_of(name: str, tmp_path: Path) -> None:
     path, output = tmp_path / "robot.urdf", tmp_path / "out.h5"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,18 @@ def test_robomimic(leg: Path, tmp_path: Path) -> None:
         assert demo["obs/qpos"][()].tobytes() == run["qpos"].tobytes()
         assert demo["states"][()].tolist() == np.concatenate([run["qpos"], run["qvel"]], axis=1).tolist()
         assert demo["dones"][()].tolist() == [0] * (rows - 1) + [1] and not demo["rewards"][()].any()
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet", "mcap", "robomimic", "html"])
+def test_no_room_for_the_file(leg: Path, kind: str, tmp_path: Path) -> None:
+    """One line that names the file; nothing stays there, and HDF5 does not crash at the end."""
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)); "
+    code += "from artsim.cli.main import main; main()"
+    words = [sys.executable, "-c", code, "export", str(leg), f"--{kind}", str(tmp_path / "x")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 74, done.stderr
+    assert done.stderr.startswith(f"{tmp_path / 'x'}: cannot write: ") and done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("kind", "package"), [("parquet", "pyarrow"), ("mcap", "mcap")])

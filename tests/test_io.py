@@ -86,6 +86,7 @@ STATE = {
     "qpos": np.arange(5.0),
     "qvel": np.arange(4.0),
     "activation": ONE,
+    "history": np.arange(8.0),
     "impulse": np.arange(3.0),
     "load": np.zeros(4),
     "still": np.int64(0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,6 +78,22 @@ def test_a_run_that_was_complete_goes_on(variant: str, tmp_path: Path) -> None:
         assert (b.state, b.steps_total) == ("complete", STEPS)
         assert len(b.attrs["history"].splitlines()) == 2
     assert resume(parts, load_stored) is None
+
+
+def test_a_run_that_was_killed_at_its_very_end_is_made_clean(tmp_path: Path) -> None:
+    """All its rows and its final state are there, only the marks of its writer were not taken away."""
+    whole, dead = tmp_path / "whole.h5", tmp_path / "dead.h5"
+    run(whole, "every third step", STEPS)
+    shutil.copy(whole, dead)
+    with h5py.File(dead, "r+", libver=("v110", "v110")) as file:
+        file.swmr_mode = True
+        file.flush()
+        marked = dead.read_bytes()
+    dead.write_bytes(marked)
+    with pytest.raises(OSError, match="open for write"):
+        h5py.File(dead)
+    assert resume(dead, load_stored) is None
+    assert list(differences(whole, dead)) == []
 
 
 class Killed(BaseException):

@@ -9,6 +9,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -470,6 +471,23 @@ def test_f14_a_shard_that_does_not_fit_is_named(how: str, tmp_path: Path) -> Non
     if how == "of another seed":
         with pytest.raises(ModelError, match=r"shard-0003.*--seed differs: 2 there, 1 here"):
             in_shards(given, output, 4, resume=True)
+
+
+def test_indices_that_killed_processes_left_go(tmp_path: Path) -> None:
+    """Those of processes that are there stay, and a link in the place of one is left alone."""
+    output, host = tmp_path / "q.h5", socket.gethostname()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (tmp_path / f"q.h5.{host}-{dead.pid}.0123.partial").write_bytes(b"x")
+    living = tmp_path / f"q.h5.{host}-{os.getppid()}.partial"
+    living.write_bytes(b"x")
+    precious = tmp_path / "precious"
+    precious.write_text("keep me")
+    (tmp_path / f"q.h5.{host}-{os.getpid()}.partial").symlink_to(precious)
+    in_shards(job(rows=20), output, 2)
+    assert precious.read_text() == "keep me"
+    left = {path.name for path in tmp_path.glob("*.partial")}
+    assert left == {living.name, f"q.h5.{host}-{os.getpid()}.partial"}
 
 
 def test_f15_resume_computes_what_is_missing_only(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import gc
 import http.client
 import io
 import os
@@ -244,6 +245,31 @@ def test_only_its_own_page_may_talk_to_the_server(server: Any) -> None:
     assert answer(port, Host=own) == 200
     assert answer(port, Host=f"example.com:{port}") == 403  # a name that was made to point here
     assert answer(port) in (400, 403)
+
+
+def test_messages_that_are_none_take_a_line_each(server: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """No traceback, and sliders stay within their bounds."""
+    import msgspec
+    from websockets.sync.client import connect
+
+    poser = Poser(server, artsim.load(ARM))
+    slider = next(iter(server.gui._gui_input_handle_from_uuid))
+    update = {"type": "GuiUpdateMessage", "uuid": slider}
+    wrong = (b"", b"\xff\xff", "text", b"\x91" * 100_000, msgspec.msgpack.encode({"type": "GuiUpdateMessage"}))
+    values = tuple(msgspec.msgpack.encode({**update, "updates": {"value": v}}) for v in ("a", [1], float("nan"), 1e308))
+    own = f"127.0.0.1:{server.get_port()}"
+    protocol = f"viser-v{viser.__version__}"
+    poses = []
+    for message in (*wrong, *values):
+        with connect(f"ws://{own}/", origin=f"http://{own}", subprotocols=[protocol]) as socket:
+            socket.send(message)
+            time.sleep(0.2)
+        poses.append(poser.pose())
+    gc.collect()  # of tasks whose error nobody asked for, asyncio tells then
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == len(wrong) + 2
+    assert all(line.startswith("warning: the viewer leaves a message") and len(line) < 300 for line in lines)
+    assert np.isfinite(poses).all() and np.abs(poses).max() <= 3.2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -47,7 +47,7 @@ def write_page(export: Export) -> list[str]:
         stop_server(server)
     title = html.escape(f"artsim: {export.recording.path.name}")
     page = re.sub(r"<title>.*?</title>", lambda _: f"<title>{title}</title>", page, count=1, flags=re.S)
-    write_whole(export.output, page.encode())
+    write_whole(export.output, page.encode("utf-8", "backslashreplace"))
     return notes
 
 

@@ -119,7 +119,7 @@ class Poser:
         q = self._base.copy()
         for handle, slider in zip(self._handles, self._sliders, strict=True):
             if handle.turn < 0:
-                q[handle.coordinate] = min(max(float(slider.value), handle.lower), handle.upper)
+                q[handle.coordinate] = _within(float(slider.value), handle)
         for first, turns in self._turns().items():
             q[first : first + 4] = quaternion(rotation_matrix(tuple(self._base[first : first + 4])) @ turned(turns))
         full, _ = self._robot.to_full(q[self._independent])
@@ -130,7 +130,7 @@ class Poser:
         found: dict[int, list[float]] = {}
         for handle, slider in zip(self._handles, self._sliders, strict=True):
             if handle.turn >= 0:
-                found.setdefault(handle.coordinate, []).append(float(slider.value))
+                found.setdefault(handle.coordinate, []).append(_within(float(slider.value), handle))
         return found
 
     def advance(self) -> None:
@@ -158,6 +158,11 @@ class Poser:
         while not stop():
             time.sleep(1.0 / FRAMES)
             self.advance()
+
+
+def _within(value: float, handle: Handle) -> float:
+    """What a page sent, within the slider's bounds; its lower one for what is no number."""
+    return min(value, handle.upper) if value > handle.lower else handle.lower
 
 
 def viewed(articulation: Articulation) -> Robot:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import http
 import io
+import logging
+import sys
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -62,6 +64,7 @@ def _guarded_handshakes() -> Iterator[None]:
     from websockets.asyncio import server as module
 
     serve = module.serve
+    told = {name: _one_line_logger(name) for name in ("artsim.viewer", "asyncio")}
 
     def guarded(*arguments: Any, **options: Any) -> Any:
         answer = options.pop("process_request")
@@ -71,13 +74,27 @@ def _guarded_handshakes() -> Iterator[None]:
                 return connection.respond(http.HTTPStatus.FORBIDDEN, "this page is for its own origin only\n")
             return answer(connection, request)
 
-        return serve(*arguments, process_request=process_request, **options)
+        return serve(*arguments, process_request=process_request, **{**options, "logger": told["artsim.viewer"]})
 
     module.serve = guarded  # type: ignore[assignment,misc]
     try:
         yield
     finally:
         module.serve = serve  # type: ignore[misc]
+
+
+def _one_line_logger(name: str) -> logging.Logger:
+    """A logger that tells in one line what a page sent that is no message, or fits none of its controls."""
+
+    class OneLine(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            error = record.exc_info[1] if record.exc_info else None
+            what = record.getMessage() if error is None else f"{type(error).__name__}: {error}"
+            sys.stderr.write(f"warning: the viewer leaves a message of its page out: {what[:200]!a}\n")
+
+    logger = logging.getLogger(name)
+    logger.handlers, logger.propagate = [OneLine(logging.ERROR)], False
+    return logger
 
 
 def is_own(headers: Any, port: int) -> bool:

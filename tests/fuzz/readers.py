@@ -9,39 +9,64 @@ import io
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.errors import ModelError
 from tests.conftest import ROOT
 
 SEEDS = Path(__file__).with_name("seeds")
 
 
 class Reader(NamedTuple):
-    """A reader, the suffix of its files, seeds to begin with, and words of the format."""
+    """A reader, the suffix of its files, seeds to begin with, words of the format, and how many cases it gets for each
+    one of the others: slow ones get fewer.
+    """
 
     suffix: str
     read: Callable[[Path], object]
     seeds: Callable[[], list[bytes]]
     words: tuple[bytes, ...] = ()
+    share: float = 1.0
+
+
+class NotFiniteError(Exception):
+    """A reader took numbers that are none."""
+
+
+def finite(arrays: Mapping[str, Any]) -> None:
+    """Raise NotFiniteError where an array holds a number that is none."""
+    for name, values in arrays.items():
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise NotFiniteError(name)
 
 
 def read_model(path: Path) -> None:
-    """As `artsim check`, and as far as a plan of a run."""
-    from artsim.io.runs import prepare
+    """As `artsim run` for four steps."""
+    from artsim.io.runs import prepare, run
     from artsim.loaders.load import load_articulation
     from artsim.sim.configuration import RunConfig
 
-    prepare(load_articulation(path), RunConfig(steps=1))
+    plan = prepare(load_articulation(path), RunConfig(steps=4))
+    checked(lambda keep: run(plan, on_block=keep))
+
+
+def checked(start: Callable[[Callable[[dict[str, Any], dict[str, Any]], None]], Any]) -> None:
+    """A run whose rows are finite, or which says that it is not."""
+    rows: list[dict[str, Any]] = []
+    outcome = start(lambda block, contacts: rows.extend(({k: v.copy() for k, v in block.items()}, contacts)))
+    outcome.simulation.check()
+    for block in rows:
+        finite(block)
 
 
 def read_srdf(path: Path) -> None:
-    from artsim.loaders.load import SceneEntry, load_scene
+    from artsim.loaders.srdf import with_srdf
 
-    load_scene([SceneEntry("", str(ROOT / "robots" / "arm7.urdf"), srdf=str(path))])
+    with_srdf(arm().articulation, path.read_bytes(), file=str(path))
 
 
 def read_mesh(path: Path) -> None:
@@ -49,11 +74,32 @@ def read_mesh(path: Path) -> None:
 
     kind = path.suffix
     try:
-        mesh.parse(kind, path.read_bytes(), {}, 20_000)
-    except (mesh.ModelError, MemoryError):
+        finite(mesh.parse(kind, path.read_bytes(), {}, 20_000)._asdict())
+    except (mesh.ModelError, MemoryError, NotFiniteError):
         raise
     except Exception as error:  # what read_mesh itself turns into a line
         raise mesh.MeshError(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+
+
+def read_gmsh(path: Path) -> None:
+    from artsim.collision import gmsh, mesh
+
+    try:
+        finite(gmsh.read_gmsh(path, 20_000)._asdict())
+    except (mesh.ModelError, MemoryError, NotFiniteError):
+        raise
+    except (ValueError, IndexError) as error:  # what <flexcomp> turns into a line
+        raise mesh.MeshError(str(error)) from error
+
+
+def read_elevation(path: Path) -> None:
+    from artsim.loaders.mjcf.elevation import read_elevation as read
+
+    try:
+        _, _, heights = read(path, 20_000)
+    except ValueError as error:  # what <hfield> turns into a line
+        raise ModelError(str(error)) from error
+    finite({"heights": np.array(heights)})
 
 
 def read_run(path: Path) -> None:
@@ -70,12 +116,37 @@ def read_run(path: Path) -> None:
             output.read_contacts(0, 100)
 
 
+def read_resumed(path: Path) -> None:
+    """As `artsim run --resume` for three steps more."""
+    from artsim.io.reader import open_recording
+    from artsim.io.resume import resume
+    from artsim.loaders.stored import load_stored
+
+    target = path.with_name("resumed.h5")
+    outcome = resume(path, load_stored, steps=9, output=target, force=True)
+    if outcome is not None:
+        outcome.simulation.check()
+        with open_recording(target) as recording:
+            finite({name: recording.read(name, 6, recording.n_valid) for name in recording.variables})
+
+
+def read_recovered(path: Path) -> None:
+    """As `artsim recover`."""
+    from artsim.io.recover import recover
+
+    target = path.with_name("recovered.h5")
+    target.unlink(missing_ok=True)
+    recover(path, target)
+
+
 def read_controls(path: Path) -> None:
     from artsim.io.controls import read_controls as read
+    from artsim.sim.controls import VALUES
 
     zero = np.zeros(2)
     held = dict.fromkeys(("torque", "target", "target_velocity"), zero)
-    read(path, ("a", "b"), 0.002, actuators=("m",), control=np.zeros(1), **held)
+    controls = read(path, ("a", "b"), 0.002, actuators=("m",), control=np.zeros(1), **held)
+    finite({name: getattr(controls, name) for name in VALUES})
 
 
 def read_configurations(path: Path) -> None:
@@ -100,12 +171,13 @@ def read_configuration(path: Path) -> None:
     """A TOML, as `artsim run --config` takes it."""
     from artsim.sim.configuration import RunConfig
     from artsim.sim.errors import UsageError
+    from artsim.sim.plan import plan_run
 
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"not TOML: {type(error).__name__}") from None
-    RunConfig.from_mapping(content)
+    plan_run(arm().articulation, RunConfig.from_mapping(content))
 
 
 # --- seeds -----------------------------------------------------------------------------------------------------------
@@ -153,6 +225,37 @@ def run_seed() -> list[bytes]:
         return [path.read_bytes(), *kept(".h5")]
 
 
+def lattices() -> list[bytes]:
+    """Points and elements of every kind in Gmsh's versions, as text and in binary."""
+    from tests.test_gmsh import KINDS, WRITERS
+
+    return [write(kind) for write in WRITERS.values() for kind in KINDS] + kept(".msh")
+
+
+def heights(kind: str) -> Callable[[], list[bytes]]:
+    """Height fields in MuJoCo's format, and as images."""
+
+    def make() -> list[bytes]:
+        from tests.test_elevation import png
+
+        if kind == ".bin":
+            return [np.array([3, 4], "<i4").tobytes() + np.arange(12, dtype="<f4").tobytes(), *kept(kind)]
+        points = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+        return [png(points, 2), png(points[:, :, :1], 0), *kept(kind)]
+
+    return make
+
+
+def msh() -> list[bytes]:
+    """A tetrahedron in MuJoCo's format."""
+    points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "<f4")
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], "<i4")
+    bare, full = np.array([4, 0, 0, 4], "<i4"), np.array([4, 4, 4, 4], "<i4")
+    more = points.tobytes() + np.zeros((4, 2), "<f4").tobytes()
+    corners = points.tobytes()
+    return [bare.tobytes() + corners + faces.tobytes(), full.tobytes() + corners + more + faces.tobytes()]
+
+
 def arrays(suffix: str) -> Callable[[], list[bytes]]:
     def make() -> list[bytes]:
         stream = io.BytesIO()
@@ -179,7 +282,15 @@ READERS: dict[str, Reader] = {
     "mjcf": Reader(".xml", read_model, robots(".xml"), words_of(*robots(".xml")())),
     "srdf": Reader(".srdf", read_srdf, lambda: [SRDF, *kept(".srdf")], words_of(SRDF)),
     **{kind: Reader(f".{kind}", read_mesh, tetrahedron(kind)) for kind in ("stl", "obj", "ply", "glb", "dae", "gltf")},
-    "h5": Reader(".h5", read_run, run_seed),
+    "msh": Reader(".msh", read_mesh, msh),
+    "gmsh": Reader(".msh", read_gmsh, lattices, (b"$Nodes", b"$Elements", b"$EndNodes", b"\n")),
+    "hfield": Reader(".bin", read_elevation, heights(".bin")),
+    "png": Reader(".png", read_elevation, heights(".png"), (b"IDAT", b"IHDR")),
+    "h5": Reader(".h5", read_run, run_seed, share=1 / 4),
+    "resume": Reader(".h5", read_resumed, run_seed, share=1 / 64),
+    "recover": Reader(".h5", read_recovered, run_seed, share=1 / 16),
+    "control_h5": Reader(".h5", read_controls, run_seed, share=1 / 8),
+    "rows_h5": Reader(".h5", read_configurations, run_seed, share=1 / 8),
     "npy": Reader(".npy", read_configurations, arrays(".npy")),
     "npz": Reader(".npz", read_configurations, arrays(".npz")),
     "control_csv": Reader(".csv", read_controls, lambda: [TABLE, *kept(".csv")], (b",", b"\n", b'"', b"time")),

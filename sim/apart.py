@@ -1,0 +1,88 @@
+"""Work that may fail, by a forked child under limits of time and memory: what reads files of strangers may search for
+ever, ask for all memory or crash, and none of that reaches the process itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+_SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # end the child, whatever the process does on them
+
+
+class Limits(NamedTuple):
+    """What a child may take."""
+
+    cpu_seconds: float
+    wall_seconds: float  # the disk may be slow, and the machine busy
+    memory: int  # bytes of address space beside what the process has already
+
+
+class Answer(NamedTuple):
+    """What a child wrote, all of it or nothing, and the signal that ended it; 0: none."""
+
+    data: bytes
+    signal: int
+
+    @property
+    def slow(self) -> bool:
+        """Whether it took too long."""
+        return self.signal in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
+
+
+def can_fork() -> bool:
+    """Not beside other threads, where a fork is not safe, nor where there is none."""
+    return hasattr(os, "fork") and threading.active_count() == 1
+
+
+def apart(work: Callable[[], bytes], limits: Limits) -> Answer:
+    """What `work` returns in a child of this process; nothing where it raises or is ended. Needs `can_fork`."""
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
+        child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _work(work, limits, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        data = stream.read()
+    _, status = os.waitpid(child, 0)
+    ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return Answer(b"" if ended_by else data, ended_by)
+
+
+def _work(work: Callable[[], bytes], limits: Limits, writer: int) -> NoReturn:
+    """The child's part."""
+    try:
+        _limit(limits)
+        data = work()
+        with os.fdopen(writer, "wb") as stream:
+            stream.write(data)
+    except BaseException:
+        pass  # no answer tells enough
+    finally:
+        os._exit(0)
+
+
+def _limit(limits: Limits) -> None:
+    """Bound what this process takes, for good."""
+    import faulthandler
+    import resource
+
+    faulthandler.disable()  # a crash is told in a line
+    for name in _SIGNALS:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    signal.alarm(max(1, round(limits.wall_seconds)))
+    seconds = max(1, round(limits.cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    # by its number: whoever looks at the files that a reader opens has replaced `open`
+    with contextlib.suppress(OSError), os.fdopen(os.open("/proc/self/statm", os.O_RDONLY), "rb") as statm:
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory,) * 2)
