@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from artsim.collision.build import Built, build_shapes
-from artsim.collision.shapes import CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
 from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, from_urdf
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import OVAL, RIM, SHARP, Contacts, Touching
@@ -118,6 +118,7 @@ def _contacts(
         "extent": np.where(flat[:, None], 0.0, _extents(shapes)),
         "rounding": np.where((shapes.kind == SPHERE) | (shapes.kind == CAPSULE), shapes.size[:, 0], 0.0),
         "rolls": np.where(shapes.kind == CYLINDER, RIM, np.where(shapes.kind == ELLIPSOID, OVAL, SHARP)),
+        "square": (shapes.kind == BOX).astype(np.int64),
         "swing": np.where(flat | (shapes.kind == SPHERE), 0.0, shapes.reach),
         "plane": np.flatnonzero(flat),
         "solid": np.flatnonzero(~flat),

@@ -45,6 +45,7 @@ class Contacts(NamedTuple):
     extent: ConstReals2  # (n, 3) half of its bounding box in its own axes [m]; planes: 0
     rounding: ConstReals1  # (n,) radius of spheres and capsules: their surfaces turn about centres [m]
     rolls: ConstInts1  # (n,) SHARP, RIM or OVAL
+    square: ConstInts1  # (n,) 1: a box, whose edges lie along the shape's axes
     swing: ConstReals1  # (n,) how far a point of it is from its origin, of what turning moves [m]
     plane: ConstInts1  # (planes,) which shapes are planes
     solid: ConstInts1  # (n - planes,) and which are not

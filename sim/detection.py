@@ -26,7 +26,7 @@ from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, veloci
 from artsim.sim.lanes import sqrt, where_greater
 from artsim.sim.phases import BROAD_PHASE, NARROW_PHASE
 from artsim.sim.recordtype import run_entry
-from artsim.sim.rolling import lag, rolls
+from artsim.sim.rolling import has_still_normal, lag, rolls, tilt
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
 GROWTH = 1.5  # of allowances that were too small
@@ -225,11 +225,11 @@ def velocity_of(m: Any, w: Any, g: Any, t: Any, n: Any) -> Any:
 
 @njit
 def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
-    """t.drift of every contact: that of the two surfaces' centres of curvature along the normal.
+    """t.drift of every contact: that of the two surfaces' centres of curvature along the normal, which may turn.
 
-    A sphere's gap changes with its centre, whatever it turns. Needs the accelerations at zero independent acceleration,
-    as the bias leaves them: less gravity, the world's too. Of what turns farther than it moves straight on a second
-    derivative says little.
+    A sphere's gap changes with its centre, whatever it turns. Needs velocities, and the accelerations at zero
+    independent acceleration, as the bias leaves them: less gravity, the world's too. Of what turns farther than it
+    moves straight on a second derivative says little.
     """
     for n in range(t.number[0]):
         N = t.frame[n, 0]
@@ -244,11 +244,37 @@ def find_drifts(m: Any, w: Any, i: Any, g: Any, t: Any) -> None:
                 drift = acceleration_along(w, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
                 value += sign * drift * _straight(w, i, g, t, shape) ** 2
         t.drift[n] = value
+        if t.soft[n] == 0 and not has_still_normal(g, t, n):
+            _tilt(w, i, g, t, n)
         t.swerve[n, 0] = 0.0
         t.swerve[n, 1] = 0.0
         stays = t.start[n, 0] > 0.0 or t.near[n] == 1
         if stays and t.soft[n] == 0 and rolls(g, t.shape[n, 0], t.shape[n, 1]):
             _roll(w, i, g, t, n)
+
+
+@njit
+def _tilt(w: Any, i: Any, g: Any, t: Any, n: Any) -> None:
+    """Add to t.drift what the turning of the normal does."""
+    N = t.frame[n, 0]
+    o = w.angular_velocity
+    v = w.velocity
+    a0, a1, a2, straight = 0.0, 0.0, 0.0, 1.0
+    for end in range(2):
+        shape = t.shape[n, end]
+        body = g.body[shape]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            x = t.arm[n, end]
+            out = sign * (0.5 * t.distance[n] + g.rounding[shape])
+            y0, y1, y2 = x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2]
+            c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], y0, y1, y2)
+            a0, a1, a2 = a0 + sign * (v[body, 0] + c0), a1 + sign * (v[body, 1] + c1), a2 + sign * (v[body, 2] + c2)
+            straight = min(straight, _straight(w, i, g, t, shape))
+    one = o[g.body[t.shape[n, 0]]]
+    two = o[g.body[t.shape[n, 1]]]
+    first, second = (one[0], one[1], one[2]), (two[0], two[1], two[2])
+    t.drift[n] += straight**2 * tilt(g, t, n, first, second, (a0, a1, a2), i.time_step[0])
 
 
 @njit

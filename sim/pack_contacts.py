@@ -89,6 +89,7 @@ class PackContacts(NamedTuple):
     arm: Lanes2  # (k, 3) of the body that moves
     frame: Lanes3  # (k, 3, 3)
     lag: Lanes2  # (k, 3) of what rolls, as rolling.py has it [m/s²]
+    tilt: Lanes1  # (k,) of normals that turn, as rolling.py has it [m/s²]
     stiffening: Lanes1  # (k,) MuJoCo's d at this depth
     start: Lanes2  # (k, DIRECTIONS)
 

@@ -25,7 +25,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, velocities
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
 from artsim.sim.recordtype import run_entry
-from artsim.sim.rolling import lag, rolls
+from artsim.sim.rolling import has_still_normal, lag, rolls, tilt
 from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.solvers.cone import largest, least
 
@@ -86,6 +86,7 @@ def _clear(p: Any, slot: Any, zero: Any) -> None:
     p.active[slot] = 0
     p.gap[slot] = zero
     p.stiffening[slot] = zero
+    p.tilt[slot] = zero
     for j in range(3):
         p.arm[slot, j] = zero
         p.lag[slot, j] = zero
@@ -118,6 +119,8 @@ def _take_contacts(w: Any, g: Any, m: Any, i: Any, p: Any, d: Any, lane: Any) ->
                 slot = -1
             else:
                 _take_contact(w, g, m, p, d, lane, n, slot)
+                if d.soft[n] == 0 and not has_still_normal(g, d, n):
+                    _take_tilt(w, i, g, p, d, lane, n, slot)
                 if p.rolls[slot] == 1:
                     _take_lag(w, i, g, p, d, lane, n, slot)
             p.slot[lane, n] = slot
@@ -186,6 +189,29 @@ def _take_lag(w: Any, i: Any, g: Any, p: Any, d: Any, lane: Any, n: Any, slot: A
     lane_set(p.lag, 3 * slot, lane, e0)
     lane_set(p.lag, 3 * slot + 1, lane, e1)
     lane_set(p.lag, 3 * slot + 2, lane, e2)
+
+
+@njit
+def _take_tilt(w: Any, i: Any, g: Any, p: Any, d: Any, lane: Any, n: Any, slot: Any) -> None:
+    """As `detection._tilt`."""
+    body = p.body[slot]
+    sign = 1.0 if p.end[slot] == 1 else -1.0
+    N = d.frame[n, 0]
+    out = sign * (0.5 * d.distance[n] + g.rounding[p.shape[slot]])
+    o0 = lane_get(w.angular_velocity, 3 * body, lane)
+    o1 = lane_get(w.angular_velocity, 3 * body + 1, lane)
+    o2 = lane_get(w.angular_velocity, 3 * body + 2, lane)
+    y0 = lane_get(p.arm, 3 * slot, lane) + out * N[0]
+    y1 = lane_get(p.arm, 3 * slot + 1, lane) + out * N[1]
+    y2 = lane_get(p.arm, 3 * slot + 2, lane) + out * N[2]
+    c0, c1, c2 = cross(o0, o1, o2, y0, y1, y2)
+    a0 = sign * (lane_get(w.velocity, 3 * body, lane) + c0)
+    a1 = sign * (lane_get(w.velocity, 3 * body + 1, lane) + c1)
+    a2 = sign * (lane_get(w.velocity, 3 * body + 2, lane) + c2)
+    still, moves = (0.0, 0.0, 0.0), (o0, o1, o2)
+    first = still if p.end[slot] == 1 else moves
+    second = moves if p.end[slot] == 1 else still
+    lane_set(p.tilt, slot, lane, tilt(g, d, n, first, second, (a0, a1, a2), i.time_step[0]))
 
 
 @njit
@@ -361,7 +387,7 @@ def _aim_hard(w: Any, i: Any, r: Any, g: Any, p: Any, slot: Any, zero: Any) -> N
     recovery = where_greater(-gap, FARTHEST * reach, zero, gap / max(h, RECOVERY))  # as `contact._is_stuck`
     bias = where_greater(zero, gap, recovery, gap / h)
     e = p.lag[slot]
-    drift = sign * drift + N[0] * e[0] + N[1] * e[1] + N[2] * e[2]
+    drift = sign * drift + N[0] * e[0] + N[1] * e[1] + N[2] * e[2] + p.tilt[slot]
     r.bias[row] = bias + 0.5 * h * least(drift, zero)
     if p.rolls[slot] == 1:
         _roll(w, i, r, p, slot, 0.5 * sign * gap, sign, zero)

@@ -19,6 +19,7 @@ from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_loops import open_loops
+from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.jit import Entry
@@ -57,6 +58,7 @@ class Plan:
     touching: Touching | None = None
     rules: LinkRules | None = None
     seen: Seen | None = None
+    delayed: Delayed | None = None
 
     @property
     def dt(self) -> float:
@@ -79,7 +81,8 @@ class Plan:
         solver = (SOLVE,) if self.work == (NewtonWork,) else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
-        return self.entry, *solver, *(entry for entry, used in further.items() if used)
+        delays = () if self.delayed is None else delay_entries(self.delayed, touching)
+        return self.entry, *solver, *(entry for entry, used in further.items() if used), *delays
 
     @property
     def clocked_entry(self) -> Entry:
@@ -155,6 +158,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     target = _dof_values(config.target, labels, "target", hold)
     _refuse_idle_targets(config, labels, inputs)
     record = _recordable(config, equipped, touching, notes)
+    dt = float(inputs["time_step"][0])
+    delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
     return Plan(
         replace(
             _resolved(config, model, labels, qpos, qvel),
@@ -176,6 +181,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         touching,
         link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
         seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
+        delayed,
     )
 
 

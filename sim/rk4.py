@@ -31,6 +31,7 @@ from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.recording import record
+from artsim.sim.recordtype import run_entry
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
@@ -46,9 +47,13 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
         choose_controls(i, f)
         r.report[0] = 0.0
         r.report[1] = 0.0
+        if x is not None:
+            x.stage[0] = 0.0
         _stage(m, s.qpos, s.qvel, w, i, r, f, e, x, y, s.activation)
         if not is_finite(m, f):
             break
+        if x is not None and x.feeler[0] != 0:
+            run_entry(x.feeler)
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
             record(m, s, w, i, r, f, b, e, x, None, None)
@@ -57,6 +62,8 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
         if f.counters[2] != 0:
             f.counters[1] -= recorded  # a step that was not taken has no row
             break
+        if x is not None and x.keeper[0] != 0:
+            run_entry(x.keeper)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
 
@@ -199,6 +206,7 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: A
             f.tangent[k] *= step  # the rotation vector of this stage
             f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
         if x is not None:
+            x.stage[0] = step / h
             for n in range(s.activation.shape[0]):
                 s.activation[n] = x.start_activation[n] + step * x.activation_rate[n]
         _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, y, s.activation)

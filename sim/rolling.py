@@ -1,10 +1,14 @@
-"""How a contact moves over round surfaces in a step: what rolls touches with another point at its end.
+"""How a contact changes in a step to second order: its point moves over round surfaces, its normal turns with faces.
 
 A contact's rows say how fast the two bodies' points at the contact move against each other. Where a rim or an ellipsoid
 rolls, the contact has moved on by the end of the step, to a point that moves differently: to second order by half of
 the step's time times ω × s, ω the angular velocity of the two against each other and s the velocity of the contact
 over the surface. Where the normal turns by d against a surface, s is W⁻¹ d, W the surface's shape operator (do Carmo
 1976, ch. 3); along a rim it is the rim's circle that turns. Without it what rolls sinks in proportion to the step.
+
+A normal N of a face turns with it, that of two edges with both. With c the vector between the two surfaces' centres of
+curvature (or points, of what is sharp) the gap is N·c less their radii, and its second derivative N·c̈ + 2 Ṅ·ċ + N̈·c,
+the last of which is -|c| |Ṅ|². What slides over a face that turns would sink into it without the last two (`tilt`).
 """
 
 from __future__ import annotations
@@ -21,6 +25,9 @@ _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
 _LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
 _UPRIGHT = 1e-3  # sine of the angle of axis and normal below which no point of a rim is foremost
 _ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis: of what touches a face, not an edge or a corner
+_ACROSS = 1e-7  # cosine of a normal and an edge across it
+_CROSSING = 0.1  # sine of the angle of two edges, below which their normal may turn about as fast as it likes
+_FARTHEST = 0.5  # [rad] in a step: of what turns farther a second derivative says nothing
 
 
 @njit
@@ -107,3 +114,85 @@ def rolls(g: Any, a: Any, b: Any) -> bool:
     """Whether one of two shapes does."""
     rolling: bool = g.rolls[a] != SHARP or g.rolls[b] != SHARP
     return rolling
+
+
+# ------------------------------------------------------------------ normals that turn
+
+
+@inlined
+def has_still_normal(g: Any, t: Any, n: Any) -> bool:
+    """Whether contact n is on a face of what never moves."""
+    N = t.frame[n, 0]
+    still = False
+    for end in range(2):
+        b = t.shape[n, end]
+        still = still or (g.body[b] == 0 and _is_face(g, t, b, N))
+    return still
+
+
+@njit
+def tilt(g: Any, t: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
+    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where nothing tells how its normal turns.
+
+    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], three numbers each, world axes. Where
+    face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
+    """
+    N = t.frame[n, 0]
+    a = t.shape[n, 0]
+    b = t.shape[n, 1]
+    on_first = _is_face(g, t, a, N)
+    on_second = _is_face(g, t, b, N)
+    length = t.distance[n]
+    if g.rounding[a] + g.rounding[b] > 0.0:
+        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would make energy
+    if on_first or on_second:
+        value = -1e308
+        if on_first:
+            value = max(value, _turning(cross(first[0], first[1], first[2], N[0], N[1], N[2]), apart, length, h))
+        if on_second:
+            value = max(value, _turning(cross(second[0], second[1], second[2], N[0], N[1], N[2]), apart, length, h))
+        return value
+    i = _edge(g, t, a, N)
+    j = _edge(g, t, b, N)
+    if i < 0 or j < 0:
+        return 0.0
+    return _turning(_rate_of_edges(t, N, a, i, b, j, first, second), apart, length, h)
+
+
+@inlined
+def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
+    """The same for Ṅ = rate."""
+    square = rate[0] * rate[0] + rate[1] * rate[1] + rate[2] * rate[2]
+    value = 2.0 * (rate[0] * apart[0] + rate[1] * apart[1] + rate[2] * apart[2]) - length * square
+    return value if h * h * square <= _FARTHEST * _FARTHEST else 0.0
+
+
+@inlined
+def _edge(g: Any, t: Any, b: Any, N: Any) -> Any:
+    """The axis of box b that lies across N; -1: none."""
+    m0, m1, m2 = turned_back(t, b, N[0], N[1], N[2])
+    edge = -1
+    if g.square[b] == 1 and abs(m2) <= _ACROSS:
+        edge = 2
+    elif g.square[b] == 1 and abs(m1) <= _ACROSS:
+        edge = 1
+    elif g.square[b] == 1 and abs(m0) <= _ACROSS:
+        edge = 0
+    return edge
+
+
+@inlined
+def _rate_of_edges(t: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
+    """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays across both."""
+    e0, e1, e2 = t.rotation[a, 0, i], t.rotation[a, 1, i], t.rotation[a, 2, i]
+    k0, k1, k2 = t.rotation[b, 0, j], t.rotation[b, 1, j], t.rotation[b, 2, j]
+    c0, c1, c2 = cross(first[0], first[1], first[2], e0, e1, e2)
+    d0, d1, d2 = cross(second[0], second[1], second[2], k0, k1, k2)
+    along_first = -(N[0] * c0 + N[1] * c1 + N[2] * c2)
+    along_second = -(N[0] * d0 + N[1] * d1 + N[2] * d2)
+    cosine = e0 * k0 + e1 * k1 + e2 * k2
+    square = 1.0 - cosine * cosine
+    scale = 1.0 / square if square > _CROSSING * _CROSSING else 0.0
+    x = scale * (along_first - cosine * along_second)
+    y = scale * (along_second - cosine * along_first)
+    return x * e0 + y * k0, x * e1 + y * k1, x * e2 + y * k2

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import ContactWork, connect_detection, first_room, make_contact_work
+from artsim.sim.contacts import Contacts, ContactWork, connect_detection, first_room, make_contact_work
 from artsim.sim.continuous import connect_advancement
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.dataclass import dataclass
-from artsim.sim.equipment.record import make_equipment_work
+from artsim.sim.equipment.delays import connect_delays
+from artsim.sim.equipment.record import EquipmentWork, make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind, point_at
 from artsim.sim.link_rules import make_link_rule_work
@@ -104,7 +105,9 @@ class Simulation:
         self._room = 0 if self.plan.touching is None else min(first_room(self.plan.touching), most)
         fixed = self._make_room()
         activations = 0 if equipped is None else equipped.activations
-        self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room)
+        delayed = self.plan.delayed
+        history = 0 if delayed is None else len(delayed.history)
+        self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room, history)
         self._state.qpos[:] = self.plan.qpos
         self._state.qvel[:] = self.plan.qvel
         rows = self.controls
@@ -113,6 +116,8 @@ class Simulation:
         if equipped is not None:
             self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
             self._state.activation[:] = self.plan.activation
+            if delayed is not None:
+                self._state.history[:] = delayed.history
             if self.plan.seen is not None:
                 self._rays = connect_rays(self.plan.seen, model, self._work, *self._equipment)
         if self.plan.rules is not None:
@@ -168,6 +173,7 @@ class Simulation:
         """Make the block anew after `block_rows` was changed."""
         self._block = self._make_block()
         self._check_continuously()
+        self._connect_delays()
         entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
         self._call = bind(entry, 1, *self._records(entry))
 
@@ -178,6 +184,15 @@ class Simulation:
             work = next(record for record in self._further if isinstance(record, ContactWork))
             records = self._state, self._work, self._inputs, self._step
             self._advancement = connect_advancement(touching, self.plan.equipped, robot.model, records, work)
+
+    def _connect_delays(self) -> None:
+        """Connect what keeps samples of controls and sensors, where some are delayed."""
+        plan = self.plan
+        if plan.delayed is not None and plan.equipped is not None:
+            records = plan.robot.model, self._state, self._work, self._inputs, self._step, plan.equipped.arrays
+            scratch = next(record for record in self._equipment if isinstance(record, EquipmentWork))
+            contacts = [record for record in self._further if isinstance(record, (Contacts, ContactWork))]
+            self._delays = connect_delays(plan.delayed, records, scratch, contacts)
 
     def _records(self, entry: Entry) -> list[Any]:
         """What an entry takes."""

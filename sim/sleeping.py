@@ -1,8 +1,8 @@
 """Sleeping, as PhysX has it: a robot whose links have all been slow for a while stands still and is not stepped.
 
 Slow is every link whose kinetic energy per mass is below the threshold. A robot that is commanded to move slowly stays
-awake: while a drive has a target velocity, or an actuator's state changes. What wakes is any change of the inputs:
-forces, targets, controls.
+awake: while a drive has a target velocity, an actuator's state changes, or a delayed control is still to act. What
+wakes is any change of the inputs: forces, targets, controls.
 
 A sleeping robot has no velocity and no acceleration, and its recorded forces balance: they are those of a step from
 rest, and what the step would still move by is held by a passive force, as by stiction.
@@ -69,6 +69,8 @@ def count_still(m: Any, s: Any, w: Any, i: Any, f: Any, x: Any) -> None:
             change = abs(s.activation[n] - x.start_activation[n])
             if not change <= _CHANGE * max(1.0, abs(s.activation[n])):
                 still = False
+        if x.pending[0] != 0.0:
+            still = False
     s.still[0] = s.still[0] + 1.0 if still else 0.0
     if s.still[0] >= i.sleep[1]:
         for k in range(s.qvel.shape[0]):

@@ -20,6 +20,7 @@ class State(NamedTuple):
     contact: Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.eased; two zeros: none
     still: Lanes1  # (1,) steps in a row in which every link was slow, as sleeping counts them
     command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, whose change wakes
+    history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)
     load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for the friction that goes by it
 
 
@@ -93,7 +94,13 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
 
 
 def make_state(
-    model: Model, width: int = 1, activations: int = 0, rows: int = 0, controls: int = 0, contacts: int = 0
+    model: Model,
+    width: int = 1,
+    activations: int = 0,
+    rows: int = 0,
+    controls: int = 0,
+    contacts: int = 0,
+    history: int = 0,
 ) -> State:
     """A zeroed state (quaternions too: fill it before use)."""
     shapes: dict[str, tuple[int, ...]] = {
@@ -104,6 +111,7 @@ def make_state(
         "contact": (contacts, CONTACT_MEMORY),
         "still": (1,),
         "command": (3 * len(model.dof_body) + controls,),
+        "history": (history,),
         "load": (len(model.dof_body),),
     }
     state: State = allocate(State, shapes, width)

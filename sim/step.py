@@ -136,6 +136,8 @@ def simulate(
                 _rest(m, s, w, f)
             elif f.counters[2] != 0 or not is_finite(m, f):
                 break
+        if x is not None and x.feeler[0] != 0:
+            run_entry(x.feeler)
         if f.counters[0] % b.plan[1] == 0:
             mark(k, INTEGRATION)
             record(m, s, w, i, r, f, b, e, x, g, t)
@@ -143,6 +145,8 @@ def simulate(
         if not asleep:
             note_work(i, f, x, s.qvel, f.velocity)
             _finish_euler(m, s, w, i, r, f, e, x, g, t, c)
+        if x is not None and x.keeper[0] != 0:
+            run_entry(x.keeper)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
     mark(k, INTEGRATION)

@@ -126,3 +126,37 @@ def test_packs_roll_as_one(case: str, tmp_path: Path) -> None:
     for k in (0, 8):
         one = artsim.simulate(robot, record=("qpos", "qvel"), v0=made["qvel"][k, 0], **options)
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------- normals that turn
+
+PLATE = 'type="box" size=".4 .1 .01"'
+
+
+@pytest.mark.parametrize("dt", [0.001, 0.004])
+def test_what_slides_over_what_turns_does_not_sink(dt: float) -> None:
+    """A plate turns upwards at 3 rad/s under a corner that slides along it at 1 m/s, without friction."""
+    body, turned, reach = 'type="box" size=".02 .02 .02"', 'euler=".6154797 .7853982 0"', 0.02 * 3**0.5
+    text = (
+        '<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><default><geom condim="1"/></default><worldbody>'
+        '<body name="plate"><joint name="plate" axis="0 -1 0"/>'
+        f'<inertial pos="0 0 0" mass="1" diaginertia="1e6 1e6 1e6"/><geom {PLATE}/></body>'
+        f'<body name="b" pos=".05 0 {0.01 + reach!r}" {turned}><freejoint name="b"/>'
+        f'<inertial pos="0 0 0" mass="1" diaginertia="1e3 1e3 1e3"/><geom {body}/></body></worldbody></mujoco>'
+    )
+    run = simulate(
+        load_text(text, name="plate.xml"),
+        contacts=True,
+        dt=dt,
+        steps=round(0.2 / dt),
+        v0={"plate": 3.0, "b.vx": 1.0, "b.vz": 0.15},
+        record=("qpos", "link_position", "link_quaternion"),
+    )
+    names = run.robot.links
+    angle = run["qpos"][:, run.robot.coords.index("plate")]
+    up = np.column_stack([-np.sin(angle), np.zeros(len(angle)), np.cos(angle)])
+    height = np.einsum("ti,ti->t", run["link_position"][:, names.index("b")], up) - 0.01
+    turns = Rotation.from_quat(run["link_quaternion"][:, names.index("b")][:, [1, 2, 3, 0]]).as_matrix()
+    height -= 0.02 * np.abs(np.einsum("ti,tij->tj", up, turns)).sum(axis=1)
+    assert -height.min() <= 0.5 * dt**2
+    assert height[-1] <= 1e-3

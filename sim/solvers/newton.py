@@ -54,6 +54,7 @@ PROXIMAL = 1e-6  # ε relative to a row's mobility
 _LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
 _SLOWLY = 0.1  # of what impulses left open in the round before
 _HARDLY = 0.7  # of what was left in the round before
+_DIGITS = 10.0  # tolerances that impulses may leave open: less is rounding, which a smaller ε does not mend
 _STIFF = 1e5  # times a soft row's impulse
 _SOFT = 1e-10  # a row that gives way by more of its mobility needs no ε
 TOLERANCE = 1e-14  # of rows' velocities, relative to the largest velocity
@@ -87,6 +88,7 @@ _CROWD_NEAR = 1e-3  # of the largest velocity: shifts that are as good
 _THROWING = 100.0  # times what is to be expected: impulses to be forgotten
 _NATURAL = 30.0  # times the largest velocity: what an impulse may do to a row alone before one looks for another
 _STALLED = 8  # rounds that hardly help
+_STUCK = 4  # steps that hardly help: within what is lost in the digits of the impulses that is all there is
 
 
 @njit
@@ -296,7 +298,7 @@ def _coulomb(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any, toleran
         if highest(left - ENOUGH * tolerance) <= 0.0:
             return left
     many = y.unit_start[k + 1] - y.unit_start[k] > _MANY
-    for attempt in range(1 if slow else 0, min(attempts, 1) if many else attempts):
+    for attempt in range(1 if slow else 0, min(attempts, 2) if many else attempts):
         first = _FAR if attempt > 0 else _CLOSE
         left = _attempt(m, w, r, force, u, y, k, tolerance, limit, _SWEEPS[attempt], _COULOMB_STEPS[attempt], first)
         if highest(left - ENOUGH * tolerance) <= 0.0 or highest(left) >= CONTRADICTION:
@@ -595,7 +597,8 @@ def _iterate(
     still_open = before
     ended = False
     shares = shifts and _is_redundant(r, y, k)
-    stalled = 0
+    stalled, stuck = 0, 0
+    least_bent = before
     steps = 0
     while steps < most:
         if y.factorised[k] == 0 or differs(r, y, k):
@@ -608,13 +611,17 @@ def _iterate(
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(u, y, k)
         bent = leap(r, y, k, left - left) if holds and steps == 1 else take(r, force, y, k, tolerance, EXACT)
-        if highest(bent - tolerance) <= 0.0:
+        stuck = stuck + 1 if highest(bent - _HARDLY * least_bent) > 0.0 else 0
+        least_bent = least(bent, least_bent)
+        rounded = stuck >= _STUCK and highest(bent - ENOUGH * rounding(r, y, k)) <= 0.0
+        if rounded or highest(bent - tolerance) <= 0.0:
+            stuck, least_bent = 0, left + 1e300
             open_before, (still_open, left) = still_open, _recentre(r, y, k, left - left, shifts)
             ended = highest(left - tolerance) <= 0.0 and (steps > 1 or not _is_stiff(r, y, k))
             if ended:
                 break
             # rows that nearly say the same thing agree slowly, rows that contradict each other never
-            slow = highest(still_open - tolerance) > 0.0 and highest(still_open - _SLOWLY * open_before) > 0.0
+            slow = highest(still_open - _DIGITS * tolerance) > 0.0 and highest(still_open - _SLOWLY * open_before) > 0.0
             tightened = slow and _tighten(r, y, k)
             stalled += 1 if highest(left - _HARDLY * before) > 0.0 else 0
             ended = stalled == _STALLED or (
@@ -626,11 +633,11 @@ def _iterate(
                 before = left + 1e300
                 still_open = before
             shares = False
-            if ended:
+            if ended or steps >= most:
                 break  # before `project`: the impulses stay those that made the velocities
             project(r, y, k)
     y.sizes[2] += steps
-    return left if ended else _unfinished(r, y, k, left), ended
+    return left if ended else _unfinished(w, r, force, y, p, d, k, left), ended
 
 
 @njit
@@ -682,8 +689,9 @@ def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
 
 
 @njit
-def _unfinished(r: Any, y: Any, k: Any, left: Any) -> Any:
-    """What is left when steps run out in a round."""
+def _unfinished(w: Any, r: Any, force: Any, y: Any, p: Any, d: Any, k: Any, left: Any) -> Any:
+    """What is left when steps run out in a round: of the rows, and by how much x is not that of the impulses."""
+    set_gradient(r, force, y, k)
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         for row in range(n, n + max(r.cone[n], 1)):
@@ -692,6 +700,7 @@ def _unfinished(r: Any, y: Any, k: Any, left: Any) -> Any:
         b = y.member[e]
         for a in range(y.block_start[b], y.block_start[b + 1]):
             left = largest(left, absolute(y.direction[a]))
+            left = largest(left, absolute(y.gradient[a]) / _inertia(w, a, p, d))
     return left
 
 

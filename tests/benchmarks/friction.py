@@ -14,6 +14,10 @@ direct are newton's linear algebra over a robot's joints, of which these problem
 
 FOLDER: by default `friction` beside ARTSIM_CORPUS. With `--prototype FILE`, a module that has
 `proximal_newton(W, q, mu, r)`, its residual and time are in the table too. Times: the least of several calls.
+
+Last come problems made here, W of rank 60 % with contacts scaled over 1e6: newton gets two different factors of W, and
+the table has both residuals, for these with ρ contact by contact, and how far the two answers are apart, each contact
+in its own scale.
 """
 
 from __future__ import annotations
@@ -130,6 +134,18 @@ def residual(W: Real, q: Real, mu: Real, r: Real) -> float:
     return float(np.linalg.norm(r - p.ravel()) / np.linalg.norm(q))
 
 
+def own_residual(problem: Contacts, r: Real) -> float:
+    """The same with ρ contact by contact, each in units of its own velocity and impulse: the largest."""
+    scale = own_scales(problem.W)
+    W = problem.W / np.outer(scale, scale)
+    return residual(W, problem.q / scale, problem.mu, r * scale)
+
+
+def own_scales(W: Real) -> Real:
+    """The root of what an impulse does to its own contact, for every row."""
+    return np.repeat(np.sqrt(np.diag(W).reshape(-1, 3).mean(axis=1)), 3)
+
+
 def solver_of(problem: Contacts, b: Bound, rounds: int) -> Callable[[], tuple[Real, int, float]]:
     """A call that solves it: r, Newton steps or sweeps, seconds."""
 
@@ -153,6 +169,45 @@ def solver_of(problem: Contacts, b: Bound, rounds: int) -> Callable[[], tuple[Re
     return solve
 
 
+def ill_scaled(seed: int, count: int = 20) -> tuple[Contacts, Contacts]:
+    """So many contacts of 0.6 times as many dofs as rows, with sizes from 1 to 1e3, from two factors of one W.
+
+    q = J v for velocities v: -v brings all to rest, so that the problem has a solution.
+    """
+    draw = np.random.default_rng(seed)
+    rows, dofs = 3 * count, 9 * count // 5
+    size = np.repeat(10.0 ** np.linspace(0.0, 3.0, count)[draw.permutation(count)], 3)
+    J = draw.normal(size=(rows, dofs)) * size[:, None]
+    q, mu = J @ draw.normal(size=dofs), draw.uniform(0.2, 1.0, count)
+    q /= np.abs(q).max()
+    W = J @ J.T
+    scale = own_scales(W)
+    values, vectors = np.linalg.eigh(W / np.outer(scale, scale))
+    first = scale[:, None] * vectors[:, -dofs:] * np.sqrt(values[-dofs:])
+    R = np.tril(draw.normal(size=(dofs, dofs)) * 0.3, -1) + np.diag(draw.uniform(0.5, 2.0, dofs))
+    parent, still = blocks(dofs, dofs), np.zeros(dofs)
+    one = contacts_case(np.eye(dofs), first, still, q, mu)
+    two = contacts_case(R @ R.T, J @ R.T, still, q, mu)
+    return Contacts(W, q, mu, one, parent, 0.0), Contacts(W, q, mu, two, parent, 0.0)
+
+
+def compare_factors(seed: int) -> None:
+    """A line of the table for one of these problems."""
+    problems = ill_scaled(seed)
+    found = [solver_of(problem, bound(problem.case, parent=problem.parent), 1)() for problem in problems]
+    scale = own_scales(problems[0].W)
+    r, other = found[0][0] * scale, found[1][0] * scale
+    W = problems[0].W / np.outer(scale, scale)
+    u, apart = W @ r + problems[0].q / scale, W @ (r - other)
+    left = [own_residual(problem, result[0]) for problem, result in zip(problems, found, strict=True)]
+    print(
+        f"    seed {seed}: residuals {left[0]:.1e} {left[1]:.1e}, steps {found[0][1]} {found[1][1]}, "
+        f"velocities differ by {np.abs(apart).max() / max(np.abs(u).max(), np.abs(problems[0].q / scale).max()):.1e}, "
+        f"impulses by {np.abs(r - other).max() / np.abs(r).max():.1e}",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -172,6 +227,9 @@ def main() -> None:
         for name in SOLVERS:
             b = swept(name, problem.case, problem.parent, options.sweeps)
             report(problem, name, solver_of(problem, b, SWEPT_ROUNDS), 2)
+    print("W of rank 60 %, scaled over 1e6, from two factors")
+    for seed in range(8):
+        compare_factors(seed)
 
 
 def report(problem: Contacts, name: str, solve: Callable[[], tuple[Real, int, float]], calls: int) -> None:
