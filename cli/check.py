@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from artsim.cli.terminal import printable
 from artsim.io.remedy import density_helps
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
+
+if TYPE_CHECKING:
+    from artsim.sim.model import Compiled
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
@@ -34,14 +37,17 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
-    notes = [*articulation.notes, *dynamics_notes(articulation)]
+    from artsim.sim.model import compile_model  # numpy: only for a file that was found good
+
+    compiled = compile_model(articulation)
+    notes = [*articulation.notes, *dynamics_notes(articulation, compiled)]
     if as_json:
-        click.echo(json.dumps(as_object(articulation, notes, contents), allow_nan=False))
+        click.echo(json.dumps(as_object(articulation, compiled, notes, contents), allow_nan=False))
         return
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
-    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(articulation))):
+    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(articulation, compiled))):
         click.echo(line)
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
@@ -62,12 +68,11 @@ def read_with_progress(articulation: Articulation, max_faces: int | None) -> lis
     return found
 
 
-def dynamics_notes(articulation: Articulation) -> list[Note]:
+def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]:
     """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
-    from artsim.sim.model import compile_model  # numpy: only for a file that was found good
     from artsim.sim.regularity import singular_links
 
-    links = singular_links(compile_model(articulation))
+    links = singular_links(compiled)
     if not links:
         return []
     first = next(link for link in articulation.links if link.name == links[0])
@@ -199,13 +204,11 @@ def base_of(articulation: Articulation) -> str | None:
     return "floating" if free else articulation.base
 
 
-def contacts_object(articulation: Articulation) -> dict[str, Any]:
+def contacts_object(articulation: Articulation, compiled: Compiled) -> dict[str, Any]:
     """What may touch: geoms of each kind, and pairs of them by the options of `run` that let them."""
     from artsim.sim.collision_pairs import collision_pairs
     from artsim.sim.description import Geom
-    from artsim.sim.model import compile_model
 
-    compiled = compile_model(articulation)
     alone = collision_pairs(articulation, compiled)
     crowded = collision_pairs(articulation, compiled, self_collide=True)
     grounded = collision_pairs(articulation, compiled, world=[Geom("ground", "plane", "collision")])
@@ -271,7 +274,7 @@ def total_mass(articulation: Articulation) -> float:
 
 
 def as_object(
-    articulation: Articulation, notes: list[Note], contents: list[MeshContent] | None = None
+    articulation: Articulation, compiled: Compiled, notes: list[Note], contents: list[MeshContent] | None = None
 ) -> dict[str, object]:
     """Everything for --json. The tree is a flat list, parents first: nested JSON of a long chain cannot be read."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
@@ -284,7 +287,7 @@ def as_object(
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],
-        "contact": contacts_object(articulation),
+        "contact": contacts_object(articulation, compiled),
         "ignored": [{"what": part.what, "why": part.why} for part in articulation.ignored],
         "meshes": None
         if contents is None

@@ -84,7 +84,8 @@ def tag(element: Element) -> str:
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """The element's children of that tag, in file order."""
-    return (child for child in element if tag(child) == name)
+    local = name.rpartition(":")[2]  # libxml2 finds it in any namespace, faster than `tag` tells it
+    return (child for child in element.iterchildren("{*}" + local) if tag(child) == name)
 
 
 def child(reading: Reading, element: Element, name: str) -> Element | None:

@@ -177,7 +177,7 @@ def check_tree(root: etree._Element, file: str) -> None:
         depth += 1
         if depth > MAX_DEPTH:
             refuse(file, element.sourceline or 0, f"nesting > {MAX_DEPTH}")
-        if any(len(name) > MAX_NAME for name in (element.tag, element.get("name", ""), *element.attrib)):
+        if max(map(len, (element.tag, element.get("name", ""), *element.attrib))) > MAX_NAME:
             refuse(file, element.sourceline or 0, f"name > {MAX_NAME} chars in <{str(element.tag)[:40]}>")
 
 

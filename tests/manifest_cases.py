@@ -464,7 +464,7 @@ CASES: list[Case] = [
     Case("H6_models", embedded, 65, ("limit",)),
     Case("H6_muscles", xml(muscles(500), command="run"), 65, ("lengthrange",)),
     Case("H6_joints", xml(replicated(60_000, f"<body><joint/>{MASS}</body>", offset="1 0 0")), 65, ("limit",)),
-    Case("H6_joints_fewer", xml(replicated(9_000, f"<body><joint/>{MASS}</body>", offset="1 0 0"), command="run"), 71,
+    Case("H6_joints_fewer", xml(replicated(6_000, f"<body><joint/>{MASS}</body>", offset="1 0 0"), command="run"), 71,
          ("GB",)),
     Case("H7_final", output(bomb("final/qpos"), "run", "--resume", "FILE", "--steps", 30), 65, ("final/qpos",)),
     Case("H7_controls", output(bomb("controls/torque"), "run", "--config", "FILE"), 65, ("controls/torque",)),
