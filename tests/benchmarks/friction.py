@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -37,6 +36,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.conftest import corpus
 from tests.newton_kernels import Bound, Case, Real, bound, case
 from tests.sweep_kernels import SOLVERS, swept
 
@@ -211,8 +211,8 @@ def compare_factors(seed: int) -> None:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    beside = Path(os.environ["ARTSIM_CORPUS"]).parent / "friction" if "ARTSIM_CORPUS" in os.environ else None
-    parser.add_argument("folder", nargs="?", type=Path, default=beside)
+    models = corpus()
+    parser.add_argument("folder", nargs="?", type=Path, default=models and models.parent / "friction")
     parser.add_argument("--prototype", type=Path)
     parser.add_argument("--sweeps", type=int, default=1000)
     options = parser.parse_args()
