@@ -45,7 +45,8 @@ def main() -> None:
     peer.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains, words.keyframe)
     starts = _starts(_settled(plan, peer, words.settle), words.samples, words.spread)
-    print(f"{words.model}: packs do not know {reason_against_packs(plan) or 'nothing of it'}")
+    reason = reason_against_packs(plan)
+    print(f"{words.model}: " + (f"steps alone, packs do not know {reason}" if reason else "steps in packs"))
     for threads in (1, 2):
         ours, theirs = _ours(plan, starts, threads), _theirs(peer, plan, starts, threads)
         times: dict[str, list[float]] = {"artsim": [], "mujoco": []}
