@@ -98,6 +98,14 @@ VALUES = (
     ("equality", "(element)", "flex, flexvert, flexstrain", "elements that bend or stretch"),
     ("flexcomp", "dof", "trilinear, quadratic", "interpolation"),
     ("edge", "equality", "vert, strain", "elements that bend or stretch"),
+    ("actuator, sensor", "nsample", "beyond 1000000", "every checkpoint of a run holds a copy of the samples"),
+    ("actuator", "delay", "below 0, with nsample below 0", "MuJoCo reads samples that do not exist"),
+    (
+        "geom, pair, option, joint, tendon, equality",
+        "solref, solreflimit, o_solref",
+        "0 and a number below 0",
+        "damping alone holds nothing in place; solreffriction has it",
+    ),
     ("compiler", "coordinate", "global", "taken out of MJCF; MuJoCo 2.3.3 converts such files"),
 )
 """Values that are refused: element, attribute, values, why."""
