@@ -336,7 +336,9 @@ def test_numbers_below_zero_are_what_mujoco_makes_of_them(attributes: str) -> No
     kinds = (KINDS[0], *KINDS[2:5])
     acting = "".join(f"<{kind.format(j='xab'[k % 3])} {attributes}/>" for k, kind in enumerate(kinds))
     late = f'delay="{2 * DT!r}" nsample="3"'
-    text = model(f'{acting}<motor joint="x" {late}/>', f'<jointpos joint="a" {attributes}/><jointvel joint="a" {late}/>')
+    text = model(
+        f'{acting}<motor joint="x" {late}/>', f'<jointpos joint="a" {attributes}/><jointvel joint="a" {late}/>'
+    )
     check(text)
     check(text.replace('"Euler"', '"RK4"'), integrator="rk4")
     told = [note.message for note in load_text(text, name="m").notes]
@@ -358,7 +360,7 @@ def test_fewer_samples_than_none_are_none() -> None:
 
 def test_samples_that_do_not_exist_are_not_read() -> None:
     """MuJoCo's controls are then whatever its memory holds."""
-    with pytest.raises(ModelError, match="delay is -0.1 s and nsample -2: MuJoCo reads samples that do not exist"):
+    with pytest.raises(ModelError, match=r"delay is -0\.1 s and nsample -2: MuJoCo reads samples that do not exist"):
         load_text(model('<motor joint="x" delay="-0.1" nsample="-2"/>'), name="m")
 
 

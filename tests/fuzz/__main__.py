@@ -28,7 +28,9 @@ def main() -> None:
     names = given.reader or list(READERS)
     with tempfile.TemporaryDirectory(prefix="artsim-fuzz-", dir=_memory()) as name:
         folder, began = Path(name), time.monotonic()
-        done, failures = fuzz(names, given.seed, folder, count=given.count, seconds=3600 * given.hours, tell=_tell, at=_Minutes())
+        done, failures = fuzz(
+            names, given.seed, folder, count=given.count, seconds=3600 * given.hours, tell=_tell, at=_Minutes()
+        )
         for failure in failures:
             small = smaller(failure, folder)
             place = SEEDS / f"{hashlib.sha256(small.data).hexdigest()[:12]}{READERS[small.reader].suffix}"
