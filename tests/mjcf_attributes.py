@@ -9,9 +9,11 @@ import dataclasses
 import functools
 import re
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 
 from artsim.loaders.load import load_articulation
+from artsim.sim.description import SENSOR_KINDS as KINDS
 from artsim.sim.description import Articulation
 from artsim.sim.errors import ModelError
 
@@ -193,6 +195,15 @@ def documents(path: tuple[str, ...], attributes: Collection[str]) -> list[str]:
         return MODELS["/".join(path)]
     outer, inner = "".join(f"<{tag}>" for tag in above), "".join(f"</{tag}>" for tag in reversed(above))
     return [f"<mujoco>{outer}<{name} @/>{inner}</mujoco>"]
+
+
+def every_element() -> list[str]:
+    """A model with each element that is read."""
+    kinds = [*actuators("general"), *(actuators(name)[0] for name in ACTUATORS)]
+    kinds += [
+        sensors(name, ("objtype",) if known.object == "frame" else (known.object,))[0] for name, known in KINDS.items()
+    ]
+    return [model.replace("@", "") for model in (*chain(*MODELS.values()), *kinds)]
 
 
 def actuators(name: str) -> list[str]:
