@@ -12,7 +12,6 @@ import click
 from artsim.cli.progress import progress_bar
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable
-from artsim.io.remedy import density_helps
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
 from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
 
@@ -75,6 +74,8 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     links = singular_links(compiled)
     if not links:
         return []
+    from artsim.io.remedy import density_helps
+
     first = next(link for link in articulation.links if link.name == links[0])
     names = ", ".join(map(repr, links[:8])) + (", …" if len(links) > 8 else "")
     what = f"link {names} moves" if len(links) == 1 else f"{len(links)} links ({names}) move"

@@ -142,6 +142,7 @@ def _lines(recording: Recording, number: int, name: str, entries: Sequence[str])
 
 def _thinned(recording: Recording, name: str) -> tuple[Array, Array]:
     """Times and rows; of a long run the least and the largest values of BINS pieces, read block by block."""
+    recording.check_packing(name)
     step = math.ceil(recording.n_valid / BINS)
     interval = recording.dt * recording.every
     if step <= 2:

@@ -43,6 +43,8 @@ MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
 _RATIOS = {1: 1032, 32015: 1 << 15}  # the most that zlib and zstd can pack
 _WHOLE = 1 << 26  # bytes that a dataset which is read whole may unpack to beyond what is stored
+_ROWS = 1 << 30  # bytes of rows that are read for one purpose, likewise
+_FEW = 1 << 20  # bytes of a chunk that HDF5 keeps for the next row in it
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
 _BLOCK_BYTES = 1 << 22
 
@@ -305,11 +307,19 @@ def _is_bare_dimension(item: Any) -> bool:
 
 def read_whole(path: Path, dataset: Any) -> Array:
     """All of a dataset that is no table of rows. Raises ModelError for what unpacks to far more than is stored."""
-    size, stored = int(dataset.nbytes), int(dataset.id.get_storage_size())
-    if size > max(allowed(_WHOLE), 4 * stored):
-        raise ModelError(f"{path}: refused: {dataset.name} unpacks from {stored} bytes to {size}; {MORE}")
+    _refuse_unpacking(path, dataset, int(dataset.nbytes), _WHOLE)
     values: Array = dataset[()]
     return values
+
+
+def _refuse_unpacking(path: Path, dataset: Any, size: int, most: int) -> None:
+    """Raise ModelError where reading unpacks more than `most` bytes, and far more than is stored."""
+    if size > allowed(most) and size > 4 * (stored := int(dataset.id.get_storage_size())):
+        raise ModelError(f"{path}: refused: {dataset.name} unpacks from {stored} bytes to {size}; {MORE}")
+
+
+def _row_bytes(dataset: Any) -> int:
+    return int(dataset.dtype.itemsize * np.prod(dataset.shape[1:], dtype=np.int64))
 
 
 def read_count(path: Path, dataset: Any) -> int:
@@ -500,8 +510,20 @@ class Recording(Output, Rows):
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         stop = self.n_valid if stop is None else min(stop, self.n_valid)
         with reading(self.path):
-            values: Array = self._file["trajectory"][name][start : max(start, stop)]
+            dataset = self._file["trajectory"][name]
+            _refuse_unpacking(self.path, dataset, (stop - start) * _row_bytes(dataset), _ROWS)
+            values: Array = dataset[start : max(start, stop)]
         return values
+
+    def check_packing(self, name: str, rows: int | None = None) -> None:
+        """Raise ModelError where reading a variable, or so many single rows of it, unpacks far more than is stored."""
+        with reading(self.path):
+            dataset = self._file["trajectory"][name]
+            size = self.n_valid * _row_bytes(dataset)
+            if rows is not None and dataset.chunks:
+                chunk = dataset.chunks[0] * _row_bytes(dataset)
+                size = rows * chunk if chunk > _FEW else min(size, rows * chunk)
+            _refuse_unpacking(self.path, dataset, size, _ROWS)
 
     @property
     def contacts(self) -> dict[str, Array]:
@@ -535,9 +557,12 @@ class Recording(Output, Rows):
         """(n_valid + 1,) where in the table the contacts of each row end, from 0."""
         if self._contact_ends is None:
             with reading(self.path):
-                counts: Array = self._file["contact/contact_count"][: self.n_valid]
+                group = self._file["contact"]
+                for dataset in (group["contact_count"], *(group[name] for name in schema.CONTACT_TABLE)):
+                    _refuse_unpacking(self.path, dataset, int(dataset.nbytes), _ROWS)
+                counts: Array = group["contact_count"][: self.n_valid]
                 ends = np.concatenate([[0], np.cumsum(counts)])
-                there = min(len(self._file["contact"][name]) for name in schema.CONTACT_TABLE)
+                there = min(len(group[name]) for name in schema.CONTACT_TABLE)
             if len(counts) < self.n_valid or (len(counts) and int(counts.min()) < 0) or not 0 <= ends[-1] <= there:
                 raise ModelError(f"{self.path}: /contact/contact_count does not fit the {there} contacts in the file")
             self._contact_ends = ends

@@ -7,7 +7,6 @@ from dataclasses import field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
 from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
-from artsim.loaders.mjcf.mass import along_axes
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import FileOptions, Inertial, Link
 
@@ -119,6 +118,8 @@ def bounded(extension: MujocoExtension, link: Link) -> Inertial:
     low = extension.bound_inertia
     if principal_moments(inertial.inertia)[0] >= low:
         return inertial
+    from artsim.loaders.mjcf.mass import along_axes  # with it comes what weighs geoms
+
     inertial = along_axes(inertial)
     x, _, _, y, _, z = (max(moment, low) for moment in inertial.inertia)
     return dataclasses.replace(inertial, inertia=(x, 0.0, 0.0, y, 0.0, z))

@@ -172,7 +172,7 @@ def wrong_with(case: Case, folder: Path, result: Result) -> list[str]:
     if "Warning: " in result.stderr:
         wrong.append("a warning of Python's")
     if case.code not in (0, 2):
-        message = [line for line in lines if not line.startswith(("warning: ", "1 warning: ", "artsim: compiling"))]
+        message = [line for line in lines if not line.startswith(_BESIDE)]
         ended = [line for line in message if not _is_summary(line)]
         if len(ended) != 1:
             wrong.append(f"{len(ended)} lines of message")
@@ -194,6 +194,7 @@ def wrong_with(case: Case, folder: Path, result: Result) -> list[str]:
     return wrong
 
 
+_BESIDE = ("warning: ", "1 warning: ", "artsim: compiling", "artsim: another process")
 _SUMMARY = ("energy ", "wrote ", "worst ", "at a limit", "the solver left", "contacts: ", "wedged")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from artsim.io import schema
 from tests.conftest import ROOT
 from tests.manifest import Case, Make
 from tests.test_bad_inputs import ACCEPT, GOOD, LIMIT, REJECT, chain, inertial, joint, link, robot, shape, two_links
@@ -361,6 +362,20 @@ def bomb(place: str) -> Callable[[object], object]:
     return change
 
 
+def long_run(file: object) -> None:
+    """Two gigabytes of rows, all zeros, in two megabytes; of the variables only positions are left."""
+    group, rows, chunk = file["trajectory"], 40_000_000, 1_000_000  # type: ignore[index]
+    for name in [name for name in schema.RECORDED if name in group] + ["time"]:
+        width = group[name].shape[1:]
+        del group[name]
+        if name in ("qpos", "time"):
+            data = group.create_dataset(name, (rows, *width), "f8", chunks=(chunk, *width), compression="gzip")
+            block = gzip_zeros(8 * chunk * int(np.prod(width)))
+            for n in range(0, rows, chunk):
+                data.id.write_direct_chunk((n, *(0,) * len(width)), block)
+    group["n_valid"][()] = rows
+
+
 @functools.cache
 def gzip_zeros(size: int) -> bytes:
     return zlib.compress(bytes(size), 1)
@@ -468,6 +483,7 @@ CASES: list[Case] = [
          ("GB",)),
     Case("H7_final", output(bomb("final/qpos"), "run", "--resume", "FILE", "--steps", 30), 65, ("final/qpos",)),
     Case("H7_controls", output(bomb("controls/torque"), "run", "--config", "FILE"), 65, ("controls/torque",)),
+    Case("H7_rows", output(long_run, "plot", "FILE", "-o", "run.png"), 65, ("trajectory/qpos unpacks",)),
     Case("H8_vcount", read_mesh(dae("3 3 999999999 3"), "a.dae"), 65, ("corners",)),
     Case("H8_instances", read_mesh(dae(instances=300_000), "a.dae"), 65, ("nodes",)),
     Case("H8_roots", read_mesh(gltf(scenes=[{"nodes": list(range(400_000))}], nodes=[{}] * 400_000), "a.gltf"), 65,

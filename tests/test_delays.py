@@ -317,7 +317,6 @@ def test_a_delay_that_its_samples_do_not_hold_is_told() -> None:
     ("attributes", "told"),
     [
         ('delay="0.1"', "delay is 0.1 s, but there is no nsample"),
-        ('delay="-0.1" nsample="3"', "delay is -0.1, want at least 0"),
         ('delay="0.1" nsample="1.5"', "nsample is 1.5, want a whole number"),
         ('delay="0.1" nsample="3" interp="spline"', "interp is 'spline'"),
         ('delay="0.1" nsample="20000000"', "nsample is 20000000, want at most 1000000"),
@@ -329,6 +328,46 @@ def test_what_is_wrong_is_refused(attributes: str, told: str) -> None:
         with pytest.raises(ModelError, match=r"m:\d+: .*") as error:
             load_text(text, name="m")
         assert told in str(error.value)
+
+
+@pytest.mark.parametrize("attributes", ['delay="-0.1"', 'delay="-0.1" nsample="3"'])
+def test_numbers_below_zero_are_what_mujoco_makes_of_them(attributes: str) -> None:
+    """With samples a control's delay is one step, the least there is; without them, and of a sensor, none."""
+    kinds = (KINDS[0], *KINDS[2:5])
+    acting = "".join(f"<{kind.format(j='xab'[k % 3])} {attributes}/>" for k, kind in enumerate(kinds))
+    late = f'delay="{2 * DT!r}" nsample="3"'
+    text = model(
+        f'{acting}<motor joint="x" {late}/>', f'<jointpos joint="a" {attributes}/><jointvel joint="a" {late}/>'
+    )
+    check(text)
+    check(text.replace('"Euler"', '"RK4"'), integrator="rk4")
+    told = [note.message for note in load_text(text, name="m").notes]
+    assert len(told) == len(kinds) + 1 and all("as in MuJoCo" in line for line in told)
+    with pytest.raises(ModelError, match="below 0"):
+        load_text(text, name="m", strict=True)
+
+
+def test_fewer_samples_than_none_are_none() -> None:
+    """In MuJoCo, too, where nothing else is delayed; else their number is taken off what it keeps of the others."""
+    text = model('<motor joint="x" nsample="-2"/>')
+    robot = load_text(text, name="m")
+    assert robot.actuators[0].delay is None and "nsample is -2" in robot.notes[0].message
+    zero = np.zeros((20, 3))
+    controls = Controls(np.arange(20), zero, zero, zero, np.random.default_rng(0).normal(size=(20, 1)))
+    theirs = (mujoco_s(text, controls), mujoco_s(text.replace('nsample="-2"', ""), controls))
+    np.testing.assert_array_equal(theirs[0]["qpos"], theirs[1]["qpos"])
+
+
+def test_samples_that_do_not_exist_are_not_read() -> None:
+    """MuJoCo's controls are then whatever its memory holds."""
+    with pytest.raises(ModelError, match=r"delay is -0\.1 s and nsample -2: MuJoCo reads samples that do not exist"):
+        load_text(model('<motor joint="x" delay="-0.1" nsample="-2"/>'), name="m")
+
+
+def test_an_interval_without_samples_has_no_effect() -> None:
+    text = model(sensors=f'<jointpos joint="a" interval="0.1"/><jointvel joint="a" delay="{DT!r}" nsample="3"/>')
+    check(text)
+    assert "interval 0.1 s has no effect" in load_text(text, name="m").notes[0].message
 
 
 @pytest.mark.parametrize("interval", ["-0.1", "0.1 0.05", "0.1 -0.1", "0.1 0 0"])

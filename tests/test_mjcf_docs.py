@@ -1,6 +1,6 @@
 """docs/mjcf.md: every element and attribute of MJCF, read, without effect or refused; made from the reader's tables.
 
-`python tests/test_mjcf_docs.py` writes it anew.
+`python -m tests.test_mjcf_docs` writes it anew.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from artsim.loaders.load import load_text
 from artsim.loaders.mjcf.schema import MJCF, Kind
 from artsim.loaders.mjcf.support import REFUSED, SENSORS, VALUES, support
 from artsim.sim.errors import ModelError
+from tests.mjcf_attributes import files, what_becomes_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "mjcf.md"
 OURS = {"centred", "exactmeshinertia"}  # in outputs, and of files older than MuJoCo 4
 HEAD = """# MJCF
 
-What artsim makes of every element and attribute of MuJoCo 4.0's MJCF. Made by `python tests/test_mjcf_docs.py` from the
-reader's own tables, which a test compares with MuJoCo's schema; do not edit.
+What artsim makes of every element and attribute of MuJoCo 4.0's MJCF. Made by `python -m tests.test_mjcf_docs` from the
+reader's own tables, which tests compare with MuJoCo's schema and with what the reader does; do not edit.
 
 `artsim check` lists what a file holds that has no effect. What is refused is refused by name; `--ignore-unsupported`
 leaves it out, with a warning.
@@ -84,7 +85,7 @@ def page() -> str:
 
 
 def test_the_page_is_what_the_reader_does() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "python tests/test_mjcf_docs.py writes docs/mjcf.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.test_mjcf_docs writes docs/mjcf.md"
 
 
 def schema_of_mujoco() -> Iterator[tuple[int, str, list[str]]]:
@@ -118,23 +119,21 @@ def test_nothing_of_mujoco_s_schema_is_missing() -> None:
     assert missing == []
 
 
-def test_what_is_said_to_be_read_is_looked_for_by_the_reader() -> None:
-    """The name of every attribute that is read stands in the reader's sources, as it is or as a part of a name."""
-    sources = "".join(
-        path.read_text(encoding="utf-8")
-        for path in (ROOT / "loaders" / "mjcf").glob("*.py")
-        if path.stem not in ("schema", "support")
-    )
-    words = {word for text in re.findall(r'"([^"\n]*)"', sources) for word in text.split()}
-    words |= set(re.findall(r"'(\w+)'", sources))
-    made = {f"{part}{end}" for part in ("ctrl", "force", "act", "ff", "vel", "pos") for end in ("range", "limited")}
-    unread = [
-        f"{'/'.join(path)} {name}"
+BY_OTHERS = {("worldbody/body/frame", "name")}  # read by <attach frame>: test_mjcf_attach.py
+
+
+def test_what_the_page_says_of_an_attribute_is_what_the_reader_makes_of_it(tmp_path: Path) -> None:
+    """Of every attribute of every element that is not refused as a whole: put into models, it does what is said."""
+    files(tmp_path)
+    wrong = [
+        f"{'/'.join(path)} {name}: said to be {said}, is {found}"
         for path, kind in elements()
-        for name in sorted(kind.attributes)
-        if support(path, name).kind == "read" and name not in words | made
+        for name in sorted(kind.attributes - OURS)
+        if not set(path) & REFUSED.keys() and (path[:1] != ("sensor",) or path[-1] not in SENSORS)
+        if (said := support(path, name).kind) != (found := what_becomes_of(path, name, kind.attributes, tmp_path))
+        and ("/".join(path), name) not in BY_OTHERS
     ]
-    assert unread == []
+    assert wrong == []
 
 
 HINGE = '<worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>'

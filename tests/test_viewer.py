@@ -21,24 +21,27 @@ from pathlib import Path
 from typing import Any
 
 import click.testing
+import h5py
 import numpy as np
 import pytest
 
 import artsim
 from artsim.cli.main import cli
 from artsim.cli.stored import stored_robot
-from artsim.io.reader import Recording
+from artsim.io.reader import Recording, open_recording
 from artsim.io.viewer.motion import Motion
 from artsim.io.viewer.pieces import pieces_of
 from artsim.io.viewer.player import Playback, Player
+from artsim.io.viewer.plots import Plot
 from artsim.io.viewer.poser import Poser, viewed
 from artsim.io.viewer.server import start_server, stop_server
 from artsim.io.viewer.triangles import AROUND, primitive
 from artsim.loaders.load import load_articulation
 from artsim.loaders.stored import StoredReader
 from artsim.sim.configuration import RunConfig
-from artsim.sim.errors import UsageError
+from artsim.sim.errors import ModelError, UsageError
 from tests.conftest import ROOT
+from tests.manifest_cases import long_run, run_file
 
 viser = pytest.importorskip("viser")
 
@@ -368,6 +371,19 @@ def test_playing_by_rate_and_by_step(server: Any, recording: Recording) -> None:
         steps.advance(0.05)
     assert steps._slider.value == pytest.approx(0.0)
     assert steps._play.value
+
+
+def test_a_plot_of_what_unpacks_to_far_more_than_is_stored_is_refused_in_its_place(server: Any, tmp_path: Path) -> None:
+    path = Path(shutil.copy(run_file(), tmp_path / "long.h5"))
+    with h5py.File(path, "r+") as file:
+        long_run(file)
+    with open_recording(path) as recording:
+        plot = Plot(server, [("run", recording)])
+        plot._variable.value = "qpos"
+        assert "unpacks from" in plot._chart.content
+        with pytest.raises(ModelError, match="unpacks from"):
+            recording["qpos"]
+        assert recording.read("qpos", 5, 7).shape == (2, 7)
 
 
 def test_a_file_without_anything_to_show_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io.reader import Recording
+from artsim.sim.errors import ModelError
 
 if TYPE_CHECKING:
     import viser
@@ -46,7 +47,13 @@ class Plot:
         name = str(self._variable.value)
         if name == NOTHING:
             return
-        lines = self._lines(name, str(self._entry.value))
+        try:
+            lines = self._lines(name, str(self._entry.value))
+        except ModelError as error:
+            with self._folder:
+                told = str(error).replace("`", "'")
+                self._chart = self._gui.add_markdown(f"`{told}`")
+            return
         times = np.unique(np.concatenate([time for _, time, _ in lines]))
         self._values = (times, *(np.interp(times, time, y, right=np.nan) for _, time, y in lines))
         series = [{"label": "t [s]"}]
@@ -83,6 +90,7 @@ class Plot:
 
 def _thinned(recording: Recording, name: str, thin: int) -> np.ndarray[Any, Any]:
     """Every so many rows (n, entries), without reading those between."""
+    recording.check_packing(name, -(-recording.n_valid // thin))
     if thin == 1:
         rows = recording[name]
     else:

@@ -76,17 +76,21 @@ class Meshes:
 
     def field_box(self, item: Item) -> tuple[float, float, float]:
         """Half sizes of the box that has a height field's mass: MuJoCo's guess, whatever the heights."""
-        name = item.text("hfield")
-        if name not in self.fields:
-            item.refuse(f"hfield {name[:80]!r} does not exist{nearest(name, sorted(self.fields))}")
-        x, y, top, bottom = self.fields[name]
+        x, y, top, bottom = self.fields[self.field_named(item)]
         return (x, y, 0.25 * top + 0.5 * bottom)
 
     def field_shape(self, item: Item) -> tuple[tuple[float, ...], Heights, str]:
         """Half lengths and depth of a height field [m], its heights, and why there are none ('': nobody looked)."""
-        name = item.text("hfield")
+        name = self.field_named(item)
         x, y, _, bottom = self.fields[name]
         return (x, y, bottom), self.heights[name], self.heights_absent.get(name, "")
+
+    def field_named(self, item: Item) -> str:
+        """The height field that a geom names."""
+        name = item.text("hfield")
+        if name not in self.fields:
+            item.refuse(f"hfield {name[:80]!r} does not exist{nearest(name, sorted(self.fields))}")
+        return name
 
     def read_from_files(self) -> dict[str, str]:
         """What the files of meshes gave, by the meshes' numbers."""

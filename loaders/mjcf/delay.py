@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import cast
 
-from artsim.loaders.mjcf.reading import Item
+from artsim.loaders.elements import tag
+from artsim.loaders.mjcf.reading import Item, describe
 from artsim.sim.description import Delay, Interpolation
 
 MOST_SAMPLES = 1_000_000  # MuJoCo takes 2^24, of which every checkpoint of a run would hold a copy
 INTERPOLATIONS = ("zoh", "linear", "cubic")
+LEAST = 1e-12  # [s]: what is read was kept in a step before, so any delay within a step is one step
 
 
 def read_delay(item: Item) -> Delay | None:
-    """What an actuator or a sensor has of it; None where nothing is delayed: samples alone change nothing."""
+    """What an actuator or a sensor has of it; None where nothing is delayed, which is told where a time is given.
+
+    MuJoCo takes times and counts below 0: without samples nothing is delayed; with samples a delay below 0 is none for
+    a sensor, and for a control the least there is, one step.
+    """
     samples = item.whole("nsample")
-    time = item.number("delay", least=0.0)
+    time = item.number("delay")
     method = cast(Interpolation, item.word("interp", INTERPOLATIONS, "zoh"))
     period, phase = item.filled("interval", (0.0, 0.0))
     if samples > MOST_SAMPLES:
@@ -23,6 +29,31 @@ def read_delay(item: Item) -> Delay | None:
         item.refuse(f"delay is {time:g} s, but there is no nsample: how many samples are kept")
     if period < 0 or phase > 0 or (period > 0 and phase <= -period):
         item.refuse(f"interval is {period:g} {phase:g}, want a period from 0 and a phase from -period (not it) to 0")
+    if time < 0:
+        time = least_delay(item, time, samples)
+    if samples <= 0 and (samples < 0 or period):
+        what = f", and interval {period:g} s has no effect" if period else ""
+        _note(item, f"nsample is {samples}: no samples are kept{what}, as in MuJoCo")
     if samples <= 0 or not (time or period):
         return None
     return Delay(time, samples, method, period, phase if period else 0.0)
+
+
+def least_delay(item: Item, time: float, samples: int) -> float:
+    """What a delay below 0 [s] acts as, told."""
+    control = not is_sensor(item)
+    if control and samples < 0:
+        item.refuse(f"delay is {time:g} s and nsample {samples}: MuJoCo reads samples that do not exist")
+    acts = "one step, the least there is" if control and samples else "none"
+    _note(item, f"delay is {time:g} s, below 0: it acts as {acts}, as in MuJoCo", guess=True)
+    return LEAST if control and samples else 0.0
+
+
+def is_sensor(item: Item) -> bool:
+    """Whether it stands in <sensor>."""
+    section = item.element.getparent()
+    return section is not None and tag(section) == "sensor"
+
+
+def _note(item: Item, message: str, *, guess: bool = False) -> None:
+    item.reading.note(item.element, f"{describe(item.element)}: {message}", guess=guess)

@@ -27,6 +27,7 @@ GRIDS = ("grid", "circle", "square", "disc")
 TYPES = (*GRIDS, "box", "cylinder", "ellipsoid", "mesh", "gmsh", "direct")
 SHELLS = ("box", "cylinder", "ellipsoid")
 FILES = ("gmsh", "mesh")
+ELASTIC = ("vert", "strain")  # constraints of flexes, of which there are none
 DOFS: dict[str, tuple[int, ...]] = {"full": (0, 1, 2), "2d": (0, 1), "radial": (0,)}
 LATER = ("trilinear", "quadratic")
 TETRAHEDRA = ((0, 3, 1, 7), (0, 1, 4, 7), (1, 3, 2, 7), (1, 2, 6, 7), (1, 5, 4, 7), (1, 6, 5, 7))  # of a cube's corners
@@ -149,10 +150,13 @@ def unsupported(item: Item) -> str:
         return "a plugin"
     if item.word("dof", (*DOFS, *LATER), "full") in LATER:
         return f"dof {item.text('dof')!r}"
+    if item.has("mesh"):
+        return "a mesh of <asset>"
     if item.word("type", TYPES, "grid") in SHELLS and item.whole("dim", 2) == 1:
         return f"type {item.text('type')!r} of dim 1"
-    if edge is not None and edge.get("equality", "false") not in ("true", "false"):
-        return f"edge equality {edge.get('equality', '')[:20]!r}"
+    if edge is not None:
+        method = Item(item.reading, edge, dict_of(edge)).word("equality", ("true", "false", *ELASTIC), "false")
+        return f"edge equality {method!r}" if method in ELASTIC else ""
     return ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artsim.loaders.elements import Element, tag
-from artsim.loaders.mjcf.support import ATTRIBUTES, ELEMENTS
+from artsim.loaders.mjcf.support import ATTRIBUTES, ELEMENTS, without_effect
 from artsim.sim.description import Ignored
 
 
@@ -12,14 +12,12 @@ def ignored_parts(root: Element) -> list[Ignored]:
     found: dict[str, str] = {}
     for element in root.iter(*ELEMENTS):
         found.setdefault(f"<{tag(element)}>", ELEMENTS[tag(element)])
-    everywhere = ATTRIBUTES["*"]
     for element in root.iter():
         name, parent = tag(element), element.getparent()
-        section = "" if parent is None else tag(parent)
-        unused = {} if name == "contact" and section != "flexcomp" else ATTRIBUTES.get(name, {})
+        path = (name,) if parent is None else (tag(parent), name)
         for attribute in map(str, element.attrib):
-            if attribute in unused:
-                found.setdefault(f"{name} {attribute}", unused[attribute])
-            elif attribute in everywhere:
-                found.setdefault(attribute, everywhere[attribute])
+            why = without_effect(path, attribute)
+            if why:
+                everywhere = attribute in ATTRIBUTES["*"]
+                found.setdefault(attribute if everywhere else f"{name} {attribute}", why)
     return [Ignored(what, why) for what, why in found.items()]

@@ -11,6 +11,7 @@ OTHERS = "data for other programs"
 SOLVER = "tuning of MuJoCo's solver; artsim has its own"
 FILES = "how MuJoCo writes and finds files"
 DRY = "friction has no time constant of its own here"
+UNNAMED = "nothing refers to it"
 UNTOUCHED = "points and elements of flexcomps touch nothing yet, which a warning says"
 
 ELEMENTS = {
@@ -32,8 +33,8 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         SOLVER,
     ),
     "flag": dict.fromkeys(
-        "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sleep "
-        "speculative warmstart".split(),
+        "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sensor "
+        "sleep speculative warmstart".split(),
         SOLVER,
     ),
     "body": dict.fromkeys(("fuse", "simple", "sleep"), MEMORY),
@@ -41,29 +42,45 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "material": dict.fromkeys(
         "emission metallic reflectance roughness shininess specular texrepeat texuniform".split(), LOOKS
     ),
-    "mesh": {"content_type": FILES, "smoothnormal": LOOKS, "texcoord": LOOKS},
+    "mesh": {"content_type": FILES, **dict.fromkeys(("material", "normal", "smoothnormal", "texcoord"), LOOKS)},
     "hfield": {"content_type": FILES},
     "model": {"content_type": FILES},
     "replicate": {"prefix": "it has none in MuJoCo either: sep does what it would"},
-    "joint": dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
-    "pair": {"solreffriction": DRY},
-    "spatial": {"width": LOOKS, **dict.fromkeys(("solimpfriction", "solreffriction"), DRY)},
-    "fixed": dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
+    "joint": {
+        "group": LOOKS,
+        **dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
+        **dict.fromkeys(("margin", "solimplimit", "solreflimit"), "limits of joints hold as they are met, not softly"),
+    },
+    "freejoint": {"group": LOOKS},
+    "site": dict.fromkeys(("group", "material", "mesh", "rgba"), LOOKS),
     "flexcomp": {
         **dict.fromkeys(("flatskin", "texcoord", "rgba", "material", "group"), LOOKS),
         "radius": UNTOUCHED,
         "cellcount": "of interpolation, which is refused",
     },
-    "contact": dict.fromkeys(
+    "flexcomp/contact": dict.fromkeys(
         "activelayers condim friction gap margin passive priority selfcollide solimp solmix solref".split(), UNTOUCHED
     ),
-    "tendon": {"width": LOOKS, **dict.fromkeys(("solimpfriction", "solreffriction"), DRY)},
+    "tendon": {
+        **dict.fromkeys(("group", "material", "rgba", "width"), LOOKS),
+        **dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
+    },
+    **{
+        name: {"lengthrange": "only of muscles"}
+        for name in "motor position velocity intvelocity pid damper cylinder dcmotor".split()
+    },
+    "default/general": {"input": "of <pid>"},
+    "actuator/general": dict.fromkeys(("ffrange", "input", "velrange"), "of <pid>"),
+    "contact/exclude": {"name": UNNAMED},
+    "equality/joint": {"name": UNNAMED},
+    "sensor/contact": {"cutoff": "none in MuJoCo either"},
+    "key": dict.fromkeys(("mpos", "mquat", "plastic", "time"), "mocap bodies stand still, and runs start at 0 s"),
     "*": {
         "user": OTHERS,
         "noise": "MuJoCo adds none either",
     },
 }
-"""Attributes that change nothing, by their element, or by the section that it stands in."""
+"""Attributes that change nothing, by their element, by `section/element`, or by the section that it stands in."""
 
 REFUSED = {
     "composite": "MuJoCo's macros of 2.x; MuJoCo 4 reads only cables, by a plugin",
@@ -78,6 +95,7 @@ REFUSED = {
 REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
     "joint": {"springyield": "springs are elastic"},
     "tendon": {"springyield": "springs are elastic"},
+    "flexcomp": {"mesh": "points come from a file, not from a mesh of <asset>"},
     "pin": dict.fromkeys(("grid", "gridrange"), "points are pinned by number"),
 }
 """Attributes likewise."""
@@ -85,6 +103,7 @@ REFUSED_ATTRIBUTES: dict[str, dict[str, str]] = {
 SENSORS = {
     "tactile": "contact is at points, not over surfaces",
     **dict.fromkeys(("distance", "normal", "fromto", "insidesite"), "distances are not measured"),
+    **dict.fromkeys(("tendonlimitpos", "tendonlimitvel", "tendonlimitfrc"), "only limits of joints are measured"),
     "camprojection": "cameras are not kept",
     "user": "its values come from a program",
     "plugin": "plugins are not run",
@@ -98,6 +117,14 @@ VALUES = (
     ("equality", "(element)", "flex, flexvert, flexstrain", "elements that bend or stretch"),
     ("flexcomp", "dof", "trilinear, quadratic", "interpolation"),
     ("edge", "equality", "vert, strain", "elements that bend or stretch"),
+    ("actuator, sensor", "nsample", "beyond 1000000", "every checkpoint of a run holds a copy of the samples"),
+    ("actuator", "delay", "below 0, with nsample below 0", "MuJoCo reads samples that do not exist"),
+    (
+        "geom, pair, option, joint, tendon, equality",
+        "solref, solreflimit, o_solref",
+        "0 and a number below 0",
+        "damping alone holds nothing in place; solreffriction has it",
+    ),
     ("compiler", "coordinate", "global", "taken out of MJCF; MuJoCo 2.3.3 converts such files"),
 )
 """Values that are refused: element, attribute, values, why."""
@@ -112,21 +139,21 @@ class Support(NamedTuple):
 
 def support(path: Sequence[str], attribute: str) -> Support:
     """What becomes of an attribute of the element at the end of a path of tags."""
-    known = (*path[-1:], *(path[:-1] if path[-1:] != ("contact",) else ()), "*")
     if any(tag in REFUSED for tag in path):
         return Support("refused", next(REFUSED[tag] for tag in path if tag in REFUSED))
     if path[:1] == ("sensor",) and path[-1] in SENSORS:
         return Support("refused", SENSORS[path[-1]])
-    for section in known:
+    for section in path:
         if attribute in REFUSED_ATTRIBUTES.get(section, {}):
             return Support("refused", REFUSED_ATTRIBUTES[section][attribute])
     hidden = next((tag for tag in path if tag in ELEMENTS), None)
     if hidden is not None:
         return Support("without effect", ELEMENTS[hidden])
-    why = next((unused(path, name)[attribute] for name in known if attribute in unused(path, name)), "")
+    why = without_effect(path, attribute)
     return Support("without effect", why) if why else Support("read")
 
 
-def unused(path: Sequence[str], name: str) -> dict[str, str]:
-    """Attributes without effect that a tag of the path stands for: <contact> has some in a flexcomp only."""
-    return {} if name == "contact" and "flexcomp" not in path else ATTRIBUTES.get(name, {})
+def without_effect(path: Sequence[str], attribute: str) -> str:
+    """Why an attribute changes nothing; "" where it may. Of the path the element and its parent are enough."""
+    known = (*path[-1:], "/".join(path[-2:]), *path[:-1], "*")
+    return next((ATTRIBUTES[name][attribute] for name in known if attribute in ATTRIBUTES.get(name, {})), "")

@@ -28,7 +28,9 @@ def main() -> None:
     names = given.reader or list(READERS)
     with tempfile.TemporaryDirectory(prefix="artsim-fuzz-", dir=_memory()) as name:
         folder, began = Path(name), time.monotonic()
-        done, failures = fuzz(names, given.seed, folder, count=given.count, seconds=3600 * given.hours, tell=_tell)
+        done, failures = fuzz(
+            names, given.seed, folder, count=given.count, seconds=3600 * given.hours, tell=_tell, at=_Minutes()
+        )
         for failure in failures:
             small = smaller(failure, folder)
             place = SEEDS / f"{hashlib.sha256(small.data).hexdigest()[:12]}{READERS[small.reader].suffix}"
@@ -40,6 +42,19 @@ def main() -> None:
     for reader, count in done.most_common():
         print(f"  {reader:12} {count}")
     raise SystemExit(1 if failures else 0)
+
+
+class _Minutes:
+    """Says every minute which case is read."""
+
+    def __init__(self) -> None:
+        self.began = self.last = time.monotonic()
+
+    def __call__(self, number: int) -> None:
+        now = time.monotonic()
+        if now - self.last >= 60:
+            self.last = now
+            print(f"{(now - self.began) / 60:.0f} min: case {number}", flush=True)
 
 
 def _memory() -> str | None:

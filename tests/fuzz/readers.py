@@ -17,6 +17,7 @@ import numpy as np
 
 from artsim.sim.errors import ModelError
 from tests.conftest import ROOT
+from tests.mjcf_attributes import every_element
 
 SEEDS = Path(__file__).with_name("seeds")
 
@@ -192,6 +193,11 @@ def robots(suffix: str) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted((ROOT / "robots").glob(f"*{suffix}"))] + kept(suffix)
 
 
+def mjcf() -> list[bytes]:
+    """Robots, and a small model with each element of MJCF."""
+    return [*robots(".xml")(), *(text.encode() for text in every_element())]
+
+
 def words_of(*texts: bytes) -> tuple[bytes, ...]:
     found = {word for text in texts for word in re.findall(rb"</?[\w:]+|\s[\w:]+=\"[^\"]{0,20}\"", text)}
     more = b'<include file="model.xml"/>', b'<replicate count="99999">', b"<!DOCTYPE r>", b"&a;", b"<!--"
@@ -279,7 +285,7 @@ SRDF = b'<robot name="arm7"><disable_collisions link1="link_1" link2="link_2" re
 
 READERS: dict[str, Reader] = {
     "urdf": Reader(".urdf", read_model, robots(".urdf"), words_of((ROOT / "robots" / "arm7.urdf").read_bytes())),
-    "mjcf": Reader(".xml", read_model, robots(".xml"), words_of(*robots(".xml")())),
+    "mjcf": Reader(".xml", read_model, mjcf, words_of(*mjcf())),
     "srdf": Reader(".srdf", read_srdf, lambda: [SRDF, *kept(".srdf")], words_of(SRDF)),
     **{kind: Reader(f".{kind}", read_mesh, tetrahedron(kind)) for kind in ("stl", "obj", "ply", "glb", "dae", "gltf")},
     "msh": Reader(".msh", read_mesh, msh),

@@ -123,14 +123,18 @@ def fuzz(
     count: int = 0,
     seconds: float = 0.0,
     tell: Callable[[Failure], object] = lambda _: None,
+    at: Callable[[int], object] = lambda _: None,
 ) -> tuple[Counter[str], list[Failure]]:
-    """So many cases, or so long: cases per reader, and what failed, of each kind one (`tell` hears of it at once)."""
+    """So many cases, or so long: cases per reader, and what failed, of each kind one.
+
+    `tell` hears of a failure at once, `at` all the time of the case that is read.
+    """
     cases, done = Cases(names, seed), Counter[str]()
     found: dict[tuple[str, str], Failure] = {}
     number, end = 0, time.monotonic() + seconds if seconds else float("inf")
     while (not count or number < count) and time.monotonic() < end:
         began = number
-        for number, why in _child(cases, folder, began, count or 1 << 62, end):
+        for number, why in _child(cases, folder, began, count or 1 << 62, end, at):
             if not why:  # a child has ended, of itself or by a signal: the next one goes on from here
                 break
             name, data = cases[number]
@@ -143,7 +147,9 @@ def fuzz(
     return done, list(found.values())
 
 
-def _child(cases: Cases, folder: Path, start: int, end: int, when: float) -> Iterator[tuple[int, str]]:
+def _child(
+    cases: Cases, folder: Path, start: int, end: int, when: float, at: Callable[[int], object]
+) -> Iterator[tuple[int, str]]:
     """Failures of a child's cases as they come, by number; last of all the first case it did not do, with no words."""
     place = Place()
     place.set(start)
@@ -166,6 +172,7 @@ def _child(cases: Cases, folder: Path, start: int, end: int, when: float) -> Ite
                 yield number, why
             if ended:
                 break
+            at(place.get()[0])
             if time.monotonic() - place.get()[1] > STUCK:
                 os.kill(child, signal.SIGKILL)
                 killed = True
