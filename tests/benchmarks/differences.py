@@ -355,10 +355,10 @@ def early(actuator: str) -> Callable[[], Any]:
 
 
 def heights() -> tuple[Value, Value]:
-    """How many of 60 scenes on a height field have a deepest contact as deep as it is."""
+    """How many of 30 scenes on a height field have a deepest contact as deep as it is."""
     from tests.benchmarks.height_fields import compared
 
-    return [60.0], [60.0 - compared(60).wrong]
+    return [30.0], [30.0 - compared(30).wrong]
 
 
 # ------------------------------------------------------------------ the table

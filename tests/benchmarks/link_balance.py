@@ -1,4 +1,4 @@
-"""Forces on every link of public robots with tendons or actuators: `python -m tests.benchmarks.link_balance [--count 100]`.
+"""Forces on every link of public robots with tendons or actuators: `python -m tests.benchmarks.link_balance`.
 
 Ten steps with every control at a fifth of its range; of the recorded wrenches and accelerations alone, how far the
 forces on a link (through joints, of tendons and actuators, contacts, gravity) are from its change of momentum. The

@@ -70,6 +70,8 @@ def compare_mjcf(seed: int, number: int, folder: Path) -> dict[str, float]:
         raise
     found |= compare_forces(model, data, run, pushes)
     mujoco.mj_step(model, data)
+    if np.abs(data.qvel).max() > 1e8:
+        return found  # the step is too long for the model: its stages are nothing to compare
     found["RK4 position"] = relative(run.final["qpos"], np.array(data.qpos))
     found["RK4 velocity"] = relative(run.final["qvel"], np.array(data.qvel))
     if model.na:
