@@ -25,6 +25,7 @@ TIE = 1e-9  # relative: distances of triangles at the same edge or corner; a fro
 TOUCHING = 1e-5  # of the sizes: gaps below which the points that are nearest say nothing of the normal
 CONCAVE = -1.0
 SHARP = inf
+APART, STRAIGHT, BENT = 0, 1, 2
 STRIDE = 1 << 32  # features of a triangle
 
 
@@ -265,11 +266,15 @@ def add_touch(
     Where there are none though the shape crosses the triangle: the gap along the triangle's normal; -inf elsewhere.
     """
     first = c.number[0]
-    crosses = k.gap[0] < 0.0
-    if _lean(S, k, margin, rises, peaks):
+    nearest = k.gap[0]
+    crosses = nearest < 0.0
+    leaning = _lean(S, k, margin, rises, peaks)
+    if leaning != APART:
         add_manifold(S, k, margin, c, feature)
+        if leaning == BENT and crosses:
+            for i in range(first, c.number[0]):
+                c.gap[i] = max(c.gap[i], nearest)
     elif not (crosses or touches_once(k)):  # another triangle is nearer: here only what may come down flat counts
-        nearest = k.gap[0]
         _turn_to(S, k, *normal_of(k))
         if k.gap[0] < margin:
             add_overlap(S, k, nearest, margin, c, feature)
@@ -281,8 +286,10 @@ def add_touch(
 
 
 @njit
-def _lean(S: Any, k: Any, margin: Any, rises: tuple[Any, Any, Any], peaks: tuple[Any, Any, Any]) -> bool:
-    """Bend the normal into the range of the edges over which it leans; whether the two are then nearer than margin."""
+def _lean(S: Any, k: Any, margin: Any, rises: tuple[Any, Any, Any], peaks: tuple[Any, Any, Any]) -> int:
+    """Bend the normal into the range of the edges over which it leans; APART unless the two are then nearer than
+    margin, BENT where the depth along the normal is that of another triangle's front.
+    """
     T = k.triangle
     n0, n1, n2 = normal_of(k)
     up = k.normal[0] * n0 + k.normal[1] * n1 + k.normal[2] * n2
@@ -302,7 +309,7 @@ def _lean(S: Any, k: Any, margin: Any, rises: tuple[Any, Any, Any], peaks: tuple
     x = max((along_a - cosine * along_b) / det, 0.0)
     y = max((along_b - cosine * along_a) / det, 0.0)
     if min(x, y) > LEVEL and _of(peaks, i):
-        return True
+        return STRAIGHT
     rise_a = _of(rises, i)
     rise_b = _of(rises, j)
     upright = max(up, 0.0)
@@ -315,22 +322,25 @@ def _lean(S: Any, k: Any, margin: Any, rises: tuple[Any, Any, Any], peaks: tuple
     xx = max(xx, 0.0)
     yy = max(yy, 0.0)
     if up > 0.0 and x - xx < 2.0 * LEVEL and y - yy < 2.0 * LEVEL:
-        return True
+        return STRAIGHT
     if k.gap[0] > TOUCHING * k.scale[0]:
-        return False  # another triangle is nearer
+        return APART  # another triangle is nearer
     m0 = upright * n0 + xx * a0 + yy * b0
     m1 = upright * n1 + xx * a1 + yy * b1
     m2 = upright * n2 + xx * a2 + yy * b2
     length = sqrt(m0 * m0 + m1 * m1 + m2 * m2)
     if length < 1e-9:
-        return False
+        return APART
     least = min(DEEPER * k.gap[0], -TOUCHING * k.scale[0])
     _turn_to(S, k, m0 / length, m1 / length, m2 / length)
     if k.gap[0] >= margin:
-        return False
+        return APART
+    shallow = k.gap[0] > least
     if xx > 0.0 or yy > 0.0:
-        return bool(k.gap[0] > least)
-    return _is_over(k, n0, n1, n2, rises, k.gap[0] > least)  # else the farthest point belongs to another triangle
+        return BENT if shallow else APART
+    if _is_over(k, n0, n1, n2, rises, False):
+        return STRAIGHT
+    return BENT if _is_over(k, n0, n1, n2, rises, shallow) else APART  # the farthest point is another triangle's
 
 
 @inlined

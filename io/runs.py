@@ -69,6 +69,7 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
             f"{source}: link {links[0]!r}{more if len(links) > 1 else ''} moves without any inertia, "
             f"that of the links beyond included; give it mass and inertia{remedy and f' ({remedy})'}, "
             "or fix its joint (or one of them, where several do the same)"
+            + ("; the armature of tendons does not count" if any(t.armature > 0 for t in articulation.tendons) else "")
         )
     notes: list[str] = []
     ranged = with_length_ranges(articulation, notes)

@@ -52,12 +52,15 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
 
 
 def _depths(plan: Plan, contacts: Mapping[str, Array]) -> list[tuple[tuple[str, str], float]]:
-    """Names of the two links, and how deep, of each contact."""
+    """Names of the two links, the world last, and how deep, of each contact."""
     if not contacts:
         return []
     names = run_labels(plan).touching_link
     columns = (contacts["link_a"], contacts["link_b"], contacts["depth"])
-    return [((names[int(a)], names[int(b)]), float(depth)) for a, b, depth in zip(*columns, strict=True)]
+    return [
+        ((names[int(b)], names[int(a)]) if names[int(a)] == "world" else (names[int(a)], names[int(b)]), float(depth))
+        for a, b, depth in zip(*columns, strict=True)
+    ]
 
 
 def _on_fixed_feet(plan: Plan) -> list[str]:

@@ -92,7 +92,7 @@ def extremes(run: Any) -> dict[str, float]:
 def test_a_start_inside_something_is_told(tmp_path: Path) -> None:
     path = written(tmp_path, CRATE)
     done = good("run", path, "--steps", 5, "--json")
-    assert "starts inside" in done.stderr and "50 mm" in done.stderr
+    assert "starts inside something: crate in world (50 mm)" in done.stderr
     assert "crate" in json.loads(done.stdout)["start"][0]
     refused(3, "run", path, "--steps", 5, "--strict", words=("starts inside",))
     assert "inside" not in good("run", path, "--steps", 5, "--q0", "crate.z=0.11").stderr

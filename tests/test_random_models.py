@@ -30,5 +30,6 @@ def test_what_models_are_made_of() -> None:
     """All kinds of joints, sensors and tendons, most kinds of actuators and settings."""
     reached = set[str]().union(*(used(random_mjcf(0, number)[0]) for number in range(150)))
     wanted = "joint.type geom.fluidshape spatial pulley fixed pid cylinder damper intvelocity weld connect frame force"
+    wanted += " muscle dcmotor motor.cranksite replicate mesh.builtin weld.relpose connect.site1 actuatorfrc ballquat"
     assert set(wanted.split()) <= reached
-    assert len(reached) > 200
+    assert len(reached) > 400

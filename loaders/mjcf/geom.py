@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model, refuse_outside, vertices_in_model
@@ -56,8 +57,8 @@ def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> S
     if item.has("material") and item.text("material") not in meshes.materials:
         close = nearest(item.text("material")[:80], sorted(meshes.materials))
         item.refuse(f"material {item.text('material')[:80]!r} does not exist{close}")
-    if mesh is None and kind != "plane" and min((*size[: SIZES[kind]], 1.0)) <= 0:
-        item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
+    if mesh is None and kind != "plane":
+        refuse_flat(item, kind, size)
     shape = Shape(item, kind, tuple(size[: SIZES[kind]]), compose(frame, pose), mesh)
     return fitted(shape, mesh, compiler, meshes) if mesh is not None and mesh.at_hand else shape
 
@@ -68,7 +69,14 @@ def fitted(shape: Shape, mesh: MeshAsset, compiler: Compiler, meshes: Meshes) ->
         return shape
     centred, scale = meshes.shape(mesh, shape.item), shape.item.number("fitscale", 1.0)
     size, centre = shape.item.tried(lambda: fit_to_mesh(shape.kind, centred, aabb=compiler.fit_aabb, scale=scale))
+    refuse_flat(shape.item, shape.kind, size)
     return replace(shape, size=size[: SIZES[shape.kind]], pose=mesh_geom_pose(shape.pose, centred, centre), mesh=None)
+
+
+def refuse_flat(item: Item, kind: str, size: Sequence[float]) -> None:
+    """Sizes have to be positive, also those of what is fitted to a mesh: a capsule to one that is wider than long."""
+    if min((*size[: SIZES[kind]], 1.0)) <= 0:
+        item.refuse(f"size is {' '.join(f'{x:g}' for x in size)}, want {SIZES[kind]} positive for a {kind}")
 
 
 def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:

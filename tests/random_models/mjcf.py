@@ -8,6 +8,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 
+from tests.random_models.wider import widen
+
 ANGLES = ("quat", "euler", "axisangle", "zaxis", "xyaxes")
 FRAMES = ("framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel")
 FREE_FRAMES = ("framelinacc", "frameangacc")
@@ -74,6 +76,7 @@ class Maker:
                 joint.attrib.pop("actuatorgravcomp", None)
         self.equalities()
         self.sensors()
+        widen(self)
         return tostring(self.root, encoding="unicode")
 
     def compiler(self) -> None:
