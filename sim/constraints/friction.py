@@ -1,7 +1,9 @@
 """Coulomb friction in a joint: hold the dof at rest as far as the friction impulse reaches.
 
 Constant (URDF friction) and the PhysX form, coefficient times the load in the joint (guide, Articulation Joint
-Friction): the magnitude of the force (linear dofs) or torque (angular dofs) that the joint transmitted a step ago.
+Friction): the magnitude of what the joint transmitted a step ago, F [N] and T [N m] about its anchor. A slide's load is
+|F|, what its guide carries and its own force; that of a rotation √(|F|² + |T|²), bearing force and torque, each counted
+by its number as in PhysX's spatial force: the coefficient is that of a bearing whose radius is part of it.
 """
 
 from __future__ import annotations

@@ -105,6 +105,11 @@ class MaximalSimulation(Simulation):
         """How far joints and loops have come apart, at worst so far [m], [rad]."""
         return self._gap
 
+    @property
+    def loop_gap(self) -> None:
+        """Part of `joint_gap`: a loop is a joint like any other."""
+        return None
+
     # ------------------------------------------------------------------ the loop
 
     def _take_steps(self) -> None:
@@ -230,7 +235,8 @@ class MaximalSimulation(Simulation):
         return self._loads(joint_loads(self._lines, M, force, self._dof_line, np.zeros(len(self._dof_line))))
 
     def _loads(self, line_force: Real) -> Real:
-        """|force| (linear dofs) or |torque| (angular) in each dof's joint (nv,), of all that acts along its lines."""
-        sizes = np.linalg.norm(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3), axis=1)
-        found: Real = sizes[self._dof_line // 3]
+        """|F| (linear dofs) or √(|F|² + |T|²) (angular) in each dof's joint (nv,), of all that acts along its lines."""
+        squares = np.sum(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3) ** 2, axis=1)
+        own = squares[self._dof_line // 3]
+        found: Real = np.sqrt(np.where(self._model.dof_linear == 1, own, squares[self._dof_line // 6 * 2] + own))
         return found
