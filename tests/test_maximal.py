@@ -50,7 +50,7 @@ KINDS = """<mujoco><option gravity="1 -2 -9"/><worldbody>
       <inertial pos="0 -.1 0" mass=".4" diaginertia=".003 .001 .002"/></body></body>
   </worldbody><equality><joint joint1="d" joint2="c" polycoef=".1 .5 .3 0 -.1"/></equality></mujoco>"""
 """All kinds of joints but the planar one, several on a body, a rotor, a spring, a quartic coupling."""
-STRAIGHT = KINDS.replace('stiffness="3" springref=".2"', "").replace("polycoef=\".1 .5 .3 0 -.1\"", 'polycoef=".1 .5"')
+STRAIGHT = KINDS.replace('stiffness="3" springref=".2"', "").replace('polycoef=".1 .5 .3 0 -.1"', 'polycoef=".1 .5"')
 """The same without its spring, the coupling a straight line: nothing that the step in joint coordinates weighs."""
 
 SLIDERS = """<robot name="sliders"><link name="base"/>
