@@ -454,7 +454,7 @@ def contact_work(run: Run) -> Array:
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_contact_makes_no_energy(restitution: float, friction: float, seed: int) -> None:
     """20 shapes thrown: what contact does to their energy is nothing, or less than nothing."""
-    run = thrown(seed, friction, 1 / 480, restitution=restitution)
+    run = thrown(seed, friction, 1 / 960, restitution=restitution)
     energy = run["energy"].sum(axis=1)
     work = contact_work(run)
     print(
