@@ -349,6 +349,8 @@ class Block(NamedTuple):
     solver_iterations: Reals1
     solver_residual: Reals1
     asleep: Reals1
+    friction_constant: Reals2
+    friction_by_load: Reals2
     contact_wrench: Reals3
     external_wrench: Reals3
     contact_count: Reals1
