@@ -22,12 +22,15 @@ from typing import Any
 
 from artsim.sim.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, like, symmetric_times, turn
+from artsim.sim.kinematics import axis_of, cross, like, symmetric_times, turn
+from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.model import BALL, FREE
 from artsim.sim.solvers.cone import largest
 
 ROUNDS = 8  # at most; each makes the error of a spin smaller by about ½ hω
 SETTLED = 1e-9  # change of velocities, relative to the largest, that ends them
+_SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
+_FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
 _TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
 _FREE_TURN = 0.005  # the same of free bodies and balls, whose spin nothing else holds
 _TAUT = 0.05  # h² times a body's stiffness over its inertia
@@ -36,9 +39,132 @@ _DAMPING = 0.1
 _WEIGHT = 0.5
 
 
+@njit
+def note_struck(w: Any, g: Any, t: Any) -> None:
+    """w.struck of the contacts found."""
+    for i in range(w.struck.shape[0]):
+        w.struck[i] = 0.0
+    for n in range(t.number[0]):
+        for end in range(2):
+            w.struck[g.body[t.shape[n, end]]] = 1.0
+
+
+@njit
+def foresee_spin(m: Any, v: Any, w: Any, h: Any, middle: Any) -> None:
+    """middle (nv,), which is v: of bodies that turn alone, the angular velocity midway through the step, solved for.
+
+    I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): so nothing else needs to
+    be evaluated again, and the energy of a spin stays to rounding. Whatever has contacts, or turns by less than
+    _SPINS, is left as it is. Needs kinematics and `world_inertia`.
+    """
+    for i in range(1, m.body_parent.shape[0]):
+        if m.body_alone[i] == 1:
+            k = m.body_dof[i]
+            first = k + 3 if m.joint_type[i] == FREE else k
+            square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
+            fast = (square - _SPINS * _SPINS) * (1.0 - w.struck[i])
+            if highest(fast) > 0.0:
+                o0, o1, o2 = _midway(m, v, w, h, i, first)
+                zero = like(0.0, w)
+                for k in range(first, first + 3):
+                    a0, a1, a2 = axis_of(w, k)
+                    middle[k] = where_greater(fast, zero, a0 * o0 + a1 * o1 + a2 * o2, middle[k])
+
+
+@inlined
+def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
+    """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. Newton's steps."""
+    h0, h1, h2 = w.moment[i, 0], w.moment[i, 1], w.moment[i, 2]
+    I0, I1, I2, I3, I4, I5 = (
+        w.inertia[i, 0],
+        w.inertia[i, 1],
+        w.inertia[i, 2],
+        w.inertia[i, 3],
+        w.inertia[i, 4],
+        w.inertia[i, 5],
+    )
+    t0, t1, t2 = cross(h0, h1, h2, m.gravity[0], m.gravity[1], m.gravity[2])
+    if m.joint_type[i] == FREE:  # about the centre of mass
+        per = 1.0 / m.body_mass[i]
+        I0 = I0 - per * (h1 * h1 + h2 * h2)
+        I1 = I1 + per * h0 * h1
+        I2 = I2 + per * h0 * h2
+        I3 = I3 - per * (h0 * h0 + h2 * h2)
+        I4 = I4 + per * h1 * h2
+        I5 = I5 - per * (h0 * h0 + h1 * h1)
+        t0 = t0 - t0
+        t1 = t0
+        t2 = t0
+    A0, A1, A2, A3, A4, A5 = I0, I1, I2, I3, I4, I5
+    x0 = t0 - t0
+    x1 = x0
+    x2 = x0
+    for k in range(first, first + 3):
+        a0, a1, a2 = axis_of(w, k)
+        x0 = x0 + a0 * v[k]
+        x1 = x1 + a1 * v[k]
+        x2 = x2 + a2 * v[k]
+        A0 = A0 + m.armature[k] * a0 * a0
+        A1 = A1 + m.armature[k] * a0 * a1
+        A2 = A2 + m.armature[k] * a0 * a2
+        A3 = A3 + m.armature[k] * a1 * a1
+        A4 = A4 + m.armature[k] * a1 * a2
+        A5 = A5 + m.armature[k] * a2 * a2
+    s0, s1, s2 = x0, x1, x2
+    c = 2.0 / h
+    for _ in range(_FORESEEN):
+        L0 = I0 * x0 + I1 * x1 + I2 * x2
+        L1 = I1 * x0 + I3 * x1 + I4 * x2
+        L2 = I2 * x0 + I4 * x1 + I5 * x2
+        g0, g1, g2 = cross(x0, x1, x2, L0, L1, L2)
+        d0 = c * (x0 - s0)
+        d1 = c * (x1 - s1)
+        d2 = c * (x2 - s2)
+        r0 = A0 * d0 + A1 * d1 + A2 * d2 + g0 - t0
+        r1 = A1 * d0 + A3 * d1 + A4 * d2 + g1 - t1
+        r2 = A2 * d0 + A4 * d1 + A5 * d2 + g2 - t2
+        # c A + [x]× I - [L]×, by columns
+        p0, p1, p2 = cross(x0, x1, x2, I0, I1, I2)
+        q0, q1, q2 = cross(x0, x1, x2, I1, I3, I4)
+        u0, u1, u2 = cross(x0, x1, x2, I2, I4, I5)
+        p0, p1, p2 = p0 + c * A0, p1 + c * A1 - L2, p2 + c * A2 + L1
+        q0, q1, q2 = q0 + c * A1 + L2, q1 + c * A3, q2 + c * A4 - L0
+        u0, u1, u2 = u0 + c * A2 - L1, u1 + c * A4 + L0, u2 + c * A5
+        m0, m1, m2 = cross(q0, q1, q2, u0, u1, u2)
+        n0, n1, n2 = cross(u0, u1, u2, p0, p1, p2)
+        o0, o1, o2 = cross(p0, p1, p2, q0, q1, q2)
+        inverse = 1.0 / (p0 * m0 + p1 * m1 + p2 * m2)
+        x0 = x0 - inverse * (m0 * r0 + m1 * r1 + m2 * r2)
+        x1 = x1 - inverse * (n0 * r0 + n1 * r1 + n2 * r2)
+        x2 = x2 - inverse * (o0 * r0 + o1 * r1 + o2 * r2)
+    return x0, x1, x2
+
+
+@inlined
+def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
+    """More than 0 where f.middle is not where the velocities found lead, but for bodies that have contacts."""
+    change = like(0.0, w)
+    most = change
+    for a in range(f.next.shape[0]):
+        k = m.independent_dof[a]
+        middle = 0.5 * (s.qvel[k] + f.next[a])
+        change = largest(change, absolute(middle - f.middle[k]) * (1.0 - w.struck[m.dof_body[k]]))
+        most = largest(most, absolute(middle))
+    return change - SETTLED * most
+
+
+@njit
+def go_midway(m: Any, s: Any, w: Any, f: Any) -> None:
+    """f.middle between the velocities of start and end, but for bodies that have contacts: these stay at the start's."""
+    for k in range(f.middle.shape[0]):
+        f.middle[k] = 0.5 * (s.qvel[k] + f.velocity[k])
+        if w.struck[m.dof_body[k]] > 0.0:
+            f.middle[k] = s.qvel[k]
+
+
 @inlined
 def turning(m: Any, w: Any, h: Any) -> Any:
-    """More than 0 where a body turns too fast for one evaluation. Needs angular velocities."""
+    """More than 0 where a body without contacts turns too fast for one evaluation. Needs angular velocities."""
     worst = like(-1.0, w)
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
@@ -46,7 +172,8 @@ def turning(m: Any, w: Any, h: Any) -> Any:
         o0 = h * w.angular_velocity[i, 0]
         o1 = h * w.angular_velocity[i, 1]
         o2 = h * w.angular_velocity[i, 2]
-        worst = largest(worst, o0 * o0 + o1 * o1 + o2 * o2 - most * most)
+        fast = o0 * o0 + o1 * o1 + o2 * o2 - most * most
+        worst = largest(worst, fast * (1.0 - w.struck[i]))  # how the struck turn midway is not known
     return worst
 
 

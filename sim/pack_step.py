@@ -28,7 +28,7 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
-from artsim.sim.midpoint import tautness, turning
+from artsim.sim.midpoint import foresee_spin, tautness, turning, unsettled
 from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, find_outrun, note_contacts, place_world, untamed
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
@@ -189,6 +189,7 @@ def _step(
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
         f.middle[k] = s.qvel[k]
+    foresee_spin(m, s.qvel, w, i.time_step[0], f.middle)
     find_places(m, s.qpos, i, f, 0)
     weigh_springs(m, i, f, x)
     t.beyond[0] = like(-1.0, w)
@@ -268,7 +269,7 @@ def _choose_bound(s: Any, w: Any, t: Any, y: Any, g: Any, p: Any) -> None:
 @njit
 def _solve_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, y: Any, g: Any, p: Any) -> None:
     """f.next by the pack's solver."""
-    coupled_bias(m, s.qvel, w)
+    coupled_bias(m, f.middle, w)
     composites(m, w)
     mass_matrix(m, w)
     implicit_system(m, s, w, i, r, f, x)
@@ -288,7 +289,7 @@ def _needs_more(m: Any, s: Any, w: Any, i: Any, f: Any, y: Any) -> Any:
         for k in range(f.qacc.shape[0]):
             f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
         accelerations(m, s.qvel, f.qacc, w)
-    return largest(turning(m, w, h), tautness(m, w, h))
+    return largest(least(turning(m, w, h), unsettled(m, s, w, f)), tautness(m, w, h))
 
 
 @inlined

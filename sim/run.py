@@ -110,6 +110,7 @@ class Rows(NamedTuple):
     eased: Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/newton.py)
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
+    miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
 
@@ -349,6 +350,8 @@ class Block(NamedTuple):
     solver_iterations: Reals1
     solver_residual: Reals1
     asleep: Reals1
+    friction_constant: Reals2
+    friction_by_load: Reals2
     contact_wrench: Reals3
     external_wrench: Reals3
     contact_count: Reals1

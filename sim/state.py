@@ -58,6 +58,7 @@ class Workspace(NamedTuple):
     reduced: Lanes1  # (nu,) scratch in independent coordinates
     stiffening: Lanes2  # (nb, 6) inertia that taut bodies get in M̂ (midpoint.py) [kg m²]
     slack: Lanes1  # (nv,) damping of their joints [N m s/rad]
+    struck: Lanes1  # (nb,) 1: the body has contacts, near or far
     force_sum: Lanes1  # (nb,) scratch
 
 
@@ -78,6 +79,7 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
         "inertia": (nb, 6),
         "composite_inertia": (nb, 6),
         "stiffening": (nb, 6),
+        "struck": (nb,),
         "force_sum": (nb,),
         "articulated": (nb, 21),
         "projected": (nv, 6),

@@ -28,11 +28,17 @@ from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
-from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces, note_loop_gaps
+from artsim.sim.constraints.loop import (
+    clear_loop_forces,
+    find_loop_misses,
+    has_hard_loops,
+    note_loop_forces,
+    note_loop_gaps,
+)
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import (
-    aim_tendons_again,
+    find_tendon_misses,
     has_hard_equalities,
     has_sprung_tendons,
     needs_rows,
@@ -73,15 +79,18 @@ from artsim.sim.midpoint import (
     ROUNDS as EVALUATIONS,
 )
 from artsim.sim.midpoint import (
-    SETTLED,
     add_stiffened_bias,
     book_midpoint,
     clear_stiffening,
+    foresee_spin,
+    go_midway,
     loops_pull,
+    note_struck,
     stiffen,
     stiffen_composites,
     tautness,
     turning,
+    unsettled,
 )
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
 from artsim.sim.recording import is_full, record
@@ -106,8 +115,10 @@ from artsim.sim.solvers.tgs import tgs
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
 _SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
-_AIMS = 3  # at closed loops and tendon equalities
+_AIMS = 12  # at closed loops and tendon equalities, at most
 _MISSED = 1e-6  # [m or rad] after which they are aimed once more
+_CLOSED = 1e-9  # [m or rad] that needs no further aim
+_NEARER = 0.5  # of the miss before, else an aim has not helped
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
@@ -286,19 +297,27 @@ def _velocities_found(
     if f.counters[7] == 2:
         clear_stiffening(w)
     f.counters[7] = 0
+    if g is not None:
+        note_struck(w, g, t)
+    if not drives_are_rows(z):
+        foresee_spin(m, s.qvel, w, h, f.middle)
+        for k in range(f.middle.shape[0]):
+            if f.middle[k] != s.qvel[k]:
+                f.counters[7] = 1
     bent = secant_drift(m, s, w, h, f)
     _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
     if drives_are_rows(z):  # the sweeping solvers' steps are the recipe's, as written
         return
     if not _needs_more(m, s, w, i, r, f, e, x, t) and not bent:
         return
-    if f.counters[7] == 0:
-        f.counters[7] = 1
-    else:  # where unstiffened bodies go is nowhere
+    if f.counters[7] == 2:  # where unstiffened bodies go is nowhere
         _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+    else:
+        f.counters[7] = 1
     for _ in range(EVALUATIONS):
-        if not _go_midway(m, s, f):
+        if not unsettled(m, s, w, f) > 0.0:
             break
+        go_midway(m, s, w, f)
         secant_drift(m, s, w, h, f)
         _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
 
@@ -321,23 +340,6 @@ def _needs_more(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, 
         f.counters[7] = 2
         return True
     return fast
-
-
-@njit
-def _go_midway(m: Any, s: Any, f: Any) -> bool:
-    """f.middle between the velocities of start and end; False, and nothing done, where it is there already."""
-    change = 0.0
-    largest = 0.0
-    for a in range(f.next.shape[0]):
-        k = m.independent_dof[a]
-        middle = 0.5 * (s.qvel[k] + f.next[a])
-        change = max(change, abs(middle - f.middle[k]))
-        largest = max(largest, abs(middle))
-    if change <= SETTLED * largest:
-        return False
-    for k in range(f.middle.shape[0]):
-        f.middle[k] = 0.5 * (s.qvel[k] + f.velocity[k])
-    return True
 
 
 @njit
@@ -644,39 +646,49 @@ def _solve_with_rows(
 def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
     """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
 
-    What bends is then right to third order; where a step turns so far that this is too little, again.
+    What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
+    brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
+    taken back.
     """
-    for _ in range(_AIMS):
-        if not _close_once(m, s, w, i, r, f, e, x, z):
-            break
+    before = math.inf
+    for aims in range(_AIMS):
+        miss = _find_misses(m, s, w, i, r, f, e, x)
+        if aims > 0 and miss <= _CLOSED:
+            return
+        share = 1.0 if miss <= _NEARER * before else -float(aims)
+        for n in range(r.number[1]):
+            r.bias[n] += share * r.miss[n] / i.time_step[0]
+        solve_again(m, w, r, f, z[0], z[2], z[3])
+        _found(m, w, i, f)
+        mark(z[4], SOLVER)
+        if share < 0.0 or miss <= _MISSED:
+            return
+        before = miss
 
 
 @njit
-def _close_once(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> bool:
-    """True where they had missed by so much that they may still."""
-    h = i.time_step[0]
+def _find_misses(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Any:
+    """r.miss of all rows but contacts' where f.velocity leads, and the largest; w and x are left as they are."""
+    for n in range(r.number[1]):
+        r.miss[n] = 0.0
     for k in range(f.tangent.shape[0]):
         f.tangent[k] = w.drift[k]
     for n in range(f.stage_qpos.shape[0]):
         f.stage_qpos[n] = s.qpos[n]
-    move(m, f.stage_qpos, f.velocity, h)
+    move(m, f.stage_qpos, f.velocity, i.time_step[0])
     expand(m, f.stage_qpos, f.stage_qvel, w)
     kinematics(m, f.stage_qpos, w)
-    miss = aim_again(m, w, i, r, e, x)
+    worst = find_loop_misses(m, w, r, e, x)
     if e.tendon_row_follower.shape[0] > 0:
         tendon_paths(m, f.stage_qpos, f.stage_qvel, w, e, x)
-        miss = max(miss, aim_tendons_again(i, r, e, x))
+        worst = max(worst, find_tendon_misses(i, r, e, x))
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
     for k in range(f.tangent.shape[0]):
         w.drift[k] = f.tangent[k]
     if e.tendon_row_follower.shape[0] > 0:
         tendon_paths(m, s.qpos, s.qvel, w, e, x)
-    solve_again(m, w, r, f, z[0], z[2], z[3])
-    _found(m, w, i, f)
-    mark(z[4], SOLVER)
-    missed: bool = miss > _MISSED
-    return missed
+    return worst
 
 
 @njit

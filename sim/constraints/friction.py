@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.row import single_row
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.run import FRICTION_ROW
 
 
@@ -26,3 +26,9 @@ def friction_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
     r.bias[n] = h * w.drift[k]
     r.lower[n] = -h * force
     r.upper[n] = h * force
+
+
+@inlined
+def constant_share(m: Any, s: Any, k: Any) -> Any:
+    """How much of the friction of dof k, which has some, does not go by the load."""
+    return m.friction[k] / (m.friction[k] + m.friction_coefficient[k] * s.load[k])

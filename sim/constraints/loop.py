@@ -74,11 +74,8 @@ def has_hard_loops(e: Any) -> bool:
 
 
 @njit
-def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> Any:
-    """Take into the bias by how much hard loops would miss their aim; w holds the kinematics of the step's end.
-
-    Returns the largest miss [m or rad].
-    """
+def find_loop_misses(m: Any, w: Any, r: Any, e: Any, x: Any) -> Any:
+    """r.miss of the rows of hard loops, the largest of which is returned; w holds the kinematics of the step's end."""
     worst = 0.0
     axis = 0
     before = -1
@@ -91,9 +88,8 @@ def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> Any:
             loop_error(m, w, e, x, n)
         before = n
         if e.loop_reference[n, 0] < 0.0:
-            miss = x.loop_error[n, axis] - x.loop_aim[n, axis]
-            worst = max(worst, abs(miss))
-            r.bias[row] += miss / i.time_step[0]
+            r.miss[row] = x.loop_error[n, axis] - x.loop_aim[n, axis]
+            worst = max(worst, abs(r.miss[row]))
     return worst
 
 

@@ -85,12 +85,8 @@ def has_hard_equalities(e: Any) -> bool:
 
 
 @njit
-def aim_tendons_again(i: Any, r: Any, e: Any, x: Any) -> Any:
-    """Take into the bias by how much hard equalities would miss their aim; x holds the lengths of the step's end.
-
-    Returns the largest miss [m or rad].
-    """
-    h = i.time_step[0]
+def find_tendon_misses(i: Any, r: Any, e: Any, x: Any) -> Any:
+    """r.miss of the rows of hard equalities, the largest of which is returned; x holds the lengths of the step's end."""
     worst = 0.0
     c = 0
     for n in range(r.number[0]):
@@ -100,9 +96,8 @@ def aim_tendons_again(i: Any, r: Any, e: Any, x: Any) -> Any:
             break  # equalities come first
         if e.tendon_row_reference[c, 0] < 0.0:
             error, _, _ = _error(e, x, c)
-            miss = error - r.error[n] * (1.0 - h * r.rate[n])
-            worst = max(worst, abs(miss))
-            r.bias[n] += miss / h
+            r.miss[n] = error - r.error[n] * (1.0 - i.time_step[0] * r.rate[n])
+            worst = max(worst, abs(r.miss[n]))
         c += 1
     return worst
 

@@ -163,6 +163,7 @@ class MaximalSimulation(Simulation):
             name: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines)[self._dof_line]
             for source, name in _FORCES.items()
         }
+        by_source |= self._frictions(rows, force, len(solution.held), now.lines)
         line_force = by_line(rows, force, now.lines)
         line_force[self._dof_line] += torque
         self._state.load[:] = self._loads(line_force)
@@ -181,6 +182,15 @@ class MaximalSimulation(Simulation):
             dt=scheme.h,
             report=(float(solution.pivots), solution.residual),
         )
+
+    def _frictions(self, rows: Rows, force: Real, held: int, lines: Lines) -> dict[str, Real]:
+        """Joint friction, the passive rows that have bounds, in the ratio of what is constant in these."""
+        model = self._model
+        rubbing = (rows.source == PASSIVE) & (np.arange(len(force)) >= held)
+        friction = by_line(rows, np.where(rubbing, force, 0.0), lines)[self._dof_line]
+        most = model.friction + model.friction_coefficient * self._state.load
+        share = np.divide(model.friction, most, out=np.zeros_like(most), where=most > 0)
+        return {"friction_constant": share * friction, "friction_by_load": (1.0 - share) * friction}
 
     def _lines_of(self, state: State) -> Lines:
         """Those of all joints, then those of all loops."""
