@@ -321,8 +321,8 @@ def test_forces_add_up() -> None:
 def test_a_leg_with_actuators_and_a_coupling_stands_on_its_foot() -> None:
     """Contacts beside equipment: all forces add up, and the ground gives the trunk its weight.
 
-    Nothing holds the trunk: what goes through its joint is by how much the step's inertial forces, evaluated midway, were
-    others than those at its start (tau_passive), which falls with the step.
+    Nothing holds the trunk: what goes through its joint is by how much the step's inertial forces were others than those
+    at its start (tau_passive): where the landing pulls links taut in 2 ms, nothing in steps of 0.5 ms.
     """
     given: dict[str, Any] = {"keyframe": "crouched", "v0": {"root.vz": -0.5}, "record": (*RECORD, "link_quaternion")}
     held = []
@@ -339,8 +339,8 @@ def test_a_leg_with_actuators_and_a_coupling_stands_on_its_foot() -> None:
         root = run["tau_passive"][:, :6]
         booked = np.hstack([root[:, :3], turn.apply(root[:, 3:])])
         assert np.abs(run["incoming_wrench"][:, trunk] - booked).max() <= 1e-6
-        held.append(np.abs(booked).max())
-    assert held[0] < 1.0 and held[1] <= 0.5 * held[0] + 1e-9
+        held.append(np.abs(booked).max() / np.abs(run["tau_contact"]).max())
+    assert held[0] <= 0.01 and held[1] <= 1e-9
 
 
 @pytest.mark.small
