@@ -158,7 +158,8 @@ def agree_at_last(articulation: Articulation, dt: float, **config: Any) -> None:
 )
 def test_a_step_from_anywhere_is_the_reduced_engine_s(name: str, base: str) -> None:
     articulation = model(name, base)
-    speed = 0.01 if "gripper" in name or "rack" in name else 1.0
+    slow = ("gripper", "rack", "box")  # a body alone that turns faster is evaluated midway in joint coordinates
+    speed = 0.01 if any(word in name for word in slow) else 1.0
     for seed in range(2):
         # the chain's masses are a thousand to one
         agree_at_once(articulation, 1e-5 if "chain" in name else 1e-8, **started(articulation, seed, speed))
@@ -180,7 +181,8 @@ def test_a_step_with_drives_friction_and_torques_is_the_reduced_engine_s(more: d
     agree_at_last(model("arm7.urdf"), 1e-4, **start, **more, **drives, stiffness={"*": 50.0})
 
 
-def test_a_step_of_a_spring_and_a_bent_coupling_is_the_reduced_engine_s_to_its_order() -> None:
+def test_a_step_of_spin_a_spring_and_a_bent_coupling_is_the_reduced_engine_s_to_its_order() -> None:
+    agree_at_last(model("floating_box.urdf"), 1e-3, **started(model("floating_box.urdf")))
     agree_at_last(model(KINDS), 1e-3, **started(model(KINDS)))
     agree_at_last(model(KINDS), 1e-4, **started(model(KINDS)))
 
