@@ -31,8 +31,8 @@ ROUNDS = 8  # at most; each makes the error of a spin smaller by about ½ hω
 SETTLED = 1e-9  # change of velocities, relative to the largest, that ends them
 _SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
 _FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
-_TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
-_FREE_TURN = 0.005  # the same of free bodies and balls, whose spin nothing else holds
+_RATE = 0.2  # hω² [1/s], by which an explicit step feeds in energy, from which the spin of a body in a mechanism counts
+_FREE_RATE = 0.01  # the same of free bodies and balls, whose spin nothing else holds
 _TAUT = 0.05  # h² times a body's stiffness over its inertia
 _NODES = 4.0  # (hω)² of the fastest swing of equal bodies in a row, over that of one alone
 _DAMPING = 0.1
@@ -73,7 +73,7 @@ def foresee_spin(m: Any, v: Any, w: Any, h: Any, middle: Any) -> None:
 
 @inlined
 def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
-    """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. Newton's steps."""
+    """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. By Newton."""
     h0, h1, h2 = w.moment[i, 0], w.moment[i, 1], w.moment[i, 2]
     I0, I1, I2, I3, I4, I5 = (
         w.inertia[i, 0],
@@ -155,7 +155,7 @@ def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
 
 @njit
 def go_midway(m: Any, s: Any, w: Any, f: Any) -> None:
-    """f.middle between the velocities of start and end, but for bodies that have contacts: these stay at the start's."""
+    """f.middle between the velocities of start and end, but for bodies that have contacts: these stay as they were."""
     for k in range(f.middle.shape[0]):
         f.middle[k] = 0.5 * (s.qvel[k] + f.velocity[k])
         if w.struck[m.dof_body[k]] > 0.0:
@@ -168,11 +168,11 @@ def turning(m: Any, w: Any, h: Any) -> Any:
     worst = like(-1.0, w)
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
-        most = _FREE_TURN if kind == FREE or kind == BALL else _TURN
-        o0 = h * w.angular_velocity[i, 0]
-        o1 = h * w.angular_velocity[i, 1]
-        o2 = h * w.angular_velocity[i, 2]
-        fast = o0 * o0 + o1 * o1 + o2 * o2 - most * most
+        most = _FREE_RATE if kind == FREE or kind == BALL else _RATE
+        o0 = w.angular_velocity[i, 0]
+        o1 = w.angular_velocity[i, 1]
+        o2 = w.angular_velocity[i, 2]
+        fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
         worst = largest(worst, fast * (1.0 - w.struck[i]))  # how the struck turn midway is not known
     return worst
 
@@ -371,10 +371,14 @@ def book_midpoint(m: Any, v: Any, w: Any, f: Any) -> None:
     M qacc + bias(q, v) is then the sum of all recorded forces as in any other step. v: at the step's start.
     """
     inverse_dynamics(m, f.middle, f.qacc, w, f.force)
-    add_stiffened_bias(m, w, f.force, f.tangent)
+    if f.counters[7] == 2:
+        add_stiffened_bias(m, w, f.force, f.tangent)
+        for k in range(f.force.shape[0]):
+            f.passive[k] -= w.slack[k] * f.velocity[k]
+        clear_stiffening(w)
     for k in range(f.force.shape[0]):
-        f.passive[k] -= f.force[k] + w.slack[k] * f.velocity[k]
-    clear_stiffening(w)
+        f.passive[k] -= f.force[k]
     inverse_dynamics(m, v, f.qacc, w, f.force)
     for k in range(f.force.shape[0]):
         f.passive[k] += f.force[k]
+    f.counters[7] = 0

@@ -6,8 +6,8 @@ from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
 from artsim.sim.constraints.contact import is_felt, take_off_contacts
-from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.constraints.friction import constant_share
+from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values

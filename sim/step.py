@@ -34,6 +34,7 @@ from artsim.sim.constraints.loop import (
     has_hard_loops,
     note_loop_forces,
     note_loop_gaps,
+    relax_loops,
 )
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
@@ -174,6 +175,8 @@ def simulate(
             run_entry(x.feeler)
         if f.counters[0] % b.plan[1] == 0:
             mark(k, INTEGRATION)
+            if f.counters[7] == 1:
+                book_midpoint(m, s.qvel, w, f)
             record(m, s, w, i, r, f, b, e, x, g, t)
             mark(k, RECORDING)
         if not asleep:
@@ -445,6 +448,7 @@ def _tame_contacts(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: An
 def _rest(m: Any, s: Any, w: Any, f: Any) -> None:
     """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
     f.counters[6] = 1
+    f.counters[7] = 0
     for n in range(s.impulse.shape[0]):
         s.impulse[n] = 0.0
     for k in range(f.qacc.shape[0]):
@@ -648,13 +652,15 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
     brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
-    taken back.
+    taken back. Rows that contradict each other are not aimed.
     """
     before = math.inf
     for aims in range(_AIMS):
+        if r.report[1] > UNSOLVED:
+            return
         miss = _find_misses(m, s, w, i, r, f, e, x)
         if aims > 0 and miss <= _CLOSED:
-            return
+            break
         share = 1.0 if miss <= _NEARER * before else -float(aims)
         for n in range(r.number[1]):
             r.bias[n] += share * r.miss[n] / i.time_step[0]
@@ -662,8 +668,12 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
         _found(m, w, i, f)
         mark(z[4], SOLVER)
         if share < 0.0 or miss <= _MISSED:
-            return
+            break
         before = miss
+    if relax_loops(i, r, e):
+        solve_again(m, w, r, f, z[0], z[2], z[3])
+        _found(m, w, i, f)
+        mark(z[4], SOLVER)
 
 
 @njit
@@ -757,9 +767,10 @@ def _collect_forces(
             f.passive[k] += o.force[k]
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
-    if f.counters[7] > 0:
+    if f.counters[7] == 2:
         book_midpoint(m, s.qvel, w, f)
-        f.counters[7] = 0
+    elif f.counters[7] == 1:  # booked where it is recorded
+        velocities(m, s.qvel, w)
     if e is not None:
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)

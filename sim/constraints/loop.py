@@ -31,6 +31,8 @@ from artsim.sim.run import LOOP_ROW
 _SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
 _YIELD = 2e-6
 _TRACE = 1e-7
+_HAIR = 1e-9  # [m or rad]
+_SURPLUS = 1e-5
 
 
 @njit
@@ -91,6 +93,24 @@ def find_loop_misses(m: Any, w: Any, r: Any, e: Any, x: Any) -> Any:
             r.miss[row] = x.loop_error[n, axis] - x.loop_aim[n, axis]
             worst = max(worst, abs(r.miss[row]))
     return worst
+
+
+@njit
+def relax_loops(i: Any, r: Any, e: Any) -> bool:
+    """Take out of the bias of hard loops' rows what their yield leaves of it; False where that is next to nothing.
+
+    Where a row is one too many, a gap of a hair in a direction in which nothing can move stands against _YIELD alone: a
+    self-stress of hundreds of newtons. A gap beyond _SURPLUS is no hair, and goes on being pulled.
+    """
+    h = i.time_step[0]
+    found = False
+    for row in range(r.number[1]):
+        if r.kind[row] == LOOP_ROW and e.loop_reference[r.dof[row], 0] < 0.0:
+            left = r.cfm[row] * r.impulse[row]
+            if _HAIR < h * abs(left) < _SURPLUS:
+                r.bias[row] += left
+                found = True
+    return found
 
 
 @njit

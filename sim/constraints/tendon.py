@@ -86,7 +86,7 @@ def has_hard_equalities(e: Any) -> bool:
 
 @njit
 def find_tendon_misses(i: Any, r: Any, e: Any, x: Any) -> Any:
-    """r.miss of the rows of hard equalities, the largest of which is returned; x holds the lengths of the step's end."""
+    """r.miss of the rows of hard equalities, and the largest; x holds the lengths at the step's end."""
     worst = 0.0
     c = 0
     for n in range(r.number[0]):
