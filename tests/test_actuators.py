@@ -573,8 +573,8 @@ def test_copies_of_actuators_come_in_mujocos_order() -> None:
 ENTRIES = [entry for entry in corpus_entries("mjcf") if entry["expect"] == "load" and entry.get("actuators")]
 CHUNKS = 4
 LARGE = 150  # dofs; of larger models the actuators alone are compared at fewer states
-# models for whole runs, with the order of the step to which their Euler is MuJoCo's (0: to rounding) and why: springs are
-# weighed between the step's start and end here, dampers of actuators are at its end, both at its start there
+# models for whole runs, with the order of the step to which their Euler is MuJoCo's (0: to rounding) and why: springs
+# are weighed between the step's start and end here, dampers of actuators are at its end, both at its start there
 RUNS = {
     "brax.test_data_single_pendulum_position": (2, "position servo"),
     "brax.test_data_single_pendulum_velocity": (1, "velocity servo"),

@@ -321,8 +321,8 @@ def test_forces_add_up() -> None:
 def test_a_leg_with_actuators_and_a_coupling_stands_on_its_foot() -> None:
     """Contacts beside equipment: all forces add up, and the ground gives the trunk its weight.
 
-    Nothing holds the trunk: what goes through its joint is by how much the step's inertial forces were others than those
-    at its start (tau_passive): where the landing pulls links taut in 2 ms, nothing in steps of 0.5 ms.
+    Nothing holds the trunk: what goes through its joint is by how much the step's inertial forces were others than at
+    its start (tau_passive): where the landing pulls links taut in 2 ms, nothing in steps of 0.5 ms.
     """
     given: dict[str, Any] = {"keyframe": "crouched", "v0": {"root.vz": -0.5}, "record": (*RECORD, "link_quaternion")}
     held = []

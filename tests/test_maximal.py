@@ -174,7 +174,7 @@ MORE: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize("more", MORE, ids=lambda more: next(iter(more)))
 def test_a_step_with_drives_friction_and_torques_is_the_reduced_engine_s(more: dict[str, Any]) -> None:
-    """Dampers act at the step's end in both. Springs are weighed in joint coordinates only, by the order of the step."""
+    """Dampers act at the step's end in both; springs are weighed in joint coordinates: by the order of the step."""
     start = started(model("arm7.urdf"), 3)
     drives = {"damping": {"*": 1.0, "joint_2": 3.0}, "target": {"joint_1": 0.7}}
     agree_at_once(model("arm7.urdf"), 1e-7, **start, **more, damping=drives["damping"])
