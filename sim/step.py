@@ -35,6 +35,7 @@ from artsim.sim.constraints.loop import (
     note_loop_forces,
     note_loop_gaps,
     relax_loops,
+    tighten_loops,
 )
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
@@ -672,6 +673,8 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
         before = miss
     if relax_loops(i, r, e):
         solve_again(m, w, r, f, z[0], z[2], z[3])
+        if tighten_loops(i, r):
+            solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
 
