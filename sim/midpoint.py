@@ -31,8 +31,8 @@ ROUNDS = 8  # at most; each makes the error of a spin smaller by about ½ hω
 SETTLED = 1e-9  # change of velocities, relative to the largest, that ends them
 _SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
 _FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
-_RATE = 0.2  # hω² [1/s], by which an explicit step feeds in energy, from which the spin of a body in a mechanism counts
-_FREE_RATE = 0.01  # the same of free bodies and balls, whose spin nothing else holds
+_TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
+_FREE_RATE = 0.01  # hω² [1/s], by which an explicit step feeds in energy: of free bodies and balls, where it counts
 _TAUT = 0.05  # h² times a body's stiffness over its inertia
 _NODES = 4.0  # (hω)² of the fastest swing of equal bodies in a row, over that of one alone
 _DAMPING = 0.1
@@ -168,7 +168,7 @@ def turning(m: Any, w: Any, h: Any) -> Any:
     worst = like(-1.0, w)
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
-        most = _FREE_RATE if kind == FREE or kind == BALL else _RATE
+        most = _FREE_RATE if kind == FREE or kind == BALL else _TURN * _TURN / h
         o0 = w.angular_velocity[i, 0]
         o1 = w.angular_velocity[i, 1]
         o2 = w.angular_velocity[i, 2]

@@ -35,6 +35,7 @@ from artsim.sim.constraints.loop import (
     note_loop_forces,
     note_loop_gaps,
     relax_loops,
+    tighten_loops,
 )
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
@@ -311,12 +312,12 @@ def _velocities_found(
     _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
     if drives_are_rows(z):  # the sweeping solvers' steps are the recipe's, as written
         return
-    if not _needs_more(m, s, w, i, r, f, e, x, t) and not bent:
-        return
+    fast = _turns_fast_or_is_taut(m, s, w, i, r, f, e, x, t)
     if f.counters[7] == 2:  # where unstiffened bodies go is nowhere
         _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
-    else:
-        f.counters[7] = 1
+    if not fast and not bent:
+        return
+    f.counters[7] = max(f.counters[7], 1)
     for _ in range(EVALUATIONS):
         if not unsettled(m, s, w, f) > 0.0:
             break
@@ -326,8 +327,8 @@ def _velocities_found(
 
 
 @njit
-def _needs_more(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> bool:
-    """Whether bodies turn fast, or are taut: these are then stiffened, and f.counters[7] is 2."""
+def _turns_fast_or_is_taut(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> bool:
+    """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and f.counters[7] is then 2."""
     h = i.time_step[0]
     for k in range(f.qacc.shape[0]):
         f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
@@ -341,7 +342,6 @@ def _needs_more(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, 
         taut = taut or loops_pull(m, w, h, e, x)
     if taut and stiffen(m, s.qvel, w, h, f, e, x):
         f.counters[7] = 2
-        return True
     return fast
 
 
@@ -672,6 +672,8 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
         before = miss
     if relax_loops(i, r, e):
         solve_again(m, w, r, f, z[0], z[2], z[3])
+        if tighten_loops(i, r):
+            solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
 

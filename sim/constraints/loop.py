@@ -105,11 +105,26 @@ def relax_loops(i: Any, r: Any, e: Any) -> bool:
     h = i.time_step[0]
     found = False
     for row in range(r.number[1]):
+        r.miss[row] = 0.0
         if r.kind[row] == LOOP_ROW and e.loop_reference[r.dof[row], 0] < 0.0:
             left = r.cfm[row] * r.impulse[row]
             if _HAIR < h * abs(left) < _SURPLUS:
+                r.miss[row] = left
                 r.bias[row] += left
                 found = True
+    return found
+
+
+@njit
+def tighten_loops(i: Any, r: Any) -> bool:
+    """Put back what the relaxed rows still yield by, which is a load they carry; False where it is next to nothing."""
+    h = i.time_step[0]
+    found = False
+    for row in range(r.number[1]):
+        if r.miss[row] != 0.0:
+            left = r.cfm[row] * r.impulse[row]
+            r.bias[row] -= left
+            found = found or h * abs(left) > _HAIR
     return found
 
 
