@@ -121,7 +121,7 @@ def test_first_steps_against_dop853(integrator: str) -> None:
 def test_chain_of_mass_ratio_1000(integrator: str) -> None:
     """20 rods and a weight of 1000 times their mass: 1 ms as the peers measured it, then the order.
 
-    Euler's step stiffens the taut rods (sim/midpoint.py): their fast swings are slower, and energy is kept better.
+    Euler's step stiffens the taut rods (sim/midpoint.py) and is nearer than the peers' by that.
     """
     start = {"joint_1": np.pi / 4, "joint_11": 0.05}
     want = solution(CHAIN, start, 0.3, 1e-11)
@@ -136,7 +136,7 @@ def test_chain_of_mass_ratio_1000(integrator: str) -> None:
     errors = [float(np.abs(r.simulation.qpos - soon).max()) for r in runs]
     show(f"chain20 {integrator} [rad]", steps, errors)
     if integrator == EULER:
-        assert error < 2 * peers[0] and drift < 0.5 * peers[1]
+        assert error < peers[0] and drift < peers[1]
     else:
         assert error == pytest.approx(peers[0], rel=0.01)
         assert drift == pytest.approx(peers[1], rel=0.01)
