@@ -451,6 +451,7 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "worst_tendon_error": simulation.tendon_error,
         "worst_solver_residual": _number(simulation.worst_residual),
         "unsolved_steps": simulation.unsolved_steps,
+        "worst_loop_gap": simulation.loop_gap,
         "joint_gap": simulation.joint_gap,
         "contacts": _contacts(simulation),
         "limit_steps": simulation.limit_steps,
@@ -496,6 +497,8 @@ def _describe(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     if summary["couplings"]:
         how = f"{summary['worst_coupling_error']:.3g}" if summary["coupling_rows"] else "exact, by elimination"
         lines.append(f"worst coupling error: {how}")
+    if summary["worst_loop_gap"] is not None:
+        lines.append("loops open by up to {:.3g} m and {:.3g} rad".format(*summary["worst_loop_gap"]))
     if summary["tendon_equalities"]:
         lines.append(f"worst error of tendon equalities: {summary['worst_tendon_error']:.3g}")
     residual = summary["worst_solver_residual"]

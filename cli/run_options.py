@@ -120,6 +120,13 @@ RUN_OPTIONS = (
         help="Sweeps per step of pgs, tgs and block-gs. They start from no impulse, as PhysX does.",
     ),
     click.option(
+        "--coupling-erp",
+        type=click.FloatRange(min=0, max=1),
+        default=0.0,
+        help="Share of the error of couplings, loops, tendon equalities and violated limits that a step takes back. "
+        "Default: over a tenth of a second, what a step leaves by itself at once.",
+    ),
+    click.option(
         "--integrator",
         type=click.Choice(["auto", *INTEGRATORS]),
         default="auto",

@@ -115,6 +115,7 @@ FIXED_LABELS["extreme"] = (
     *("most_contacts", "deepest_contact", "eased_steps", "left_inside_steps", "joint_gap", "joint_gap_angle"),
     *("energy_given", "energy_most_given", "energy_excess_step", "energy_excess_dof", "energy_excess_factor"),
     *("start_depth", "gave_way", "gave_way_share", "gave_way_link_a", "gave_way_link_b", "unsolved_steps"),
+    *("loop_gap", "loop_gap_angle"),
 )
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # beside a variable that is called wrench
 
@@ -199,13 +200,17 @@ TABLE: dict[str, Variable] = {
         comment="of controllers and external wrenches, acting over the step",
     ),
     "trajectory/tau_drive": Variable(
-        ("time", "dof"), "{force_units}", "drive force", comment="of drives and actuators, acting over the step"
+        ("time", "dof"),
+        "{force_units}",
+        "drive force",
+        comment="of drives and actuators, as they act over the step: weighed between its start and end",
     ),
     "trajectory/tau_passive": Variable(
         ("time", "dof"),
         "{force_units}",
         "passive joint force",
-        comment="of damping, springs and friction, acting over the step",
+        comment="of damping, springs and friction, as they act over the step; where a step is evaluated again (spin, "
+        "taut bodies) also by how much its inertial forces differ from M qacc + bias at the start",
     ),
     "trajectory/tau_coupling": Variable(
         ("time", "dof"),
@@ -360,6 +365,20 @@ TABLE: dict[str, Variable] = {
         comment="largest velocity the constraint solver left unsolved [rad/s or m/s]",
     ),
     "trajectory/asleep": Variable(("time",), "1", "asleep", "i1", on_request=True, comment="1: the robot sleeps"),
+    "trajectory/friction_constant": Variable(
+        ("time", "dof"),
+        "{force_units}",
+        "joint friction that does not go by load",
+        on_request=True,
+        comment="its part of tau_passive; where friction holds, in the ratio of the two bounds",
+    ),
+    "trajectory/friction_by_load": Variable(
+        ("time", "dof"),
+        "{force_units}",
+        "joint friction that goes by load",
+        on_request=True,
+        comment="its part of tau_passive: at most friction_coefficient times the load of the step before",
+    ),
     "trajectory/coord_units": Variable(("coord",), "1", "unit of each position coordinate", "str"),
     "trajectory/dof_units": Variable(("dof",), "1", "unit of each degree of freedom's velocity", "str"),
     "trajectory/force_units": Variable(("dof",), "1", "unit of each degree of freedom's force", "str"),
@@ -435,7 +454,8 @@ TABLE: dict[str, Variable] = {
         ("dof",),
         "{force_units}",
         "load in the joints in the last step",
-        comment="size of the force through slides, of the torque through hinges, for the friction that goes by it",
+        comment="size of the force through slides, of force and torque, √(|F|² + |T|²), through hinges, for the "
+        "friction that goes by it",
     ),
     "final/still": Variable((), "1", "steps that the robot was still, as sleeping counts them", "i8"),
     "final/last_input": Variable(

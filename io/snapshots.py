@@ -24,6 +24,7 @@ _EXTREMES = {
     "joint_gap": 2,
     "watch": 5,
     "yielded": 6,
+    "loop_gap": 2,
 }
 
 
@@ -55,7 +56,8 @@ def restored(state: Mapping[str, Array], fresh: Mapping[str, Array]) -> dict[str
     start = 0
     for name, size in _EXTREMES.items():
         if name in fresh:
-            values[name] = np.asarray(state["extremes"])[start : start + size]
+            stored = np.asarray(state["extremes"])[start : start + size]
+            values[name] = stored if len(stored) == size else np.asarray(fresh[name])
         start += size
     return values
 

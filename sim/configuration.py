@@ -97,6 +97,7 @@ class RunConfig:
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
+    coupling_erp: float = 0.0  # share of a hard row's error that a step takes back; 0: over a tenth of a second
     integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
     coordinates: str = "reduced"  # or "maximal": six for every body, joints as constraints
     scheme: str = "auto"  # of maximal coordinates
@@ -148,6 +149,8 @@ class RunConfig:
             raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
         if not 0 <= self.restitution <= 1:
             raise UsageError(f"restitution is {self.restitution}, want a number from 0 to 1")
+        if not 0 <= self.coupling_erp <= 1:
+            raise UsageError(f"coupling_erp is {self.coupling_erp}, want a share from 0 to 1")
         for name in ("sleep_threshold", "sleep_time"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")

@@ -44,6 +44,47 @@ def expand(m: Any, q: Any, v: Any, w: Any) -> None:
 
 
 @njit
+def secant_drift(m: Any, s: Any, w: Any, h: Any, f: Any) -> bool:
+    """w.drift by the secants of the last step and of that which leads to f.next (nu,); False where none is nonlinear.
+
+    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu what of that G u̇ leaves; its
+    f.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
+    """
+    bent = False
+    for c in range(m.coupling_follower.shape[0]):
+        l = m.coupling_leader[c]
+        p = m.coupling_polynomial[c]
+        if l >= 0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0):
+            bent = True
+    if not bent:
+        return False
+    for a in range(f.next.shape[0]):
+        k = m.independent_dof[a]
+        n = m.dof_coord[k]
+        if n >= 0:
+            f.stage_qpos[n] = s.qpos[n] + h * f.next[a]
+            f.start_qpos[n] = s.qpos[n] - h * s.qvel[k]
+    for c in range(m.coupling_follower.shape[0]):
+        k = m.coupling_follower[c]
+        l = m.coupling_leader[c]
+        if l < 0:
+            f.stage_qpos[m.dof_coord[k]] = s.qpos[m.dof_coord[k]]
+            f.start_qpos[m.dof_coord[k]] = s.qpos[m.dof_coord[k]]
+            continue
+        n = m.dof_coord[k]
+        after, _, _ = follow(m.coupling_polynomial[c], f.stage_qpos[m.dof_coord[l]])
+        before, _, _ = follow(m.coupling_polynomial[c], f.start_qpos[m.dof_coord[l]])
+        f.stage_qpos[n] = after
+        f.start_qpos[n] = before
+        a = m.dof_independent[k]
+        if a >= 0:
+            change = w.gain[k] * (f.next[a] - s.qvel[m.independent_dof[a]])
+            f.middle[k] = (after - before) / (2.0 * h)
+            w.drift[k] = ((after - s.qpos[n]) - (s.qpos[n] - before)) / (h * h) - change / h
+    return True
+
+
+@njit
 def expand_velocity(m: Any, u: Any, w: Any, v: Any) -> None:
     """v (nv,) = G u (nu,)."""
     for k in range(v.shape[0]):

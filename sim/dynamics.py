@@ -338,7 +338,7 @@ def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
 
 @inlined
 def rigid_inertia(m: Any, w: Any, i: Any) -> None:
-    """Body i's own inertia into w.articulated: B maps α to force, α × h = -[h]× α."""
+    """Body i's own inertia, stiffened, into w.articulated: B maps α to force, α × h = -[h]× α."""
     Y = w.articulated
     zero = like(0.0, w)
     mass = zero + m.body_mass[i]
@@ -361,7 +361,7 @@ def rigid_inertia(m: Any, w: Any, i: Any) -> None:
     Y[i, 13] = -h0
     Y[i, 14] = zero
     for c in range(6):
-        Y[i, 15 + c] = w.inertia[i, c]
+        Y[i, 15 + c] = w.inertia[i, c] + w.stiffening[i, c]
 
 
 @inlined

@@ -54,6 +54,7 @@ class Model(NamedTuple):
     # bodies, parents first
     body_parent: ConstInts1  # (nb,)
     body_root: ConstInts1  # (nb,) the free body whose origin is the tree's reference point; 0: the world's origin
+    body_alone: ConstInts1  # (nb,) 1: nothing hangs on it, and it flies or turns on a ball joint in the world
     joint_type: ConstInts1  # (nb,)
     body_dof: ConstInts1  # (nb + 1,) first dof of each body
     body_coord: ConstInts1  # (nb + 1,) first coordinate of each body
@@ -302,6 +303,7 @@ def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
     return {
         "body_parent": [b.parent for b in bodies],
         "body_root": _roots(bodies),
+        "body_alone": _alone(bodies),
         "joint_type": [b.type for b in bodies],
         "body_dof": [*(b.dof for b in bodies), ends[0]],
         "body_coord": [*(b.coord for b in bodies), ends[1]],
@@ -312,6 +314,11 @@ def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
         "body_moment": np.array([b.moment for b in bodies]),
         "body_inertia": np.array([six(b.inertia) for b in bodies]),
     }
+
+
+def _alone(bodies: list[_Body]) -> list[int]:
+    above = {body.parent for body in bodies[1:]}
+    return [int(b.parent == 0 and b.type in (BALL, FREE) and b.index not in above) for b in bodies]
 
 
 def _carried_masses(bodies: list[_Body]) -> list[float]:

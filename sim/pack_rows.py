@@ -58,6 +58,8 @@ def find_in_lanes(m: Any, s: Any, w: Any, i: Any, g: Any, p: Any, d: Any, alive:
     zero = like(0.0, w)
     p.touching[0] = zero
     p.away[0] = zero
+    for b in range(w.struck.shape[0]):
+        w.struck[b] = zero
     for slot in range(p.active.shape[0]):
         if p.active[slot] == 1:
             _clear(p, slot, zero)
@@ -105,6 +107,8 @@ def _take_contacts(w: Any, g: Any, m: Any, i: Any, p: Any, d: Any, lane: Any) ->
         lane_set(p.touching, 0, lane, 1.0)
     memory = p.memory[1 - p.half[0], lane]
     for n in range(count):
+        for end in range(2):
+            lane_set(w.struck, g.body[d.shape[n, end]], lane, 1.0)
         memory[n, 0] = d.shape[n, 0]
         memory[n, 1] = d.shape[n, 1]
         memory[n, 2] = d.feature[n]

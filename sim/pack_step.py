@@ -10,14 +10,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, coordinate, drive_force, implicit_system
+from artsim.sim.actuation import (
+    actuator_force,
+    coordinate,
+    drive_force,
+    driven_at,
+    felt_at,
+    find_places,
+    foreseen,
+    implicit_system,
+    weigh_springs,
+)
 from artsim.sim.constraints.limit import beyond_limits
 from artsim.sim.coupling import reduce_matrix
 from artsim.sim.dynamics import composites, coupled_bias, mass_matrix
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import kinematics, like, world_inertia
+from artsim.sim.kinematics import accelerations, kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
+from artsim.sim.midpoint import foresee_spin, tautness, turning, unsettled
 from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, find_outrun, note_contacts, place_world, untamed
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
@@ -177,13 +188,17 @@ def _step(
         f.applied[k] = i.torque[0, k]
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
+        f.middle[k] = s.qvel[k]
+    foresee_spin(m, s.qvel, w, i.time_step[0], f.middle)
+    find_places(m, s.qpos, i, f, 0)
+    weigh_springs(m, i, f, x)
     t.beyond[0] = like(-1.0, w)
     if y is None:
         free_step(m, s, w, i, r, f, x)
     else:
         _step_with_rows(m, s, w, i, r, f, x, t, y, g, p, d)
     beyond = largest(_beyond_bounds(m, s, w, i, r, f), _beyond_actuators(m, s, w, i, f, a, x))
-    t.beyond[0] = largest(t.beyond[0], beyond)
+    t.beyond[0] = largest(t.beyond[0], largest(beyond, _needs_more(m, s, w, i, f, y)))
     alone = highest(t.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(s.qpos)):
@@ -254,7 +269,7 @@ def _choose_bound(s: Any, w: Any, t: Any, y: Any, g: Any, p: Any) -> None:
 @njit
 def _solve_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, y: Any, g: Any, p: Any) -> None:
     """f.next by the pack's solver."""
-    coupled_bias(m, s.qvel, w)
+    coupled_bias(m, f.middle, w)
     composites(m, w)
     mass_matrix(m, w)
     implicit_system(m, s, w, i, r, f, x)
@@ -267,15 +282,24 @@ def _solve_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any, y: Any, 
 
 
 @inlined
+def _needs_more(m: Any, s: Any, w: Any, i: Any, f: Any, y: Any) -> Any:
+    """More than 0 where one evaluation of the step is not enough (midpoint.py)."""
+    h = i.time_step[0]
+    if y is not None:
+        for k in range(f.qacc.shape[0]):
+            f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
+        accelerations(m, s.qvel, f.qacc, w)
+    return largest(least(turning(m, w, h), unsettled(m, s, w, f)), tautness(m, w, h))
+
+
+@inlined
 def _beyond_bounds(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any) -> Any:
     """More than 0 where the step without rows breaks a limit of a joint or a drive."""
-    h = i.time_step[0]
     beyond = like(-1.0, w)
     for k in range(f.velocity.shape[0]):
         beyond = largest(beyond, beyond_limits(m, s, i, f, k))
         if r.implicit[k] and i.drive_limit[k] < math.inf:
-            v = f.velocity[k]
-            force = drive_force(i, f, 0, k, coordinate(m, s.qpos, k) + h * v, v)
+            force = drive_force(i, f, 0, k, driven_at(s, i, f, k), f.velocity[k])
             beyond = largest(beyond, absolute(force) - i.drive_limit[k] * (1.0 + 1e-12))
     return beyond
 
@@ -289,13 +313,13 @@ def _beyond_actuators(m: Any, s: Any, w: Any, i: Any, f: Any, a: Any, x: Any) ->
         if a.implicit[n] == 1 and (a.force_lower[n] > -math.inf or a.force_upper[n] < math.inf):
             k = a.dof[n]
             rate = a.gear[n] * f.velocity[k]
+            ahead = h * a.gear[n] * foreseen(f.share[k], s.qvel[k], f.velocity[k])
             length = a.gear[n] * coordinate(m, s.qpos, k)
-            force = x.constant[n] - a.stiffness[n] * (length + h * rate) - a.damping[n] * rate
+            force = x.constant[n] - a.stiffness[n] * (length + ahead) - a.damping[n] * rate
             beyond = largest(beyond, _outside(force, a.force_lower[n], a.force_upper[n]))
     for k in range(f.velocity.shape[0]):
         if a.dof_implicit[k] == 1 and (a.dof_lower[k] > -math.inf or a.dof_upper[k] < math.inf):
-            v = f.velocity[k]
-            force = actuator_force(x, k, coordinate(m, s.qpos, k) + h * v, v)
+            force = actuator_force(x, k, felt_at(m, s, i, f, k), f.velocity[k])
             beyond = largest(beyond, _outside(force, a.dof_lower[k], a.dof_upper[k]))
     return beyond
 

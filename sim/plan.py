@@ -25,8 +25,9 @@ from artsim.sim.errors import ModelError, UsageError, nearest
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, link_rules
 from artsim.sim.maximal.choice import with_scheme
-from artsim.sim.model import Labels, Model, compile_model
+from artsim.sim.model import BALL, FREE, Labels, Model, compile_model
 from artsim.sim.records import Array
+from artsim.sim.regularity import dof_mobilities
 from artsim.sim.robot import Robot
 from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
 from artsim.sim.sights import CAST, Seen, seen_shapes
@@ -151,10 +152,12 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         )
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
+    inputs["mobility"] = _mobilities(robot, inputs, equipped)
     _refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
+    _refuse_turning_drives(config, robot, inputs)
     zero = np.zeros(robot.nv)
-    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    hold = _held_places(model, qpos)
     target = _dof_values(config.target, labels, "target", hold)
     _refuse_idle_targets(config, labels, inputs)
     record = _recordable(config, equipped, touching, notes)
@@ -299,6 +302,14 @@ def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str,
             raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
 
 
+def _refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:
+    """Maximal coordinates have no drives on the rotations of ball and free joints."""
+    driven = (inputs["drive_stiffness"] > 0) & (robot.model.dof_coord < 0)
+    if config.coordinates == "maximal" and driven.any():
+        name = robot.dofs[int(np.argmax(driven))]
+        raise UsageError(f"--coordinates maximal has nothing for the drive of {name!r}; use --coordinates reduced")
+
+
 def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
     """The configuration with the whole start in it; followers are left out, so that it can be changed and run again."""
     coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
@@ -386,6 +397,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "time_step": np.array([dt]),
         "solver": np.array([SOLVERS[config.solver]]),
         "iterations": np.array([config.iterations]),
+        "recovery": np.array([config.coupling_erp]),
         "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,
@@ -394,6 +406,27 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
         "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
         "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
     }
+
+
+def _held_places(model: Model, qpos: Real) -> Real:
+    """Targets (nv,) that hold the start: coordinates, rotation vectors of ball and free joints."""
+    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    for i in range(1, len(model.body_parent)):
+        if model.joint_type[i] in (BALL, FREE):
+            w, *turn = (float(value) for value in qpos[model.body_coord[i + 1] - 4 : model.body_coord[i + 1]])
+            sine = math.hypot(*turn)
+            angle = 2.0 * math.atan2(math.copysign(sine, w), abs(w))
+            hold[model.body_dof[i + 1] - 3 : model.body_dof[i + 1]] = np.array(turn) * (
+                angle / sine if sine > 0 else 2.0
+            )
+    return hold
+
+
+def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
+    """(M⁻¹)_kk (nv,) in the pose of the file, where there is anything that springs."""
+    if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
+        return np.zeros(robot.nv)
+    return dof_mobilities(robot.compiled)
 
 
 def _refuse_unservable(

@@ -6,6 +6,7 @@ from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
 from artsim.sim.constraints.contact import is_felt, take_off_contacts
+from artsim.sim.constraints.friction import constant_share
 from artsim.sim.constraints.loop import take_off_loops
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.passive import spring_energy
@@ -25,6 +26,7 @@ from artsim.sim.kinematics import (
     velocities,
 )
 from artsim.sim.quaternions import quaternion_of
+from artsim.sim.run import FRICTION_ROW
 
 
 @njit
@@ -74,6 +76,8 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
         _copy(x.sensor, row, b.sensors)
     if t is not None and b.contact_count.shape[0] > 0:
         _contacts(f, row, b, t)
+    if b.friction_constant.shape[0] + b.friction_by_load.shape[0] > 0:
+        _frictions(m, s, i, r, row, b)
     _on_request(m, s, w, r, f, row, b, e, x)
 
 
@@ -81,6 +85,24 @@ def record(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: An
 def _copy(values: Any, row: Any, out: Any) -> None:
     for k in range(min(out.shape[0], 1) * values.shape[0]):
         out[row, k] = values[k]
+
+
+@njit
+def _frictions(m: Any, s: Any, i: Any, r: Any, row: Any, b: Any) -> None:
+    """What joint friction does, as two parts: in the ratio of what is constant in its bound and what goes by load."""
+    for k in range(m.friction.shape[0]):
+        for out in (b.friction_constant, b.friction_by_load):
+            if out.shape[0] > 0:
+                out[row, k] = 0.0
+    for n in range(r.number[0]):
+        if r.kind[n] == FRICTION_ROW:
+            k = r.dof[n]
+            force = r.impulse[n] / i.time_step[0]
+            share = constant_share(m, s, k)
+            if b.friction_constant.shape[0] > 0:
+                b.friction_constant[row, k] = share * force
+            if b.friction_by_load.shape[0] > 0:
+                b.friction_by_load[row, k] = (1.0 - share) * force
 
 
 @njit

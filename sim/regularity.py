@@ -1,4 +1,7 @@
-"""Which links can move without any inertia resisting: their model has no forward dynamics, and `run` refuses it."""
+"""What inertia resists each joint: links that move without any, and the joints' mobilities, once, in numpy.
+
+A model with links that nothing resists has no forward dynamics, and `run` refuses it.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,50 @@ def inverse_inertias(model: Model, q: Real, dofs: Sequence[int]) -> Real:
     units = np.eye(len(M))[:, list(dofs)]
     found: Real = np.einsum("kn,kn->n", units, np.linalg.lstsq(M, units, rcond=None)[0])
     return found
+
+
+def dof_mobilities(compiled: Compiled) -> Real:
+    """(M⁻¹)_kk (nv,), of the reduced M where there are hard couplings, in the pose of the file [1/(kg m²) or 1/kg].
+
+    Of large models, and where M is singular in that pose, 1 / M_kk: what a dof has with all others at rest.
+    """
+    model = compiled.model
+    frames = _Frames(model, compiled.reference)
+    carried, _ = _carried(model, frames)
+    own = carried + model.armature
+    alone = np.divide(1.0, own, out=np.zeros_like(own), where=own > 0)
+    if len(model.dof_body) > _DENSE or len(model.dof_body) == 0:
+        return alone
+    G = _gain_matrix(model, _gains(model))
+    try:
+        inverse = np.linalg.inv(G.T @ _mass_matrix(model, frames) @ G)
+    except np.linalg.LinAlgError:
+        return alone
+    J = _hard_rows(model) @ G
+    inverse -= inverse @ J.T @ np.linalg.pinv(J @ inverse @ J.T) @ J @ inverse
+    mobility = np.einsum("ka,ab,kb->k", G, inverse, G)
+    return np.where((mobility >= 0.0) & np.isfinite(mobility), mobility, alone)
+
+
+def _hard_rows(model: Model) -> Real:
+    """(rows, nv) of the hard couplings that are rows, at a generic configuration of their leaders."""
+    hard = np.flatnonzero(model.row_frequency <= 0)
+    J = np.zeros((len(hard), len(model.dof_body)))
+    for n, c in enumerate(hard):
+        p, leader = model.row_polynomial[c], model.row_leader[c]
+        J[n, model.row_follower[c]] = 1.0
+        if leader >= 0:
+            J[n, leader] -= p[1] + 0.3 * (2 * p[2] + 0.3 * (3 * p[3] + 0.3 * 4 * p[4]))
+    return J
+
+
+def _gain_matrix(model: Model, gain: Real) -> Real:
+    """G (nv, nu) of its only entries."""
+    G = np.zeros((len(gain), len(model.independent_dof)))
+    for k, a in enumerate(model.dof_independent):
+        if a >= 0:
+            G[k, a] = gain[k]
+    return G
 
 
 def _gains(model: Model) -> Real:
@@ -114,10 +161,7 @@ def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
 def _singular_pivots(model: Model, frames: _Frames, gain: Real, carried: Real, about: Real) -> list[int]:
     """Dofs whose pivot vanishes when GᵀMG is factorised from the tips to the root."""
     M = _mass_matrix(model, frames)
-    G = np.zeros((len(gain), len(model.independent_dof)))
-    for k, a in enumerate(model.dof_independent):
-        if a >= 0:
-            G[k, a] = gain[k]
+    G = _gain_matrix(model, gain)
     H = G.T @ M @ G
     scale = np.zeros(len(H))
     for k, a in enumerate(model.dof_independent):

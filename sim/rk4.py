@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force
+from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
 from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.limit import ball_rotation, is_cone
-from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces
+from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces, note_loop_gaps
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.rows import joint_forces
 from artsim.sim.constraints.softness import impedance, slowest
@@ -57,6 +57,8 @@ def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any,
         recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
         if recorded:
             record(m, s, w, i, r, f, b, e, x, None, None)
+        if e is not None:
+            note_loop_gaps(m, w, f, e, x)
         _finish(m, s, w, i, r, f, e, x, y)
         note_work(i, f, x, f.start_qvel, s.qvel)  # of the last stage's forces
         if f.counters[2] != 0:
@@ -82,9 +84,10 @@ def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: An
         f.damping[k] = i.drive_damping[k]
     bare_system(m, q, v, w, i, f, e, x, None, None)
     row = f.counters[4]
+    find_places(m, q, i, f, row)
     for k in range(f.force.shape[0]):
         place = coordinate(m, q, k)
-        drive = drive_force(i, f, row, k, place, v[k])
+        drive = drive_force(i, f, row, k, f.place[k], v[k])
         f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
         f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (place - m.spring_reference[k])
         f.coupling[k] = 0.0

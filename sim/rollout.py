@@ -94,7 +94,22 @@ _INPUT_ARRAYS = ("torque", "target", "target_velocity", "control")
 PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
 PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
 PackStep = with_lanes(
-    Step, "PackStep", ("applied", "qacc", "diagonal", "stiffness", "damping", "force", "velocity", "free", "next")
+    Step,
+    "PackStep",
+    (
+        "applied",
+        "qacc",
+        "diagonal",
+        "stiffness",
+        "damping",
+        "share",
+        "place",
+        "force",
+        "velocity",
+        "middle",
+        "free",
+        "next",
+    ),
 )
 
 

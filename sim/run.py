@@ -70,8 +70,10 @@ class Inputs(NamedTuple):
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
     drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
     drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
+    recovery: ConstReals1  # (1,) share of a hard row's error that a step takes back; 0: see constraints/row.py
     sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
+    mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are weighed [1/(kg m²) or 1/kg]
     start_step: Ints1  # (rows,) first step each row acts on
     torque: Reals2  # (rows, nv) [N m or N]
     target: Reals2  # (rows, nv) [rad or m]
@@ -108,6 +110,7 @@ class Rows(NamedTuple):
     eased: Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/newton.py)
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
+    miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
 
@@ -262,10 +265,13 @@ class Step(NamedTuple):
     """What a step finds, full coordinates unless said otherwise."""
 
     counters: (
-        Ints1  # (7,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible, 1: at rest
+        # (8,) step, recorded rows, stop reason, its dof, control row, 1: free steps are possible, 1: at rest, 1: the
+        # step is evaluated again and 2: with stiffened bodies (midpoint.py)
+        Ints1
     )
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
+    loop_gap: Reals1  # (2,) how far loops were open at most at the start of a step or the end of a block [m], [rad]
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
     worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
     yielded: Reals1  # (6,) depths at the start and where contacts gave way [m], share of a shape, links; steps unsolved
@@ -283,11 +289,14 @@ class Step(NamedTuple):
     tendon: Reals1
     contact: Reals1
     qacc: Reals1  # (nv,)
-    diagonal: Reals1  # (nv,) h D + h² K of what M̂ holds
+    diagonal: Reals1  # (nv,) h D + h² a K of what M̂ holds
     stiffness: Reals1  # (nv,) drive gains in force units
     damping: Reals1
+    share: Reals1  # (nv,) of a spring that keeps its energy, 1; 0: it is implicit Euler's (actuation.py)
+    place: Reals1  # (nv,) coordinates as drives see them: target less what they turn, where there are none
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
+    middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses
     next: Reals1  # (nu,) u at the end of the step
     start_qpos: Reals1  # (nq,) RK4: where the step started
@@ -341,6 +350,8 @@ class Block(NamedTuple):
     solver_iterations: Reals1
     solver_residual: Reals1
     asleep: Reals1
+    friction_constant: Reals2
+    friction_by_load: Reals2
     contact_wrench: Reals3
     external_wrench: Reals3
     contact_count: Reals1
@@ -532,9 +543,10 @@ def make_step(model: Model) -> Step:
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
-        "counters": (7,),
+        "counters": (8,),
         "coupling_error": (1,),
         "tendon_error": (1,),
+        "loop_gap": (2,),
         "energy": (2,),
         "contact_extremes": (4,),
         "watch": (5,),

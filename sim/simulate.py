@@ -62,6 +62,7 @@ _NOTED = (
     "watch",
     "contact_extremes",
     "yielded",
+    "loop_gap",
 )
 _MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
 
@@ -272,6 +273,14 @@ class Simulation:
     def tendon_error(self) -> float:
         """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
         return float(self._step.tendon_error[0])
+
+    @property
+    def loop_gap(self) -> tuple[float, float] | None:
+        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
+        equipped = self.plan.equipped
+        if equipped is None or len(equipped.arrays.loop_kind) == 0:
+            return None
+        return float(self._step.loop_gap[0]), float(self._step.loop_gap[1])
 
     @property
     def worst_residual(self) -> float:

@@ -56,6 +56,10 @@ class Workspace(NamedTuple):
     inverse_pivot: Lanes1  # (nu,) 1 / D
     bias: Lanes1  # (nv,) C(q, v) v + g (+ M Ġ u)
     reduced: Lanes1  # (nu,) scratch in independent coordinates
+    stiffening: Lanes2  # (nb, 6) inertia that taut bodies get in M̂ (midpoint.py) [kg m²]
+    slack: Lanes1  # (nv,) damping of their joints [N m s/rad]
+    struck: Lanes1  # (nb,) 1: the body has contacts, near or far
+    force_sum: Lanes1  # (nb,) scratch
 
 
 def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
@@ -68,12 +72,15 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     )
     return {
         **vectors,
-        **dict.fromkeys(("pivot", "surplus", "gain", "drift", "bias"), (nv,)),
+        **dict.fromkeys(("pivot", "surplus", "gain", "drift", "bias", "slack"), (nv,)),
         "rotation": (nb, 3, 3),
         "axis": (nv, 3),
         "motion": (6, nv),
         "inertia": (nb, 6),
         "composite_inertia": (nb, 6),
+        "stiffening": (nb, 6),
+        "struck": (nb,),
+        "force_sum": (nb,),
         "articulated": (nb, 21),
         "projected": (nv, 6),
         "mass_matrix": (nv, nv),

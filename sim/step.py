@@ -14,8 +14,12 @@ from artsim.sim.actuation import (
     applied_forces,
     coordinate,
     drive_force,
+    driven_at,
+    felt_at,
+    find_places,
     implicit_system,
     passive_forces,
+    weigh_springs,
 )
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
@@ -24,10 +28,20 @@ from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS, aim_bounds, loosen, note_excess
-from artsim.sim.constraints.loop import aim_again, clear_loop_forces, has_hard_loops, note_loop_forces
+from artsim.sim.constraints.loop import (
+    clear_loop_forces,
+    find_loop_misses,
+    has_hard_loops,
+    note_loop_forces,
+    note_loop_gaps,
+    relax_loops,
+    tighten_loops,
+)
 from artsim.sim.constraints.row import TOLD, UNSOLVED
 from artsim.sim.constraints.rows import build, count_limits, joint_forces
 from artsim.sim.constraints.tendon import (
+    find_tendon_misses,
+    has_hard_equalities,
     has_sprung_tendons,
     needs_rows,
     note_tendon_errors,
@@ -35,7 +49,7 @@ from artsim.sim.constraints.tendon import (
     sprung_mobilities,
     tendons_hold,
 )
-from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector, secant_drift
 from artsim.sim.detection import (
     are_as_before,
     detected,
@@ -58,10 +72,28 @@ from artsim.sim.dynamics import (
 from artsim.sim.energy_watch import EVERY, energies, note_work, watch_energy
 from artsim.sim.equipment.actuators import advance_activations, clamp_actuators
 from artsim.sim.equipment.forces import calibrate, equipment_forces
+from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import kinematics, motion_columns, velocities, world_inertia
+from artsim.sim.kinematics import accelerations, kinematics, motion_columns, velocities, world_inertia
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
+from artsim.sim.midpoint import (
+    ROUNDS as EVALUATIONS,
+)
+from artsim.sim.midpoint import (
+    add_stiffened_bias,
+    book_midpoint,
+    clear_stiffening,
+    foresee_spin,
+    go_midway,
+    loops_pull,
+    note_struck,
+    stiffen,
+    stiffen_composites,
+    tautness,
+    turning,
+    unsettled,
+)
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
 from artsim.sim.recording import is_full, record
 from artsim.sim.recordtype import run_entry
@@ -85,6 +117,10 @@ from artsim.sim.solvers.tgs import tgs
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
 _SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
+_AIMS = 12  # at closed loops and tendon equalities, at most
+_MISSED = 1e-6  # [m or rad] after which they are aimed once more
+_CLOSED = 1e-9  # [m or rad] that needs no further aim
+_NEARER = 0.5  # of the miss before, else an aim has not helped
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
@@ -140,6 +176,8 @@ def simulate(
             run_entry(x.feeler)
         if f.counters[0] % b.plan[1] == 0:
             mark(k, INTEGRATION)
+            if f.counters[7] == 1:
+                book_midpoint(m, s.qvel, w, f)
             record(m, s, w, i, r, f, b, e, x, g, t)
             mark(k, RECORDING)
         if not asleep:
@@ -149,6 +187,8 @@ def simulate(
             run_entry(x.keeper)
         f.counters[0] += 1
     f.energy[1] = total_energy(m, s, w, f, e, x)
+    if e is not None:
+        note_loop_gaps(m, w, f, e, x)
     mark(k, INTEGRATION)
 
 
@@ -214,8 +254,11 @@ def _euler(
     kinematics(m, s.qpos, w)
     world_inertia(m, w)
     applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
+    find_places(m, s.qpos, i, f, f.counters[4])
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
+    else:
+        weigh_springs(m, i, f, x)
     mark(z[4], FORCES)
     if g is not None:
         if not find_contacts(m, s, w, i, g, t):
@@ -249,7 +292,64 @@ def _euler(
 def _velocities_found(
     m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
 ) -> None:
-    """f.next and f.velocity at the end of the step, without rows where that holds, with the contacts found."""
+    """f.next and f.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
+    h = i.time_step[0]
+    for k in range(f.middle.shape[0]):
+        f.middle[k] = s.qvel[k]
+    for a in range(f.next.shape[0]):
+        f.next[a] = s.qvel[m.independent_dof[a]]
+    if f.counters[7] == 2:
+        clear_stiffening(w)
+    f.counters[7] = 0
+    if g is not None:
+        note_struck(w, g, t)
+    if not drives_are_rows(z):
+        foresee_spin(m, s.qvel, w, h, f.middle)
+        for k in range(f.middle.shape[0]):
+            if f.middle[k] != s.qvel[k]:
+                f.counters[7] = 1
+    bent = secant_drift(m, s, w, h, f)
+    _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+    if drives_are_rows(z):  # the sweeping solvers' steps are the recipe's, as written
+        return
+    fast = _turns_fast_or_is_taut(m, s, w, i, r, f, e, x, t)
+    if f.counters[7] == 2:  # where unstiffened bodies go is nowhere
+        _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+    if not fast and not bent:
+        return
+    f.counters[7] = max(f.counters[7], 1)
+    for _ in range(EVALUATIONS):
+        if not unsettled(m, s, w, f) > 0.0:
+            break
+        go_midway(m, s, w, f)
+        secant_drift(m, s, w, h, f)
+        _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+
+
+@njit
+def _turns_fast_or_is_taut(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> bool:
+    """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and f.counters[7] is then 2."""
+    h = i.time_step[0]
+    for k in range(f.qacc.shape[0]):
+        f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
+    if r.number[0] > 0 or f.counters[5] == 0 or _touches(t):  # without rows they are there
+        accelerations(m, s.qvel, f.qacc, w)
+    fast: bool = turning(m, w, h) > 0.0
+    taut: bool = tautness(m, w, h) > 0.0
+    if e is not None:
+        clear_loop_forces(x)
+        note_loop_forces(r, e, x, 1.0 / h)
+        taut = taut or loops_pull(m, w, h, e, x)
+    if taut and stiffen(m, s.qvel, w, h, f, e, x):
+        f.counters[7] = 2
+    return fast
+
+
+@njit
+def _evaluate(
+    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+) -> None:
+    """f.next and f.velocity with bias at f.middle, without rows where that holds."""
     for k in range(f.velocity.shape[0]):
         f.stiffness[k] = i.drive_stiffness[k]
         f.damping[k] = i.drive_damping[k]
@@ -258,7 +358,7 @@ def _velocities_found(
     r.number[1] = 0
     r.report[0] = 0.0
     r.report[1] = 0.0
-    if f.counters[5] == 1 and not _touches(t):
+    if f.counters[5] == 1 and not _touches(t) and not _springs_are_rows(x):
         free_step(m, s, w, i, r, f, x)
         mark(z[4], SYSTEM)
         if _holds(m, s, i, f, e, x) and not _clamped(m, s, i, f, e, x):
@@ -266,7 +366,7 @@ def _velocities_found(
     for k in range(f.velocity.shape[0]):
         if drives_are_rows(z) or i.drive_limit[k] < math.inf:
             r.implicit[k] = 0
-    bare_system(m, s.qpos, s.qvel, w, i, f, e, x, z[2], z[3])
+    bare_system(m, s.qpos, f.middle, w, i, f, e, x, z[2], z[3])
     if g is not None:
         find_drifts(m, w, i, g, t)
     if d is not None:
@@ -282,6 +382,15 @@ def _velocities_found(
             break
     if d is not None:
         note_excess(m, w, r, f, d, o)
+
+
+@inlined
+def _springs_are_rows(x: Any) -> bool:
+    """Whether tendons' springs are too fast for this step to be explicit."""
+    if x is not None:
+        rows: bool = x.tendon_by_row[0] == 1.0
+        return rows
+    return False
 
 
 @inlined
@@ -305,7 +414,7 @@ def _solve_in_bounds(
         _solve_with_rows(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if not _clamped(m, s, i, f, e, x):
             break
-    if e is not None and has_hard_loops(e) and not drives_are_rows(z):
+    if e is not None and (has_hard_loops(e) or has_hard_equalities(e)) and not drives_are_rows(z):
         _close_loops(m, s, w, i, r, f, e, x, z)
     if g is not None and not drives_are_rows(z):
         _tame_contacts(m, s, w, i, r, f, g, t, z)
@@ -339,6 +448,7 @@ def _tame_contacts(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: An
 def _rest(m: Any, s: Any, w: Any, f: Any) -> None:
     """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
     f.counters[6] = 1
+    f.counters[7] = 0
     for n in range(s.impulse.shape[0]):
         s.impulse[n] = 0.0
     for k in range(f.qacc.shape[0]):
@@ -378,7 +488,7 @@ def free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
     implicit_system(m, s, w, i, r, f, x)
     for k in range(f.diagonal.shape[0]):
         f.diagonal[k] += m.armature[k]
-    articulated_dynamics(m, s.qvel, f.force, f.diagonal, w, f.qacc)
+    articulated_dynamics(m, f.middle, f.force, f.diagonal, w, f.qacc)
     for k in range(f.qacc.shape[0]):
         f.velocity[k] = s.qvel[k] + h * f.qacc[k]
         f.next[k] = f.velocity[k]
@@ -389,11 +499,9 @@ def _holds(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
     """True when the velocities found break no limit of a joint, a drive or a tendon."""
     if not limits_hold(m, s, i, f):
         return False
-    h = i.time_step[0]
     for k in range(f.velocity.shape[0]):
         if f.stiffness[k] + f.damping[k] > 0.0:
-            v = f.velocity[k]
-            force = drive_force(i, f, f.counters[4], k, coordinate(m, s.qpos, k) + h * v, v)
+            force = drive_force(i, f, f.counters[4], k, driven_at(s, i, f, k), f.velocity[k])
             if abs(force) > i.drive_limit[k] * (1.0 + 1e-12):
                 return False
     if e is not None:
@@ -405,7 +513,7 @@ def _holds(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
 def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
     """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
     if e is not None:
-        return clamp_actuators(m, s.qpos, i, e, x, f)
+        return clamp_actuators(m, s, i, e, x, f)
     return False
 
 
@@ -417,6 +525,9 @@ def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, 
     """
     coupled_bias(m, v, w)
     composites(m, w)
+    if f.counters[7] == 2:
+        add_stiffened_bias(m, w, w.bias, f.force)
+        stiffen_composites(m, w)
     if p is None and d is None:
         mass_matrix(m, w)
     else:
@@ -537,19 +648,59 @@ def _solve_with_rows(
 
 @njit
 def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
-    """Solve once more, hard loops aimed by where the velocities found lead: what bends is then right to third order."""
-    h = i.time_step[0]
+    """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
+
+    What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
+    brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
+    taken back. Rows that contradict each other are not aimed.
+    """
+    before = math.inf
+    for aims in range(_AIMS):
+        if r.report[1] > UNSOLVED:
+            return
+        miss = _find_misses(m, s, w, i, r, f, e, x)
+        if aims > 0 and miss <= _CLOSED:
+            break
+        share = 1.0 if miss <= _NEARER * before else -float(aims)
+        for n in range(r.number[1]):
+            r.bias[n] += share * r.miss[n] / i.time_step[0]
+        solve_again(m, w, r, f, z[0], z[2], z[3])
+        _found(m, w, i, f)
+        mark(z[4], SOLVER)
+        if share < 0.0 or miss <= _MISSED:
+            break
+        before = miss
+    if relax_loops(i, r, e):
+        solve_again(m, w, r, f, z[0], z[2], z[3])
+        if tighten_loops(i, r):
+            solve_again(m, w, r, f, z[0], z[2], z[3])
+        _found(m, w, i, f)
+        mark(z[4], SOLVER)
+
+
+@njit
+def _find_misses(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Any:
+    """r.miss of all rows but contacts' where f.velocity leads, and the largest; w and x are left as they are."""
+    for n in range(r.number[1]):
+        r.miss[n] = 0.0
+    for k in range(f.tangent.shape[0]):
+        f.tangent[k] = w.drift[k]
     for n in range(f.stage_qpos.shape[0]):
         f.stage_qpos[n] = s.qpos[n]
-    move(m, f.stage_qpos, f.velocity, h)
+    move(m, f.stage_qpos, f.velocity, i.time_step[0])
     expand(m, f.stage_qpos, f.stage_qvel, w)
     kinematics(m, f.stage_qpos, w)
-    aim_again(m, w, i, r, e, x)
+    worst = find_loop_misses(m, w, r, e, x)
+    if e.tendon_row_follower.shape[0] > 0:
+        tendon_paths(m, f.stage_qpos, f.stage_qvel, w, e, x)
+        worst = max(worst, find_tendon_misses(i, r, e, x))
     expand(m, s.qpos, s.qvel, w)
     kinematics(m, s.qpos, w)
-    solve_again(m, w, r, f, z[0], z[2], z[3])
-    _found(m, w, i, f)
-    mark(z[4], SOLVER)
+    for k in range(f.tangent.shape[0]):
+        w.drift[k] = f.tangent[k]
+    if e.tendon_row_follower.shape[0] > 0:
+        tendon_paths(m, s.qpos, s.qvel, w, e, x)
+    return worst
 
 
 @njit
@@ -607,9 +758,9 @@ def _collect_forces(
         f.loop[k] = 0.0
         f.tendon[k] = 0.0
         f.contact[k] = 0.0
-        q = coordinate(m, s.qpos, k) + h * v
+        q = felt_at(m, s, i, f, k)
         if r.implicit[k]:
-            f.drive[k] = drive_force(i, f, f.counters[4], k, q, v)
+            f.drive[k] = drive_force(i, f, f.counters[4], k, driven_at(s, i, f, k), v)
         if x is not None:
             f.drive[k] += actuator_force(x, k, q, v)
             f.passive[k] += x.passive[k]
@@ -618,6 +769,10 @@ def _collect_forces(
             f.passive[k] += o.force[k]
         f.qacc[k] = (v - s.qvel[k]) / h
     joint_forces(r, f, 1.0 / h)
+    if f.counters[7] == 2:
+        book_midpoint(m, s.qvel, w, f)
+    elif f.counters[7] == 1:  # booked where it is recorded
+        velocities(m, s.qvel, w)
     if e is not None:
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
@@ -680,7 +835,7 @@ def _hand_on(s: Any, r: Any, g: Any, t: Any) -> None:
 
 @njit
 def note_load(m: Any, s: Any, w: Any, f: Any) -> None:
-    """s.load of this step, where friction depends on it: |force| (linear dofs) or |torque| (angular) in the joint."""
+    """s.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the joint."""
     wanted = False
     for k in range(s.load.shape[0]):
         if m.friction_coefficient[k] > 0.0:
@@ -690,8 +845,12 @@ def note_load(m: Any, s: Any, w: Any, f: Any) -> None:
     inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
     for k in range(s.load.shape[0]):
         body = m.dof_body[k]
-        x = w.force[body] if m.dof_linear[k] else w.torque[body]
-        s.load[k] = math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+        F = w.force[body]
+        square = F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
+        if not m.dof_linear[k]:
+            T = w.torque[body]
+            square += T[0] * T[0] + T[1] * T[1] + T[2] * T[2]
+        s.load[k] = math.sqrt(square)
 
 
 @njit

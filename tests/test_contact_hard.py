@@ -454,7 +454,7 @@ def contact_work(run: Run) -> Array:
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_contact_makes_no_energy(restitution: float, friction: float, seed: int) -> None:
     """20 shapes thrown: what contact does to their energy is nothing, or less than nothing."""
-    run = thrown(seed, friction, 1 / 480, restitution=restitution)
+    run = thrown(seed, friction, 1 / 960, restitution=restitution)
     energy = run["energy"].sum(axis=1)
     work = contact_work(run)
     print(
@@ -468,15 +468,17 @@ def test_contact_makes_no_energy(restitution: float, friction: float, seed: int)
     assert work[work > 0].sum() <= 1e-3 * energy[0]
 
 
-def test_energy_grows_by_the_integrator_s_error_alone() -> None:
-    """Bounces without friction and loss: the total strays by what semi-implicit steps do to spins, half with half h."""
+def test_energy_strays_by_the_integrator_s_error_alone() -> None:
+    """Bounces without friction and loss: how far the totals of three throws stray falls with the step."""
     strays = []
-    for dt in (1 / 480, 1 / 960, 1 / 1920):
-        energy = thrown(3, 0.0, dt, restitution=1.0, steps=round(0.5 / dt))["energy"].sum(axis=1)
-        strays.append(np.abs(energy - energy[0]).max() / energy[0])
+    for dt in (1 / 480, 1 / 1920):
+        energy = [
+            thrown(seed, 0.0, dt, restitution=1.0, steps=round(0.5 / dt))["energy"].sum(axis=1) for seed in (3, 4, 5)
+        ]
+        strays.append(np.mean([np.abs(total - total[0]).max() / total[0] for total in energy]))
     print(f"\n{strays}", end="")
-    assert strays[2] <= 0.4 * strays[0]
-    assert strays[2] <= 0.02
+    assert strays[1] <= 0.4 * strays[0]
+    assert strays[1] <= 0.001
 
 
 # --- wedged and crowded ----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from artsim.loaders.load import load_text
 from tests.simulation import (
     FORCES,
     Mimics,
@@ -242,7 +243,8 @@ def test_drive_saturates_exactly(solver: str) -> None:
     run = simulate(slider(), steps=600, dt=DT, solver=solver, drive_limit={"x": 5.0}, **gains)
     force, q, v = run["tau_drive"][:, 0], run["qpos"][:, 0], run["qvel"][:, 0]
     end_v = v + DT * run["qacc"][:, 0]
-    asked = 400.0 * (0.3 - (q + DT * end_v)) - 60.0 * end_v
+    felt = DT * end_v if solver == "pgs" else 0.25 * DT * (end_v - v)  # actuation.py: this spring is slow for the step
+    asked = 400.0 * (0.3 - (q + felt)) - 60.0 * end_v
     assert force == pytest.approx(np.clip(asked, -5.0, 5.0), abs=1e-9)
     limited = np.abs(asked) > 5.0
     assert np.abs(force[limited]) == pytest.approx(5.0, rel=1e-14)
@@ -295,7 +297,10 @@ def test_acceleration_drive_of_an_arm_scales_with_the_articulated_inertia() -> N
 
 @pytest.mark.small
 def test_drive_and_damping_are_implicit() -> None:
-    """v⁺ = (m v + h (K (target - q) + D target velocity)) / (m + h (D + d) + h² K): stable at any gain."""
+    """v⁺ = (m v + h (K (target - q + h b v) + D target velocity)) / (m + h (D + d) + h² a K): stable at any gain.
+
+    With s = min(1, 1 / (h² K / m)), a = 1 - ¾ s and b = ¼ s.
+    """
     m, d, h = 2.0, 3.0, 0.01
     for K, D, rate in ((50.0, 4.0, 0.0), (1e8, 1e6, 0.5), (0.0, 1e9, -0.2)):
         run = simulate(
@@ -312,9 +317,11 @@ def test_drive_and_damping_are_implicit() -> None:
         for row in range(20):
             assert run["qpos"][row, 0] == pytest.approx(q, rel=1e-12, abs=1e-15)
             assert run["qvel"][row, 0] == pytest.approx(v, rel=1e-10, abs=1e-13)
-            v = (m * v + h * (K * (0.4 - q) + D * rate)) / (m + h * (D + d) + h * h * K)
+            share = 1.0 / max(1.0, h * h * K / m)
+            a, b, before = 1.0 - 0.75 * share, 0.25 * share, v
+            v = (m * v + h * (K * (0.4 - q + h * b * v) + D * rate)) / (m + h * (D + d) + h * h * a * K)
+            drive = K * (0.4 - q - h * (a * v - b * before)) + D * (rate - v)
             q += h * v
-            drive = K * (0.4 - q) + D * (rate - v)
             assert run["tau_passive"][row, 0] == pytest.approx(-d * v, rel=1e-9, abs=1e-12)
             assert run["tau_drive"][row, 0] == pytest.approx(drive, rel=1e-6, abs=(K + D) * 1e-12)
 
@@ -358,6 +365,64 @@ def test_friction_grows_with_the_load() -> None:
     assert np.abs(held["qvel"]).max() <= 1e-13
     tilted = simulate(slider(), steps=400, dt=DT, gravity=(1.5, 0.0, -9.0), friction_coefficient={"x": mu})
     assert np.abs(tilted["qvel"]).max() <= 1e-13  # tan of the slope 1/6 < 0.2
+
+
+ROTOR = """<mujoco><option gravity="0 0 {gravity}"/><worldbody><body>
+  <joint name="j" axis="0 0 1" frictionloss="{constant}"/>
+  <inertial pos="{arm} 0 0" mass="2" diaginertia=".01 .01 .01"/></body></worldbody></mujoco>"""
+FRICTION = ("qpos", "qvel", "tau_passive", "incoming_wrench", "friction_constant", "friction_by_load")
+
+
+def _spun(constant: float, mu: float, gravity: float, arm: float, speed: float, dt: float, seconds: float) -> Run:
+    return simulate(
+        load_text(ROTOR.format(gravity=gravity, constant=constant, arm=arm), name="rotor.xml"),
+        steps=round(seconds / dt),
+        dt=dt,
+        v0={"j": speed},
+        friction_coefficient={"j": mu},
+        record=FRICTION,
+    )
+
+
+@pytest.mark.parametrize("speed", [90.0, -90.0])
+def test_a_rotor_under_its_weight_spins_down(speed: float) -> None:
+    """What its bearing carries is √((m g)² + τ²), so that τ = c + μ √((m g)² + τ²) from the third step or so on."""
+    constant, mu, weight, inertia = 0.5, 0.3, 2.0 * G, 0.01
+    run = _spun(constant, mu, -G, 0.0, speed, 0.001, 0.1)
+    a, b = 1.0 - mu * mu, constant
+    torque = (b + np.sqrt(b * b - a * (b * b - mu * mu * weight * weight))) / a
+    assert torque == pytest.approx(constant + mu * np.hypot(weight, torque), rel=1e-12)
+    way = np.sign(speed)
+    assert run["tau_passive"][30:, 0] == pytest.approx(-way * torque, rel=1e-9)
+    assert run["friction_constant"][:, 0] == pytest.approx(-way * constant, rel=1e-9)
+    assert run["friction_by_load"][30:, 0] == pytest.approx(-way * (torque - constant), rel=1e-9)
+    assert run.simulation.qvel[0] == pytest.approx(speed - way * torque / inertia * 0.1, abs=0.05)  # the first steps
+
+
+def test_a_rotor_with_its_mass_beside_the_axis_spins_down() -> None:
+    """Without weight I ω̇ = -μ √((m r ω²)² + (m r ω̇)² + (I ω̇)²), so 1/ω grows evenly; to the first order of the step."""
+    mass, arm, mu, speed, errors = 2.0, 0.1, 0.05, 20.0, []
+    inertia = 0.01 + mass * arm * arm
+    rate = mu * mass * arm / inertia / np.sqrt(1.0 - mu * mu * (1.0 + (mass * arm / inertia) ** 2))
+    for dt in (0.001, 0.0005):
+        run = _spun(0.0, mu, 0.0, arm, speed, dt, 1.0)
+        errors.append(abs(run.simulation.qvel[0] * (1.0 / speed + rate) - 1.0))
+        load = np.linalg.norm(run["incoming_wrench"][:, run.robot.links.index(run.robot.links[-1])], axis=1)
+        assert run["friction_by_load"][1:, 0] == pytest.approx(-mu * load[:-1], rel=1e-3)
+        assert not np.any(run["friction_constant"])
+    assert errors[1] < 4e-3
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_friction_that_holds_is_parted_by_its_bounds() -> None:
+    """Held by less than it could: both parts in the ratio of c and μ F, and together what pulls."""
+    run = simulate(
+        slider(friction=3.0), steps=20, dt=DT, torque={"x": 2.0}, friction_coefficient={"x": 0.2}, record=FRICTION
+    )
+    load = np.linalg.norm(run["incoming_wrench"][:-1, run.robot.links.index("cart"), :3], axis=1)
+    share = 3.0 / (3.0 + 0.2 * load)
+    assert run["friction_constant"][1:, 0] == pytest.approx(-2.0 * share, rel=1e-9)
+    assert run["friction_by_load"][1:, 0] == pytest.approx(-2.0 * (1.0 - share), rel=1e-9)
 
 
 # ------------------------------------------------------------------ limits

@@ -81,6 +81,21 @@ def test_samples_at_limits_and_with_clamped_drives_are_single_runs() -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
 
 
+def test_drives_turn_balls_and_free_joints_in_packs() -> None:
+    """The rotations of the box and of the hip go to their rotation vectors, in every lane as in a single run."""
+    robot = artsim.load(_written("free.xml", FREE))
+    turns = [name for name in robot.dofs if name.startswith(("hip.w", "box.w"))]
+    gains = {"stiffness": dict.fromkeys(turns, 2.0), "damping": dict.fromkeys(turns, 1.5)}
+    wanted = dict(zip(turns, (0.3, -0.2, 0.1, 0.2, 0.4, -0.3), strict=False))
+    settings: dict[str, Any] = {"steps": 40, "dt": 0.002, "target": wanted, "gravity": (0.0, 0.0, 0.0), **gains}
+    made = rolled(robot, samples=5, spread=0.3, seed=1, **settings)
+    assert len(turns) >= 3
+    assert made.outcome.alone == 0
+    for k in (0, 4):
+        one = single(robot, q0=made["qpos"][k, 0], **settings)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+
+
 def test_inputs_over_time_reach_every_sample() -> None:
     robot = artsim.load(ARM)
     rng = np.random.default_rng(5)

@@ -50,6 +50,11 @@ def four_bar() -> str:
     </worldbody><equality><connect site1="end" site2="top"/></equality></mujoco>"""
 
 
+def most_iterations(integrator: str) -> int:
+    """Two for each solve: the step's own, and as often as its loops are aimed again (step.py)."""
+    return 4 if integrator == "rk4" else 2 * (1 + 3)
+
+
 @each_swing
 def test_four_bar_swings_freely(integrator: str, dt: float) -> None:
     first, second, third = closed_start()
@@ -69,7 +74,7 @@ def test_four_bar_swings_freely(integrator: str, dt: float) -> None:
     print(f"\nfour-bar {integrator} {dt}: gap {opened * 1e3:.1e} mm, energy {error:.4f} m g L", end="")
     assert opened <= GAP
     assert error <= (0.01 if integrator == "rk4" else 0.1 if dt == 0.004 else 0.025)
-    assert run["solver_iterations"].max() <= 4, "the redundant row costs nothing"
+    assert run["solver_iterations"].max() <= most_iterations(integrator), "the redundant row costs nothing"
     assert run["solver_residual"].max() <= 1e-10
 
 
@@ -163,7 +168,7 @@ def test_spatial_loops_swing_freely(name: str, integrator: str, dt: float) -> No
     assert np.ptp(run["qpos"], axis=0).max() > (3.0 if name == "bennett" else 0.02), "it moves"
     assert opened <= GAP
     assert error <= (0.01 if integrator == "rk4" else 0.1 if dt == 0.004 else 0.025)
-    assert run["solver_iterations"].max() <= 4, "redundant rows cost nothing"
+    assert run["solver_iterations"].max() <= most_iterations(integrator), "redundant rows cost nothing"
     assert run["solver_residual"].max() <= 1e-10
     assert largest < (10 if name == "bennett" else 100), "nor do they carry loads of their own"
 

@@ -1,6 +1,6 @@
 """An actuator on a tendon, a site, a crank or a ball as a row: its affine force at the step's end.
 
-J v + (K L - constant) / (h K + D) + λ / (h (h K + D)) = 0, as a drive's row (seed 000, eq. 21 to 23) along the moment
+J v⁺ + (K (L - h b L̇) - constant) / (h a K + D) + λ / (h (h a K + D)) = 0, as a drive's row (drive.py) along the moment
 arms J. Without bounds: what is beyond its range at the step's end acts explicitly instead (equipment/actuators.py).
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.actuation import foreseen
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.equipment.actuators import affine_force
 from artsim.sim.equipment.record import BY_ROW
@@ -35,11 +36,12 @@ def actuator_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             add_row(r, ACTUATOR_ROW, a)
             continue
         constant, stiffness, damping = affine_force(e, x, a)
-        total = h * stiffness + damping
+        share = x.actuator_share[a]
+        total = h * (1.0 - 0.75 * share) * stiffness + damping
         n = add_row(r, ACTUATOR_ROW, a)
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
             add_entry(m, w, r, e.actuator_dof[entry], x.actuator_moment[entry])
-        force = constant - stiffness * x.actuator_length[a]
+        force = constant - stiffness * (x.actuator_length[a] + h * foreseen(share, x.actuator_velocity[a], 0.0))
         if stiffness > 0.0:
             r.error[n] = -force / stiffness
             r.rate[n] = stiffness / total

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, drift_of, single_row
+from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.constraints.softness import impedance, softened, sprung
 from artsim.sim.coupling import follow
 from artsim.sim.dynamics import solve
@@ -77,8 +77,8 @@ def coupling_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, c: Any) -> None
         add_entry(m, w, r, leader, -slope)
     drift = drift_of(w, r, n)
     r.error[n] = error
-    r.rate[n] = 1.0 / h
-    r.bias[n] = error / h + h * drift
+    r.rate[n] = recovery_rate(i, abs(error))
+    r.bias[n] = r.rate[n] * error + h * drift
     if m.row_frequency[c] > 0.0 and f.effective_coupling[c] > 0.0:
         K, B = reference_of(m, c)
         if m.row_impedance[c, 0] >= 0.0:

@@ -1,7 +1,9 @@
 """Coulomb friction in a joint: hold the dof at rest as far as the friction impulse reaches.
 
 Constant (URDF friction) and the PhysX form, coefficient times the load in the joint (guide, Articulation Joint
-Friction): the magnitude of the force (linear dofs) or torque (angular dofs) that the joint transmitted a step ago.
+Friction): the magnitude of what the joint transmitted a step ago, F [N] and T [N m] about its anchor. A slide's load is
+|F|, what its guide carries and its own force; that of a rotation √(|F|² + |T|²), bearing force and torque, each counted
+by its number as in PhysX's spatial force: the coefficient is that of a bearing whose radius is part of it.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.row import single_row
-from artsim.sim.jit import njit
+from artsim.sim.jit import inlined, njit
 from artsim.sim.run import FRICTION_ROW
 
 
@@ -24,3 +26,9 @@ def friction_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
     r.bias[n] = h * w.drift[k]
     r.lower[n] = -h * force
     r.upper[n] = h * force
+
+
+@inlined
+def constant_share(m: Any, s: Any, k: Any) -> Any:
+    """How much of the friction of dof k, which has some, does not go by the load."""
+    return m.friction[k] / (m.friction[k] + m.friction_coefficient[k] * s.load[k])

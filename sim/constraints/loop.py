@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import WELD
@@ -28,9 +28,11 @@ from artsim.sim.kinematics import add_jacobian, cross, link_frame, origin_of, tu
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.run import LOOP_ROW
 
-_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed
+_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
 _YIELD = 2e-6
 _TRACE = 1e-7
+_HAIR = 1e-9  # [m or rad]
+_SURPLUS = 1e-5
 
 
 @njit
@@ -46,13 +48,15 @@ def loop_rows(m: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) ->
         d = impedance(e.loop_impedance, n, _openness(x, n))
         K = e.loop_reference[n, 0]
         for part in range(2 if e.loop_kind[n] == WELD else 1):
-            rate = min(1.0 / h, _SPEED / max(_size(e, x, n, part), 1e-300))
+            size = _size(e, x, n, part)
+            f.loop_gap[part] = max(f.loop_gap[part], size)
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(m, w, r, e, n, axis, f.columns)
                 C = x.loop_error[n, axis]
                 drift = x.loop_drift[axis]
                 mobility = x.loop_mobility[n, part]
                 r.error[row] = C
+                rate = within_reach(r, row, closing_rate(i, size))
                 r.rate[row] = rate if K < 0.0 else 0.0
                 r.bias[row] = rate * C + 0.5 * h * drift
                 x.loop_aim[n, axis] = C - h * rate * C
@@ -72,8 +76,9 @@ def has_hard_loops(e: Any) -> bool:
 
 
 @njit
-def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
-    """Take into the bias by how much hard loops would miss their aim; w holds the kinematics of the step's end."""
+def find_loop_misses(m: Any, w: Any, r: Any, e: Any, x: Any) -> Any:
+    """r.miss of the rows of hard loops, the largest of which is returned; w holds the kinematics of the step's end."""
+    worst = 0.0
     axis = 0
     before = -1
     for row in range(r.number[0]):
@@ -85,7 +90,51 @@ def aim_again(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             loop_error(m, w, e, x, n)
         before = n
         if e.loop_reference[n, 0] < 0.0:
-            r.bias[row] += (x.loop_error[n, axis] - x.loop_aim[n, axis]) / i.time_step[0]
+            r.miss[row] = x.loop_error[n, axis] - x.loop_aim[n, axis]
+            worst = max(worst, abs(r.miss[row]))
+    return worst
+
+
+@njit
+def relax_loops(i: Any, r: Any, e: Any) -> bool:
+    """Take out of the bias of hard loops' rows what their yield leaves of it; False where that is next to nothing.
+
+    Where a row is one too many, a gap of a hair in a direction in which nothing can move stands against _YIELD alone: a
+    self-stress of hundreds of newtons. A gap beyond _SURPLUS is no hair, and goes on being pulled.
+    """
+    h = i.time_step[0]
+    found = False
+    for row in range(r.number[1]):
+        r.miss[row] = 0.0
+        if r.kind[row] == LOOP_ROW and e.loop_reference[r.dof[row], 0] < 0.0:
+            left = r.cfm[row] * r.impulse[row]
+            if _HAIR < h * abs(left) < _SURPLUS:
+                r.miss[row] = left
+                r.bias[row] += left
+                found = True
+    return found
+
+
+@njit
+def tighten_loops(i: Any, r: Any) -> bool:
+    """Put back what the relaxed rows still yield by, which is a load they carry; False where it is next to nothing."""
+    h = i.time_step[0]
+    found = False
+    for row in range(r.number[1]):
+        if r.miss[row] != 0.0:
+            left = r.cfm[row] * r.impulse[row]
+            r.bias[row] -= left
+            found = found or h * abs(left) > _HAIR
+    return found
+
+
+@njit
+def note_loop_gaps(m: Any, w: Any, f: Any, e: Any, x: Any) -> None:
+    """f.loop_gap (2,), distance and angle, where loops are further open than ever before; w holds their kinematics."""
+    for n in range(e.loop_kind.shape[0]):
+        loop_error(m, w, e, x, n)
+        for part in range(2 if e.loop_kind[n] == WELD else 1):
+            f.loop_gap[part] = max(f.loop_gap[part], _size(e, x, n, part))
 
 
 @njit

@@ -9,7 +9,10 @@ from artsim.sim.run import BLOCK_GS, PGS, TGS
 
 TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
 UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
-RECOVERY = 0.1  # [s] in which what is beyond a bound is brought back
+RECOVERY = 0.1  # [s] in which what is beyond a bound, or open at the start, is brought back
+_CREEP = 1e-3  # [m/s or rad/s] with which an error may always be taken back: what a step leaves, at once
+_CLOSING = 0.5  # [m/s or rad/s] of a loop or a tendon equality that does not hold
+_PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row takes an error back
 
 
 @njit
@@ -79,6 +82,43 @@ def row_rate(r: Any, n: Any, v: Any) -> Any:
 
 
 @inlined
+def recovery_rate(i: Any, size: Any) -> Any:
+    """Of an error of this size [rad or m], how much a hard row takes back per second [1/s].
+
+    All at once would be a kick: exponentially over RECOVERY, small ones at once; or as --coupling-erp says. The
+    sweeping solvers, which leave errors at every step, take all back at once.
+    """
+    h = i.time_step[0]
+    solver = i.solver[0]
+    if i.recovery[0] > 0.0:
+        return i.recovery[0] / h
+    if solver == PGS or solver == TGS or solver == BLOCK_GS:
+        return 1.0 / h
+    return min(1.0 / h, max(1.0 / RECOVERY, _CREEP / max(size, 1e-300)))
+
+
+@inlined
+def closing_rate(i: Any, size: Any) -> Any:
+    """The same of loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
+    h = i.time_step[0]
+    if i.recovery[0] > 0.0:
+        return i.recovery[0] / h
+    return min(1.0 / h, _CLOSING / max(size, 1e-300))
+
+
+@inlined
+def within_reach(r: Any, n: Any, rate: Any) -> Any:
+    """`rate`, or what takes the error of row n back with joint velocities of _PUSH.
+
+    Where a row hardly moves anything (a straight arm, a dead centre) any velocity along it would take endless ones.
+    """
+    reach = 0.0
+    for e in range(r.start[n], r.start[n + 1]):
+        reach += abs(r.entry_value[e])
+    return min(rate, _PUSH * reach / max(abs(r.error[n]), 1e-300))
+
+
+@inlined
 def one_sided(r: Any, i: Any, n: Any, gap: Any) -> None:
     """Row n pushes only, and lets the gap [rad or m] close within the step.
 
@@ -87,8 +127,12 @@ def one_sided(r: Any, i: Any, n: Any, gap: Any) -> None:
     """
     h = i.time_step[0]
     solver = i.solver[0]
-    at_once = gap >= 0.0 or solver == PGS or solver == TGS or solver == BLOCK_GS
+    sweeps = solver == PGS or solver == TGS or solver == BLOCK_GS
     r.error[n] = gap
-    r.rate[n] = 1.0 / (h if at_once else max(h, RECOVERY))
-    r.bias[n] = gap / (h if at_once else max(h, RECOVERY))
+    r.rate[n] = 1.0 / h
+    if gap < 0.0 and i.recovery[0] > 0.0:
+        r.rate[n] = i.recovery[0] / h
+    elif gap < 0.0 and not sweeps:
+        r.rate[n] = within_reach(r, n, 1.0 / max(h, RECOVERY))
+    r.bias[n] = r.rate[n] * gap
     r.lower[n] = 0.0

@@ -15,7 +15,7 @@ from artsim.sim.constraints.friction import friction_row
 from artsim.sim.constraints.limit import position_rows, velocity_rows
 from artsim.sim.constraints.link_velocity import link_rows
 from artsim.sim.constraints.loop import loop_rows
-from artsim.sim.constraints.tendon import tendon_rows
+from artsim.sim.constraints.tendon import tendon_rows, tendon_spring_rows
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import (
     ACTUATOR_ROW,
@@ -55,6 +55,8 @@ def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any
         loop_rows(m, s.qvel, w, i, r, f, e, x)
     if d is not None:
         link_rows(m, w, i, r, d, o)
+    if e is not None:
+        tendon_spring_rows(m, w, i, r, e, x)  # which are not always there
     for n in range(r.number[0]):
         r.impulse[n] = s.impulse[n]
     r.number[1] = r.number[0]

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided
+from artsim.sim.actuation import foreseen
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened, sprung
 from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import solve
 from artsim.sim.equipment.record import TENDON
+from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, kinematics
 from artsim.sim.run import TENDON_ROW
 
-_CLOSING = 0.5  # [m/s] at most, an equality that does not hold: all at once would be a kick
 _LOWER, _UPPER = 1, 2
 
 
@@ -45,7 +46,7 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
         n, error, rate = _equality_row(m, w, r, e, x, c)
         drift = drift_of(w, r, n)
         r.error[n] = error
-        r.rate[n] = min(1.0 / h, _CLOSING / max(abs(error), 1e-300))
+        r.rate[n] = within_reach(r, n, closing_rate(i, abs(error)))
         r.bias[n] = r.rate[n] * error + h * drift
         K, B = e.tendon_row_reference[c, 0], e.tendon_row_reference[c, 1]
         if _is_sprung(e, c):
@@ -72,6 +73,59 @@ def tendon_rows(m: Any, v: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
             _limit_row(m, w, r, e, x, t, -1.0, e.tendon_upper[t], i)
     if has_inertia(e):
         accelerations(m, v, w.drift, w)  # as the bias left them: loops' rows go by these
+
+
+@njit
+def has_hard_equalities(e: Any) -> bool:
+    """True when a tendon equality is to hold exactly."""
+    for c in range(e.tendon_row_follower.shape[0]):
+        if e.tendon_row_reference[c, 0] < 0.0:
+            return True
+    return False
+
+
+@njit
+def find_tendon_misses(i: Any, r: Any, e: Any, x: Any) -> Any:
+    """r.miss of the rows of hard equalities, and the largest; x holds the lengths at the step's end."""
+    worst = 0.0
+    c = 0
+    for n in range(r.number[0]):
+        if r.kind[n] != TENDON_ROW:
+            continue
+        if c == e.tendon_row_follower.shape[0]:
+            break  # equalities come first
+        if e.tendon_row_reference[c, 0] < 0.0:
+            error, _, _ = _error(e, x, c)
+            r.miss[n] = error - r.error[n] * (1.0 - i.time_step[0] * r.rate[n])
+            worst = max(worst, abs(r.miss[n]))
+        c += 1
+    return worst
+
+
+@njit
+def tendon_spring_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
+    """The springs and dampers of tendons where they are rows: linear about the step's start, weighed as joints' are.
+
+    λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring of a range of rest lengths never pushes.
+    """
+    if x.tendon_by_row[0] == 0.0:
+        return
+    h = i.time_step[0]
+    for t in range(x.tendon_length.shape[0]):
+        force, stiffness, damping = spring_of_tendon(e, x, t)
+        total = h * stiffness * (1.0 - 0.75 * x.tendon_share[t]) + damping
+        if total <= 0.0:
+            continue
+        n = _tendon_row(m, w, r, e, x, t, 1.0)
+        v = x.tendon_velocity[t]
+        force += damping * v - h * stiffness * foreseen(x.tendon_share[t], v, 0.0)
+        r.bias[n] = h * drift_of(w, r, n) - force / total
+        r.cfm[n] = 1.0 / (h * total)
+        if damping == 0.0 and x.spring_length[t, 0] < x.spring_length[t, 1]:
+            if stretch_of(x, t) > 0.0:
+                r.upper[n] = 0.0
+            else:
+                r.lower[n] = 0.0
 
 
 @njit

@@ -1,7 +1,7 @@
 """Actuators: forces from controls and activations, and the activations' rates (MuJoCo's computation chapter).
 
 force = gain(length, velocity) · input + bias(length, velocity); the input is the control, or the activation it drives.
-A force that is affine in length and velocity is implicit in a semi-implicit step: at its value at the step's end, so
+A force that is affine in length and velocity is implicit in a semi-implicit step, with the weights of actuation.py: so
 stable at any gain. On a joint of one dof it is part of M̂, elsewhere a row (constraints/actuator.py). All others, and
 all forces in RK4, are those at the step's start.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, coordinate
+from artsim.sim.actuation import actuator_force, coordinate, felt_at, foreseen
 from artsim.sim.elementary import exponential
 from artsim.sim.equipment.dc_motor import (
     limit_slew,
@@ -26,6 +26,7 @@ from artsim.sim.equipment.dc_motor import (
 from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
 from artsim.sim.equipment.record import (
     AFFINE,
+    BY_ROW,
     DC_MOTOR,
     DC_MOTOR_DYNAMICS,
     EXPLICIT,
@@ -269,7 +270,20 @@ def bound_totals(e: Any, x: Any) -> None:
 
 
 @njit
-def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any) -> None:
+def weigh_actuators(i: Any, e: Any, x: Any) -> None:
+    """x.actuator_share (na,) of those by rows, by their dofs' mobilities along the moment arms."""
+    h = i.time_step[0]
+    for a in range(e.actuator_linear.shape[0]):
+        if x.actuator_implicit[a] == BY_ROW:
+            mobility = 0.0
+            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
+                mobility += x.actuator_moment[entry] ** 2 * i.mobility[e.actuator_dof[entry]]
+            _, stiffness, _ = affine_force(e, x, a)
+            x.actuator_share[a] = 1.0 / max(1.0, h * h * stiffness * mobility)
+
+
+@njit
+def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any, f: Any) -> None:
     """Make explicit, at their bound, implicit forces that would be beyond it if velocities stayed as they are.
 
     What is at its bound mostly was in the step before: if `clamp_actuators` finds the guess right, the step has its
@@ -279,7 +293,7 @@ def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any) -> None:
     found = False
     for a in range(e.actuator_target.shape[0]):
         if x.actuator_implicit[a] != EXPLICIT:
-            force = _force_at_end(e, x, a, x.actuator_velocity[a], h)
+            force = _force_over_step(e, x, f, a, x.actuator_velocity[a], x.actuator_velocity[a], h)
             if _is_beyond(force, e.force_lower[a], e.force_upper[a]):
                 x.actuator_force[a] = min(max(force, e.force_lower[a]), e.force_upper[a])
                 x.actuator_implicit[a] = GUESSED
@@ -289,16 +303,17 @@ def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any) -> None:
         _gather(e, x)
     for k in range(x.actuator_total.shape[0]):
         if x.stiffness[k] != 0.0 or x.damping[k] != 0.0:
-            total = actuator_force(x, k, coordinate(m, q, k) + h * v[k], v[k])
+            place = coordinate(m, q, k) + h * foreseen(f.share[k], v[k], v[k])
+            total = actuator_force(x, k, place, v[k])
             if _is_beyond(total, e.dof_force_lower[k], e.dof_force_upper[k]):
                 _hold(e, x, k, total, 2.0)
 
 
 @njit
-def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
-    """Make explicit, at their bound, implicit forces that are beyond it at the step's end; True if there are any.
+def clamp_actuators(m: Any, s: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
+    """Make explicit, at their bound, implicit forces that are beyond it over the step; True if there are any.
 
-    The end is q + h f.velocity, f.velocity. On False x.actuator_force holds what acted over the step. Wrong guesses are
+    The step ends at f.velocity. On False x.actuator_force holds what acted over the step. Wrong guesses are
     taken back; else a force that was made explicit stays so for this step: it is solved again a finite number of times.
     """
     h = i.time_step[0]
@@ -310,7 +325,7 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
         rate = 0.0
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
             rate += x.actuator_moment[entry] * f.velocity[e.actuator_dof[entry]]
-        force = _force_at_end(e, x, a, rate, h)
+        force = _force_over_step(e, x, f, a, x.actuator_velocity[a], rate, h)
         if x.actuator_implicit[a] == GUESSED:
             if not _stays(force, x.actuator_force[a], e.force_lower[a], e.force_upper[a]):
                 x.actuator_implicit[a] = e.actuator_linear[a]
@@ -341,7 +356,7 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
         return True
     for k in range(x.actuator_total.shape[0]):
         if x.dof_held[k] == 0.0 and (e.dof_force_lower[k] != -math.inf or e.dof_force_upper[k] != math.inf):
-            total = actuator_force(x, k, coordinate(m, q, k) + h * f.velocity[k], f.velocity[k])
+            total = actuator_force(x, k, felt_at(m, s, i, f, k), f.velocity[k])
             if _is_beyond(total, e.dof_force_lower[k], e.dof_force_upper[k]):
                 _hold(e, x, k, total, 1.0)
                 found = True
@@ -349,10 +364,19 @@ def clamp_actuators(m: Any, q: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
 
 
 @inlined
-def _force_at_end(e: Any, x: Any, a: Any, rate: Any, h: Any) -> Any:
-    """An implicit actuator's force if its length changes at this rate, without bounds."""
+def _force_over_step(e: Any, x: Any, f: Any, a: Any, before: Any, rate: Any, h: Any) -> Any:
+    """An implicit actuator's force if its length changes at this rate, and at `before` before; without bounds."""
     constant, stiffness, damping = affine_force(e, x, a)
-    return constant - stiffness * (x.actuator_length[a] + h * rate) - damping * rate
+    share = share_of(e, x, f, a)
+    return constant - stiffness * (x.actuator_length[a] + h * foreseen(share, before, rate)) - damping * rate
+
+
+@inlined
+def share_of(e: Any, x: Any, f: Any, a: Any) -> Any:
+    """The share of an implicit actuator (actuation.py): its dof's, or as a row its own."""
+    if e.actuator_linear[a] == IN_MATRIX:
+        return f.share[e.actuator_target[a]]
+    return x.actuator_share[a]
 
 
 @inlined

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.actuation import weigh_springs
 from artsim.sim.constraints.coupling import row_mobilities
 from artsim.sim.constraints.loop import loop_mobilities
 from artsim.sim.constraints.tendon import tendon_mobilities
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
-from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds
+from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds, weigh_actuators
 from artsim.sim.equipment.passive import passive_extra
 from artsim.sim.equipment.record import MUSCLE, PID
-from artsim.sim.equipment.tendon_forces import tendon_forces
+from artsim.sim.equipment.tendon_forces import tendon_forces, weigh_tendons
 from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.jit import njit
@@ -104,10 +105,13 @@ def equipment_forces(
     """All forces of the equipment at (q, v), kinematics in w being up to date; `explicit` 1: nothing is implicit."""
     velocities(m, v, w)
     tendon_paths(m, q, v, w, e, x)
+    weigh_tendons(i, e, x, explicit)
     tendon_forces(e, x)
     transmissions(m, q, v, w, e, x)
     actuator_forces(m, v, i, e, x, f, activation, explicit)
     passive_extra(m, q, v, w, e, x)
     bound_totals(e, x)
     if explicit == 0:
-        guess_bounds(m, q, v, i, e, x)
+        weigh_springs(m, i, f, x)
+        weigh_actuators(i, e, x)
+        guess_bounds(m, q, v, i, e, x, f)

@@ -256,6 +256,8 @@ class EquipmentWork(NamedTuple):
     tendon_pull: Reals1  # (nt,) of its spring and damper, positive: it lengthens [N]
     tendon_force: Reals1  # (nt,) all that acts along it over the step: also actuators, limits, friction, inertia
     tendon_moment: Reals1  # (entries,) dL/dq
+    tendon_share: Reals1  # (nt,) Step.share of springs that are rows
+    tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are rows in this step
     tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ of an equality's two tendons, added, in the file's pose; springs: now
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
@@ -263,6 +265,7 @@ class EquipmentWork(NamedTuple):
     actuator_force: Reals1  # (na,) as it acts over the step
     actuator_input: Reals1  # (na,) what the gain multiplies
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
+    actuator_share: Reals1  # (na,) Step.share of those by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
     control: Reals1  # (nu,) within their ranges
     dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: it is if a guess is right
@@ -307,6 +310,8 @@ def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int]:
     limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
     equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
+    sprung = equipment.tendon_stiffness.any(axis=1) | equipment.tendon_damping.any(axis=1)
+    equalities += int(np.count_nonzero(sprung))
     rows = equalities + 2 * int(limited) + int(rubbing)
     return rows, (rows + len(equipment.tendon_row_follower)) * nv  # an equality can have two tendons
 
@@ -342,11 +347,11 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
     """The scratch of a robot's equipment."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
-    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force"
+    names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_share"
     tendons = dict.fromkeys(names.split(), (nt,))
     actuators = dict.fromkeys(
         "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "
-        "actuator_damping start_length start_velocity".split(),
+        "actuator_damping actuator_share start_length start_velocity".split(),
         (na,),
     )
     dofs = dict.fromkeys(
@@ -360,6 +365,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **actuators,
             **dofs,
             "calibrated": (1,),
+            "tendon_by_row": (1,),
             **dict.fromkeys(("sensor", "felt"), (int(equipment.sensor_first[-1]),)),
             "ray": (len(equipment.ray_link), 6),
             "ray_hit": (len(equipment.ray_link), 4),

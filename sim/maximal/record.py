@@ -220,6 +220,7 @@ _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "qvel": lambda t: t.velocity,
     "qacc": _joint_acceleration,
     **{f"tau_{name}": _force(name) for name in ("applied", "drive", "passive", "coupling", "limit")},
+    **{name: _force(name) for name in ("friction_constant", "friction_by_load")},
     "tau_loop": _loop_forces,
     "link_position": lambda t: _link_frames(t)[1],
     "link_quaternion": _link_quaternions,

@@ -105,6 +105,11 @@ class MaximalSimulation(Simulation):
         """How far joints and loops have come apart, at worst so far [m], [rad]."""
         return self._gap
 
+    @property
+    def loop_gap(self) -> None:
+        """Part of `joint_gap`: a loop is a joint like any other."""
+        return None
+
     # ------------------------------------------------------------------ the loop
 
     def _take_steps(self) -> None:
@@ -158,6 +163,7 @@ class MaximalSimulation(Simulation):
             name: by_line(rows, np.where(rows.source == source, force, 0.0), now.lines)[self._dof_line]
             for source, name in _FORCES.items()
         }
+        by_source |= self._frictions(rows, force, len(solution.held), now.lines)
         line_force = by_line(rows, force, now.lines)
         line_force[self._dof_line] += torque
         self._state.load[:] = self._loads(line_force)
@@ -176,6 +182,15 @@ class MaximalSimulation(Simulation):
             dt=scheme.h,
             report=(float(solution.pivots), solution.residual),
         )
+
+    def _frictions(self, rows: Rows, force: Real, held: int, lines: Lines) -> dict[str, Real]:
+        """Joint friction, the passive rows that have bounds, in the ratio of what is constant in these."""
+        model = self._model
+        rubbing = (rows.source == PASSIVE) & (np.arange(len(force)) >= held)
+        friction = by_line(rows, np.where(rubbing, force, 0.0), lines)[self._dof_line]
+        most = model.friction + model.friction_coefficient * self._state.load
+        share = np.divide(model.friction, most, out=np.zeros_like(most), where=most > 0)
+        return {"friction_constant": share * friction, "friction_by_load": (1.0 - share) * friction}
 
     def _lines_of(self, state: State) -> Lines:
         """Those of all joints, then those of all loops."""
@@ -230,7 +245,8 @@ class MaximalSimulation(Simulation):
         return self._loads(joint_loads(self._lines, M, force, self._dof_line, np.zeros(len(self._dof_line))))
 
     def _loads(self, line_force: Real) -> Real:
-        """|force| (linear dofs) or |torque| (angular) in each dof's joint (nv,), of all that acts along its lines."""
-        sizes = np.linalg.norm(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3), axis=1)
-        found: Real = sizes[self._dof_line // 3]
+        """|F| (linear dofs) or √(|F|² + |T|²) (angular) in each dof's joint (nv,), of all that acts along its lines."""
+        squares = np.sum(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3) ** 2, axis=1)
+        own = squares[self._dof_line // 3]
+        found: Real = np.sqrt(np.where(self._model.dof_linear == 1, own, squares[self._dof_line // 6 * 2] + own))
         return found

@@ -97,16 +97,17 @@ def _bodies(m: Any, w: Any, p: Any) -> None:
         h1 = w.moment[i, 1]
         h2 = w.moment[i, 2]
         I = w.inertia[i]
+        S = w.stiffening[i]
         extra = p.share[i, 1]
         _invert(
             p.inverse_inertia,
             i,
-            I[0] + extra - c1 * h1 - c2 * h2,
-            I[1] + c0 * h1,
-            I[2] + c0 * h2,
-            I[3] + extra - c0 * h0 - c2 * h2,
-            I[4] + c1 * h2,
-            I[5] + extra - c0 * h0 - c1 * h1,
+            I[0] + S[0] + extra - c1 * h1 - c2 * h2,
+            I[1] + S[1] + c0 * h1,
+            I[2] + S[2] + c0 * h2,
+            I[3] + S[3] + extra - c0 * h0 - c2 * h2,
+            I[4] + S[4] + c1 * h2,
+            I[5] + S[5] + extra - c0 * h0 - c1 * h1,
         )
 
 

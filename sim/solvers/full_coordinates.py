@@ -168,7 +168,7 @@ def note_remainder(m: Any, w: Any, p: Any, d: Any) -> None:
 
 @njit
 def _momenta(m: Any, w: Any, p: Any) -> None:
-    """p.force (nv,) = M v of the bodies alone for v = p.moved: velocities outward, momenta inward."""
+    """p.force (nv,) = M v of the bodies alone, stiffened, for v = p.moved: velocities outward, momenta inward."""
     V = p.speed
     F = p.wrench
     nb = m.body_parent.shape[0]
@@ -183,12 +183,13 @@ def _momenta(m: Any, w: Any, p: Any) -> None:
         c0, c1, c2 = cross(V[i, 3], V[i, 4], V[i, 5], h0, h1, h2)
         t0, t1, t2 = cross(h0, h1, h2, V[i, 0], V[i, 1], V[i, 2])
         l0, l1, l2 = symmetric_times(w.inertia, i, V[i, 3], V[i, 4], V[i, 5])
+        s0, s1, s2 = symmetric_times(w.stiffening, i, V[i, 3], V[i, 4], V[i, 5])
         F[i, 0] = mass * V[i, 0] + c0
         F[i, 1] = mass * V[i, 1] + c1
         F[i, 2] = mass * V[i, 2] + c2
-        F[i, 3] = l0 + t0
-        F[i, 4] = l1 + t1
-        F[i, 5] = l2 + t2
+        F[i, 3] = l0 + s0 + t0
+        F[i, 4] = l1 + s1 + t1
+        F[i, 5] = l2 + s2 + t2
     for i in range(nb - 1, 0, -1):
         for k in range(m.body_dof[i], m.body_dof[i + 1]):
             p.force[k] = along(m, w, F, i, k)
