@@ -99,7 +99,7 @@ def test_go2_stands_for_a_minute(public: Path) -> None:
 
 @pytest.mark.parametrize("name", ["quadruped", "arm7", "rack_and_pinion", "two_finger_gripper"])
 def test_contact_makes_no_energy(name: str) -> None:
-    """Thrown on the ground: what the energy ever gains is the integrator's, in proportion to the step or next to nothing."""
+    """Thrown on the ground: what the energy ever gains is the integrator's, by the step or next to nothing."""
     robot = artsim.load(robot_file(name), base="floating")
     options = thrown(robot, joint_limits(robot_file(name)), seed=5)
     gained = []
