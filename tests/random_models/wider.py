@@ -53,6 +53,12 @@ def section(maker: Maker, name: str) -> Element:
     return maker.add(maker.root, name) if found is None else found
 
 
+def acting(maker: Maker) -> bool:
+    """Whether the model's actuators are switched on."""
+    flag = maker.root.find("option/flag")
+    return flag is None or flag.get("actuation") is None
+
+
 def actuators(maker: Maker) -> None:
     """Muscles, DC motors, slider cranks; limits and ratios of those that are there."""
     if not maker.actuators:  # a model without any stays so
@@ -97,7 +103,7 @@ def actuators(maker: Maker) -> None:
             ("cogging", "0.02 6 0.4"),
             ("lugre", "20 0.3 0.02 0.03 0.4"),
         ):
-            if maker.chance(0.3):
+            if maker.chance(0.3) and (attribute != "lugre" or acting(maker)):  # MuJoCo's bristles stand still there
                 motor.set(attribute, value)
         if maker.chance(0.4):
             motor.set("input", "pos vel")
@@ -121,9 +127,7 @@ def sensors(maker: Maker) -> None:
                 sensor.set(attribute, value)
     if maker.balls and maker.chance(0.5):
         maker.add(parent, maker.pick(("ballquat", "ballangvel")), joint=maker.pick(maker.balls))
-    flag = maker.root.find("option/flag")
-    acting = flag is not None and flag.get("actuation") is None  # else MuJoCo's actuators stand still
-    if maker.actuators and acting and maker.chance(0.5):
+    if maker.actuators and acting(maker) and maker.chance(0.5):  # MuJoCo's speeds are 0 where actuators do not act
         kind = maker.pick(("actuatorpos", "actuatorvel", "actuatorfrc"))
         maker.add(parent, kind, actuator=maker.pick(maker.actuators))
 
