@@ -4,7 +4,8 @@ Three causes, one remedy: the step is evaluated again with what the first evalua
 
 Spin: gyroscopic and Coriolis terms are those of the velocity midway, ½ (v + v⁺). That is the implicit midpoint rule:
 of a free body it keeps energy and the length of the angular momentum, where terms at the start feed in energy by (hω)²
-a step.
+a step. A body that turns alone has it solved for beforehand, and is not evaluated again (foresee_spin). What has
+contacts turns as at the start: how it is struck within the step is not known.
 
 Taut bodies: a force F that pulls body i at r holds it like a spring of (F·r) (1 - r̂ r̂ᵀ) against turning. A light body
 in a heavy chain swings by that faster than the step can follow. ½ h² of it is added to the body's inertia, which is an
@@ -147,6 +148,8 @@ def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
     most = change
     for a in range(f.next.shape[0]):
         k = m.independent_dof[a]
+        if m.dof_linear[k] == 1 and m.body_alone[m.dof_body[k]] == 1:
+            continue  # no force goes by it
         middle = 0.5 * (s.qvel[k] + f.next[a])
         change = largest(change, absolute(middle - f.middle[k]) * (1.0 - w.struck[m.dof_body[k]]))
         most = largest(most, absolute(middle))

@@ -35,7 +35,7 @@ class Maker:
         self.spatial: set[str] = set()
         self.actuators: list[str] = []
         self.classes: list[str] = []
-        self.pushes = False  # an actuator acts at a site, which MuJoCo counts as acting in the joints
+        self.pushes = False  # MuJoCo's wrenches say nothing: an actuator at a site counts as acting in the joints
 
     # random values
 

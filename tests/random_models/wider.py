@@ -143,6 +143,7 @@ def equalities(maker: Maker) -> None:
     for equality in parent:
         if equality.tag == "weld" and equality.get("body1") and maker.chance(0.4):
             equality.set("relpose", maker.text(3) + " " + maker.text(4))
+            maker.pushes = True  # MuJoCo's free hinges then carry torques about their own axes
         if equality.tag == "weld" and maker.chance(0.3):
             equality.set("torquescale", maker.number(0.3, 2))
         if maker.chance(0.15):
