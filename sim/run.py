@@ -111,6 +111,7 @@ class Rows(NamedTuple):
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
+    unaimed: Reals1  # (rows,) bias before aims
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
 

@@ -652,12 +652,14 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
     brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
-    taken back. Rows that contradict each other are not aimed.
+    taken back, and all aims where rows that are aimed contradict each other.
     """
+    if r.report[1] > UNSOLVED:
+        return
     before = math.inf
+    for n in range(r.number[1]):
+        r.unaimed[n] = r.bias[n]
     for aims in range(_AIMS):
-        if r.report[1] > UNSOLVED:
-            return
         miss = _find_misses(m, s, w, i, r, f, e, x)
         if aims > 0 and miss <= _CLOSED:
             break
@@ -665,9 +667,12 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
         for n in range(r.number[1]):
             r.bias[n] += share * r.miss[n] / i.time_step[0]
         solve_again(m, w, r, f, z[0], z[2], z[3])
+        if r.report[1] > UNSOLVED:
+            _take_aims_back(r)
+            solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
-        if share < 0.0 or miss <= _MISSED:
+        if share < 0.0 or miss <= _MISSED or r.report[1] > UNSOLVED:
             break
         before = miss
     if relax_loops(i, r, e):
@@ -676,6 +681,15 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
             solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
+
+
+@njit
+def _take_aims_back(r: Any) -> None:
+    """Biases as before all aims; impulses that the aims called for are forgotten."""
+    for n in range(r.number[1]):
+        if r.bias[n] != r.unaimed[n]:
+            r.bias[n] = r.unaimed[n]
+            r.impulse[n] = 0.0
 
 
 @njit
