@@ -120,6 +120,7 @@ _SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last one
 _AIMS = 12  # at closed loops and tendon equalities, at most
 _MISSED = 1e-6  # [m or rad] after which they are aimed once more
 _CLOSED = 1e-9  # [m or rad] that needs no further aim
+_FASTER = 1.5  # than before, at most, an aim may make the fastest dof
 _NEARER = 0.5  # of the miss before, else an aim has not helped
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
@@ -652,13 +653,15 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
     brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
-    taken back, and all aims where rows that are aimed contradict each other.
+    taken back, and all aims where rows that are aimed contradict each other, or nearly: an aim mends what is of second
+    order in the step, and to do so turns no velocity into a much larger one.
     """
     if r.report[1] > UNSOLVED:
         return
     before = math.inf
     for n in range(r.number[1]):
         r.unaimed[n] = r.bias[n]
+    most = _FASTER * _fastest(f)
     for aims in range(_AIMS):
         miss = _find_misses(m, s, w, i, r, f, e, x)
         if aims > 0 and miss <= _CLOSED:
@@ -667,12 +670,13 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
         for n in range(r.number[1]):
             r.bias[n] += share * r.miss[n] / i.time_step[0]
         solve_again(m, w, r, f, z[0], z[2], z[3])
-        if r.report[1] > UNSOLVED:
+        absurd = r.report[1] > UNSOLVED or _fastest(f) > most
+        if absurd:
             _take_aims_back(r)
             solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
-        if share < 0.0 or miss <= _MISSED or r.report[1] > UNSOLVED:
+        if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
     if relax_loops(i, r, e):
@@ -681,6 +685,15 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
             solve_again(m, w, r, f, z[0], z[2], z[3])
         _found(m, w, i, f)
         mark(z[4], SOLVER)
+
+
+@inlined
+def _fastest(f: Any) -> Any:
+    """The largest velocity found."""
+    fastest = 0.0
+    for a in range(f.next.shape[0]):
+        fastest = max(fastest, abs(f.next[a]))
+    return fastest
 
 
 @njit
