@@ -29,7 +29,7 @@ from artsim.sim.model import BALL, FREE
 from artsim.sim.solvers.cone import largest
 
 ROUNDS = 8  # at most; each makes the error of a spin smaller by about ½ hω
-SETTLED = 1e-9  # change of velocities, relative to the largest, that ends them
+SETTLED = 1e-4  # change of velocities, relative to the largest, that ends them: less is of third order in the step
 _SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
 _FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
 _TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
