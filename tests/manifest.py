@@ -132,7 +132,7 @@ def _strace_opened(text: str, folder: Path) -> Iterator[str]:
             yield os.path.realpath(folder / line.split('"')[1])
 
 
-# what a slow or crowded processor takes longer for, as it does for a reader: objects, attributes, strings
+# Objects and strings, as readers make them: a slow or crowded processor takes longer for both alike.
 _WORK = """
 for _ in range(30):
     rows = [{"name": f"l{k}", "value": float(k)} for k in range(40_000)]

@@ -193,12 +193,13 @@ def at_its_limit(name: str, built: tuple[Callable[[float], str], list[str], Arra
     critical = critical_friction(statics_of(model(0.8), names, centres[:, 2].tolist(), centres[:, :2]))
     rest = moved(model(1.5 * critical), seconds=2.0)
     margin = told_apart(model, critical)
-    seconds = time.perf_counter() - start
-    print(
-        f"{name:34} critical {critical:.5f}, told apart at +-{margin:.0e}, moves {rest:.1e} m in 2 s at 1.5 of it; "
-        f"{seconds:.1f} s",
-        flush=True,
-    )
+    figures = f"critical {critical:.5f}, told apart at +-{margin:.0e}, moves {rest:.1e} m in 2 s at 1.5 of it"
+    tell(name, figures, start)
+
+
+def tell(name: str, figures: str, start: float) -> None:
+    """A row of the table, with the seconds since its start."""
+    print(f"{name:34} {figures}; {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def tower(count: int, ratio: float, *, heavy_above: bool) -> None:
@@ -212,11 +213,7 @@ def tower(count: int, ratio: float, *, heavy_above: bool) -> None:
     found = run(mjcf(FLOOR + boxes), 2.0, 1e-3)
     far = np.abs(found["link_position"] - found["link_position"][0]).max()
     name = f"tower of {count}, 1:{ratio:.0e} {'upward' if heavy_above else 'downward'}"
-    print(
-        f"{name:34} moves {far:.1e} m, residual {found['solver_residual'].max():.1e}; "
-        f"{time.perf_counter() - start:.1f} s",
-        flush=True,
-    )
+    tell(name, f"moves {far:.1e} m, residual {found['solver_residual'].max():.1e}", start)
 
 
 def dominoes(dt: float) -> None:
@@ -228,11 +225,9 @@ def dominoes(dt: float) -> None:
     found = run(mjcf(FLOOR + line, geom='friction=".4"'), 1.6, dt, v0={"d0.wy": 4.0, "d0.vx": 0.1})
     tilt = 2 * np.arcsin(np.clip(np.abs(found["qpos"][:, 7 * 9 + 5]), 0, 1))
     depth = found.contacts["depth"].max()
-    print(
-        f"{f'ten dominoes, dt {dt * 1e3:.2f} ms':34} the last is past 0.1 rad at "
-        f"{found.time[np.argmax(tilt > 0.1)]:.4f} s, at most {depth:.1e} m deep; {time.perf_counter() - start:.1f} s",
-        flush=True,
-    )
+    fallen = found.time[np.argmax(tilt > 0.1)]
+    figures = f"the last is past 0.1 rad at {fallen:.4f} s, at most {depth:.1e} m deep"
+    tell(f"ten dominoes, dt {dt * 1e3:.2f} ms", figures, start)
 
 
 def capstan(friction: float) -> None:
@@ -281,11 +276,8 @@ def capstan(friction: float) -> None:
     euler = math.exp(friction * math.pi)
     truth = bisect(stands, 1.0, 3 * euler, 1e-9)
     found = bisect(lambda ratio: moved(model(ratio), seconds=0.1) <= STANDS, 0.5 * truth, 2 * truth, 1e-3)
-    print(
-        f"{f'capstan, friction {friction}':34} slips at {found:.4f}, statics {truth:.4f} ({found / truth - 1:+.1e}), "
-        f"Euler's rope {euler:.4f}; {time.perf_counter() - start:.1f} s",
-        flush=True,
-    )
+    figures = f"slips at {found:.4f}, statics {truth:.4f} ({found / truth - 1:+.1e}), Euler's rope {euler:.4f}"
+    tell(f"capstan, friction {friction}", figures, start)
 
 
 def main() -> None:
