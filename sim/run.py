@@ -156,7 +156,8 @@ class NewtonWork(NamedTuple):
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
     first: Lanes1  # (rows,) λ as it came in
     given: Lanes1  # (rows,) cfm as it came in
-    rho: Lanes1  # (rows,) impulse per velocity
+    rho: Lanes1  # (rows,) impulse per velocity: 1 / mobility
+    rate: Lanes1  # (rows,) coulomb.py: ρ, by which velocities count beside impulses
     centre: Lanes1  # (rows,) λ_k
     miss: Lanes1  # (rows,) λ - P(λ - ρ û); nsgs.py: the velocity at x = 0
     linear: Lanes1  # (rows,) λ after a full step, to first order

@@ -34,6 +34,7 @@ CONTRADICTION = 1e301  # what is left where impulses have no end
 _ROUNDING = 1e-22  # of what impulses do to a row alone
 _LARGEST_PULL = 1e11  # [rad/s or m/s] that impulses do to a row alone, if a stiff drive presses on a light link
 _LAST_DIGITS = 1e-15  # of an impulse
+_DIGITS = 1e-15  # of an impulse that a velocity as small as the tolerance counts
 _OVERFLOWING = 1e100  # rad/s or m/s
 ABSURD = (
     1e13  # rad/s or m/s: only rows that contradict each other pull so; a drive of 1e8 N m/rad against a light link 1e10
@@ -66,6 +67,7 @@ def coulomb(
     one = zero + 1.0
     left = zero + 1e300
     _balance(m, w, r, y, k)
+    _set_rates(r, y, k, tolerance)
     _scale(r, y, k, zero + first)
     _recentre(r, y, k, one)
     size = _residual(r, y, k, zero)
@@ -193,6 +195,22 @@ def _balance(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
 
 
 @njit
+def _set_rates(r: Any, y: Any, k: Any, tolerance: Any) -> None:
+    """y.rate: what a row's mobility says, or so much that velocities count where impulses are large.
+
+    Whether a contact slides is told by λ - ρ û: a drive that presses a light link onto the ground with 1e7 N s makes
+    ρ û of a slow slide less than the last digit of λ.
+    """
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        size = tolerance - tolerance
+        for row in range(n, n + max(r.cone[n], 1)):
+            size = largest(size, absolute(r.impulse[row]))
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.rate[row] = largest(y.rho[row], _DIGITS / tolerance * size)
+
+
+@njit
 def _residual(r: Any, y: Any, k: Any, t: Any) -> Any:
     """y.miss = λ - P(λ - ρ û) with t of the step taken, P's derivative in y.weight to weight3; |miss / ρ|."""
     square = t - t
@@ -203,11 +221,11 @@ def _residual(r: Any, y: Any, k: Any, t: Any) -> Any:
         else:
             zero = square - square
             z = r.impulse[n] + t * y.linear[n]
-            q = y.rho[n] * _yielding(r, y, n, z, t)
+            q = y.rate[n] * _yielding(r, y, n, z, t)
             p = z - q
             y.weight[n] = where_greater(p, r.lower[n], where_greater(r.upper[n], p, zero + 1.0, zero), zero)
             y.miss[n] = where_greater(y.weight[n], zero, q, z - least(largest(p, r.lower[n]), r.upper[n]))
-            miss = y.miss[n] * inverse_or_zero(y.rho[n])
+            miss = y.miss[n] * inverse_or_zero(y.rate[n])
             square = square + miss * miss
     return sqrt(square)
 
@@ -222,7 +240,7 @@ def _yielding(r: Any, y: Any, n: Any, z: Any, t: Any) -> Any:
 def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
     """_residual's part of the cone that begins with row n; y.unit is the direction of its tangential impulse."""
     last = n + r.cone[n]
-    zero = y.rho[n] - y.rho[n]
+    zero = y.rate[n] - y.rate[n]
     square = zero
     slip = zero
     before = zero
@@ -231,7 +249,7 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
         z = r.impulse[row] + t * y.linear[row]
         v = _yielding(r, y, row, z, t)
         slip = slip + v * v
-        q = y.rho[n] * v
+        q = y.rate[n] * v
         y.unit[row] = z - q
         y.miss[row] = q
         square = square + y.unit[row] * y.unit[row]
@@ -239,7 +257,7 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
         across = across + q * (z + y.unit[row])
     y.shift[n] = r.slope[n] * sqrt(slip)
     z = r.impulse[n] + t * y.linear[n]
-    q = y.rho[n] * (_yielding(r, y, n, z, t) + y.shift[n])
+    q = y.rate[n] * (_yielding(r, y, n, z, t) + y.shift[n])
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, _, _ = cone_projection(r.slope[n], z - q, length, per_length)
@@ -253,7 +271,7 @@ def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
     square = y.miss[n] * y.miss[n]
     for row in range(n + 1, last):
         square = square + y.miss[row] * y.miss[row]
-    scale = inverse_or_zero(y.rho[n])
+    scale = inverse_or_zero(y.rate[n])
     return square * scale * scale
 
 
@@ -343,8 +361,8 @@ def _recentre(r: Any, y: Any, k: Any, chosen: Any) -> Any:
 def _stiffness(r: Any, y: Any, n: Any) -> Any:
     """The four numbers of ρ B / (1 - B + κ B)."""
     c3 = y.weight3[n]
-    kappa = y.rho[n] * inverse_or_zero(y.inverse[n])
-    across = y.rho[n] * c3 / (1.0 - c3 + kappa * c3)
+    kappa = y.rate[n] * inverse_or_zero(y.inverse[n])
+    across = y.rate[n] * c3 / (1.0 - c3 + kappa * c3)
     inverse = inverse_or_zero(_lengthwise(r, y, n))
     return y.weight[n] * inverse, y.weight1[n] * inverse, (y.weight2[n] + c3) * inverse - across, across
 
@@ -367,11 +385,11 @@ def _answer(r: Any, y: Any, k: Any) -> None:
     """y.linear = -miss / (1 - B + κ B): what λ does while x stands still."""
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
-        kappa = y.rho[n] * inverse_or_zero(y.inverse[n])
+        kappa = y.rate[n] * inverse_or_zero(y.inverse[n])
         if r.cone[n] <= 1:
             y.linear[n] = -y.miss[n] * (1.0 + y.weight[n] * (inverse_or_zero(kappa) - 1.0))
         else:
-            lengthwise = inverse_or_zero(y.rho[n] * _lengthwise(r, y, n))
+            lengthwise = inverse_or_zero(y.rate[n] * _lengthwise(r, y, n))
             gain = (1.0 - kappa) * lengthwise
             c3 = y.weight3[n]
             across = 1.0 / (1.0 - c3 + kappa * c3)
@@ -380,7 +398,7 @@ def _answer(r: Any, y: Any, k: Any) -> None:
                 along = along + y.unit[row] * y.miss[row]
             edge = _on_edge(y, n)
             more = kappa * r.slope[n] * lengthwise * along * edge
-            miss = y.miss[n] - (1.0 - edge) * y.weight[n] * y.rho[n] * y.shift[n]
+            miss = y.miss[n] - (1.0 - edge) * y.weight[n] * y.rate[n] * y.shift[n]
             y.linear[n] = -(miss + gain * (y.weight[n] * miss + y.weight1[n] * along) + more * y.weight[n])
             both = gain * (y.weight1[n] * miss + (y.weight2[n] + c3) * along) + along - across * along
             both = both + more * y.weight1[n]
