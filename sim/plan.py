@@ -79,7 +79,7 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that it takes: the step's, and those that this calls."""
-        solver = (SOLVE,) if self.work == (NewtonWork,) else ()
+        solver = (SOLVE,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)

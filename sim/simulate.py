@@ -139,7 +139,7 @@ class Simulation:
         self._further: tuple[NamedTuple, ...] = tuple(
             make_solver_work(model, self._rows, work, driven) for work in self.plan.work
         )
-        if self.plan.work == (NewtonWork,):
+        if NewtonWork in self.plan.work:
             newton: NewtonWork = self._further[0]  # type: ignore[assignment]
             self._solver = point_at(SOLVE, 1, newton.entry, model, self._work, self._rows, self._step, newton)
         if touching is not None:

@@ -748,6 +748,7 @@ def solve_rows(m: Any, w: Any, i: Any, r: Any, f: Any, y: Any, g: Any, p: Any, d
             run_newton(y, 0)
         else:
             newton(m, w, i, r, force, u, y, p, d)
+            _solve_with_mass_matrix(m, w, r, f, y)
     if g is not None:
         if i.solver[0] == PGS:
             pgs(m, w, i, r, force, u, g)
@@ -765,6 +766,20 @@ def solve_again(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, d: Any) -> None:
             run_newton(y, 1)
         else:
             newton_again(m, w, r, f.free, f.next, y, p, d)
+            _solve_with_mass_matrix(m, w, r, f, y)
+
+
+@njit
+def _solve_with_mass_matrix(m: Any, w: Any, r: Any, f: Any, y: Any) -> None:
+    """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
+    newton needs M̂."""
+    if r.number[0] == r.number[1] or r.report[1] <= UNSOLVED:
+        return
+    for a in range(f.next.shape[0]):
+        f.next[a] -= y.change[a]
+    mass_matrix(m, w)
+    reduce_matrix(m, w, f.diagonal)
+    run_newton(y, 0)
 
 
 @njit
