@@ -96,14 +96,13 @@ def find_places(m: Any, q: Any, i: Any, f: Any, row: Any) -> None:
     A drive there turns along the rotation vector that leads to the target, e = log(q⁻¹ exp(target)) in the joint's
     axes; the place of its dofs is their target less e.
     """
+    for k in range(f.place.shape[0]):
+        f.place[k] = coordinate(m, q, k)
     for body in range(1, m.body_parent.shape[0]):
-        k = m.body_dof[body]
-        n = m.body_coord[body]
         kind = m.joint_type[body]
-        turns = kind == BALL or kind == FREE
-        for dof in range(k, m.body_dof[body + 1]):
-            f.place[dof] = coordinate(m, q, dof)
-        if turns:
+        if kind == BALL or kind == FREE:
+            k = m.body_dof[body]
+            n = m.body_coord[body]
             shift = 3 if kind == FREE else 0
             stiff = i.drive_stiffness[k + shift] + i.drive_stiffness[k + shift + 1] + i.drive_stiffness[k + shift + 2]
             if highest(stiff) > 0.0:

@@ -18,7 +18,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
 from artsim.sim.run import EXCESS_DOF, EXCESS_FACTOR, EXCESS_STEP, GIVEN, MOST
 
-EVERY = 8  # steps between looks
+EVERY = 16  # steps between looks
 TOO_MUCH = 1.2  # times what was given: steps of a reasonable size stay within a few per cent
 _SLACK = 5e-5  # J/kg that nothing needs to have given: 1 cm/s
 _LOOSE = 0.125  # J/kg where loops, equalities or contacts are closed at up to 0.5 m/s
@@ -61,13 +61,15 @@ def note_work(i: Any, f: Any, x: Any, before: Any, after: Any) -> None:
     """Add to f.watch the work of a step's forces, over the mean of the velocities (nv,) before and after it."""
     h = i.time_step[0]
     placing = f.counters[0] * h < _PLACING
+    work = 0.0
     for k in range(before.shape[0]):
         way = 0.5 * h * (before[k] + after[k])
-        f.watch[GIVEN] += (f.applied[k] + f.drive[k]) * way
+        work += (f.applied[k] + f.drive[k]) * way
         if x is not None:
-            f.watch[GIVEN] += x.given[k] * way
+            work += x.given[k] * way
         if placing:
-            f.watch[GIVEN] += max(way * (f.limit[k] + f.loop[k] + f.contact[k] + f.coupling[k]), 0.0)
+            work += max(way * (f.limit[k] + f.loop[k] + f.contact[k] + f.coupling[k]), 0.0)
+    f.watch[GIVEN] += work
 
 
 @inlined

@@ -166,28 +166,23 @@ def go_midway(m: Any, s: Any, w: Any, f: Any) -> None:
 
 
 @inlined
-def turning(m: Any, w: Any, h: Any) -> Any:
-    """More than 0 where a body without contacts turns too fast for one evaluation. Needs angular velocities."""
-    worst = like(-1.0, w)
+def turning_and_tautness(m: Any, w: Any, h: Any) -> Any:
+    """More than 0: a body without contacts turns too fast for one evaluation; what hangs on a body may be too heavy
+    for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
+
+    Needs the bodies' angular velocities and accelerations.
+    """
+    turning = like(-1.0, w)
+    tautness = turning
+    spins = _TURN * _TURN / h
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
-        most = _FREE_RATE if kind == FREE or kind == BALL else _TURN * _TURN / h
+        most = _FREE_RATE if kind == FREE or kind == BALL else spins
         o0 = w.angular_velocity[i, 0]
         o1 = w.angular_velocity[i, 1]
         o2 = w.angular_velocity[i, 2]
         fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
-        worst = largest(worst, fast * (1.0 - w.struck[i]))  # how the struck turn midway is not known
-    return worst
-
-
-@inlined
-def tautness(m: Any, w: Any, h: Any) -> Any:
-    """More than 0 where what hangs on a body may be too heavy for it. Needs the bodies' accelerations.
-
-    A bound: |F| ≤ carried mass times the acceleration of the joint that carries it.
-    """
-    worst = like(-1.0, w)
-    for i in range(1, m.body_parent.shape[0]):
+        turning = largest(turning, fast * (1.0 - w.struck[i]))  # how the struck turn midway is not known
         above = m.body_parent[i]
         if above == 0:
             continue
@@ -200,8 +195,8 @@ def tautness(m: Any, w: Any, h: Any) -> Any:
         d2 = w.offset[i, 2]
         own = 0.5 * _TAUT * (w.inertia[above, 0] + w.inertia[above, 3] + w.inertia[above, 5])
         square = (b0 * b0 + b1 * b1 + b2 * b2) * (d0 * d0 + d1 * d1 + d2 * d2)
-        worst = largest(worst, force * force * square - own * own)
-    return worst
+        tautness = largest(tautness, force * force * square - own * own)
+    return turning, tautness
 
 
 @njit

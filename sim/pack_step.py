@@ -28,7 +28,7 @@ from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, kinematics, like, world_inertia
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
-from artsim.sim.midpoint import foresee_spin, tautness, turning, unsettled
+from artsim.sim.midpoint import foresee_spin, turning_and_tautness, unsettled
 from artsim.sim.pack_rows import build_in_lanes, find_in_lanes, find_outrun, note_contacts, place_world, untamed
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
@@ -289,7 +289,8 @@ def _needs_more(m: Any, s: Any, w: Any, i: Any, f: Any, y: Any) -> Any:
         for k in range(f.qacc.shape[0]):
             f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
         accelerations(m, s.qvel, f.qacc, w)
-    return largest(least(turning(m, w, h), unsettled(m, s, w, f)), tautness(m, w, h))
+    turning, tautness = turning_and_tautness(m, w, h)
+    return largest(least(turning, unsettled(m, s, w, f)), tautness)
 
 
 @inlined

@@ -90,8 +90,7 @@ from artsim.sim.midpoint import (
     note_struck,
     stiffen,
     stiffen_composites,
-    tautness,
-    turning,
+    turning_and_tautness,
     unsettled,
 )
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
@@ -202,6 +201,8 @@ def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, z: Any
             f.effective_coupling[c] = m.row_mobility[c]
     if e is not None:
         calibrate(m, w, e, x, f)
+    else:
+        weigh_springs(m, i, f, x)
     expand(m, s.qpos, s.qvel, w)
     f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
     if e is not None and (needs_rows(e) or has_actuator_rows(e)):
@@ -258,8 +259,6 @@ def _euler(
     find_places(m, s.qpos, i, f, f.counters[4])
     if e is not None:
         equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
-    else:
-        weigh_springs(m, i, f, x)
     mark(z[4], FORCES)
     if g is not None:
         if not find_contacts(m, s, w, i, g, t):
@@ -331,12 +330,13 @@ def _velocities_found(
 def _turns_fast_or_is_taut(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> bool:
     """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and f.counters[7] is then 2."""
     h = i.time_step[0]
-    for k in range(f.qacc.shape[0]):
-        f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
     if r.number[0] > 0 or f.counters[5] == 0 or _touches(t):  # without rows they are there
+        for k in range(f.qacc.shape[0]):
+            f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
         accelerations(m, s.qvel, f.qacc, w)
-    fast: bool = turning(m, w, h) > 0.0
-    taut: bool = tautness(m, w, h) > 0.0
+    turning, tautness = turning_and_tautness(m, w, h)
+    fast: bool = turning > 0.0
+    taut: bool = tautness > 0.0
     if e is not None:
         clear_loop_forces(x)
         note_loop_forces(r, e, x, 1.0 / h)
