@@ -144,6 +144,13 @@ def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
 @inlined
 def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
     """More than 0 where f.middle is not where the velocities found lead, but for bodies that have contacts."""
+    change, most = misled(m, s, w, f)
+    return change - SETTLED * most
+
+
+@inlined
+def misled(m: Any, s: Any, w: Any, f: Any) -> Any:
+    """How far f.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
     change = like(0.0, w)
     most = change
     for a in range(f.next.shape[0]):
@@ -153,7 +160,7 @@ def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
         middle = 0.5 * (s.qvel[k] + f.next[a])
         change = largest(change, absolute(middle - f.middle[k]) * (1.0 - w.struck[m.dof_body[k]]))
         most = largest(most, absolute(middle))
-    return change - SETTLED * most
+    return change, most
 
 
 @njit

@@ -81,17 +81,18 @@ from artsim.sim.midpoint import (
     ROUNDS as EVALUATIONS,
 )
 from artsim.sim.midpoint import (
+    SETTLED,
     add_stiffened_bias,
     book_midpoint,
     clear_stiffening,
     foresee_spin,
     go_midway,
     loops_pull,
+    misled,
     note_struck,
     stiffen,
     stiffen_composites,
     turning_and_tautness,
-    unsettled,
 )
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
 from artsim.sim.recording import is_full, record
@@ -318,12 +319,24 @@ def _velocities_found(
     if not fast and not bent:
         return
     f.counters[7] = max(f.counters[7], 1)
+    least = math.inf
     for _ in range(EVALUATIONS):
-        if not unsettled(m, s, w, f) > 0.0:
+        change, most = misled(m, s, w, f)
+        away = change > least
+        if change <= SETTLED * most:
             break
-        go_midway(m, s, w, f)
+        for k in range(f.middle.shape[0]):
+            if away:
+                f.middle[k] = f.start_qvel[k]
+            else:
+                f.start_qvel[k] = f.middle[k]
+        if not away:
+            go_midway(m, s, w, f)
         secant_drift(m, s, w, h, f)
         _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+        if away:
+            break
+        least = change
 
 
 @njit

@@ -21,6 +21,8 @@ from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.sincos import sincos
 from artsim.sim.solvers.cone import largest
 
+_SQUEEZE = 5.0  # [rad/s] at most, with which a ball's angle makes room for the spin across its axis
+
 
 @njit
 def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
@@ -69,7 +71,7 @@ def _cone_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
         add_entry(m, w, r, k + 2, -z / angle)
     h = i.time_step[0]
     one_sided(r, i, n, m.upper[k] - angle)
-    r.bias[n] -= _widening(s.qvel, k, x, y, z, angle, h) / h
+    r.bias[n] -= min(_widening(s.qvel, k, x, y, z, angle, h) / h, _SQUEEZE)
 
 
 @njit
