@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
+from artsim.loaders.load import load_text
 from artsim.sim.errors import UsageError
 from tests.simulation import Array, Run, robot_file, simulate
 
@@ -37,6 +38,14 @@ CRANK = """<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody
 QUARTIC = ([0.1, 0.9, 0.3, -0.2, 0.1], [0.0, -0.8, 0.2, 0.1, -0.05], [-0.1, 1.1, -0.2, 0.05, 0.02])
 FORCES = tuple(f"tau_{name}" for name in "applied drive passive coupling limit loop tendon contact".split())
 EVERYTHING = (*FORCES, "qpos", "qvel", "qacc", "energy", "momentum", "bias", "mass_matrix")
+
+
+def ball_chain(limit: float, count: int = 10) -> str:
+    """Rods of 0.2 m on balls, level at the start, each within so many degrees of the one before."""
+    link = '<geom type="capsule" size=".02" fromto="0 0 0 .2 0 0" contype="0" conaffinity="0"/>'
+    joint = f'<joint type="ball" limited="true" range="0 {limit}"/>'
+    bodies = "".join(f'<body pos="{0.2 if k else 0} 0 0">{joint}{link}' for k in range(count))
+    return f"<mujoco><worldbody>{bodies}{count * '</body>'}</worldbody></mujoco>"
 
 
 def written(path: Path, text: str, **values: Any) -> Path:
@@ -226,6 +235,25 @@ def test_a_crank_at_its_dead_centre_stays_together(tmp_path: Path, stiffness: fl
     crank, rod, slide = run["qpos"].T
     end = np.array([0.1 * np.cos(crank) + 0.3 * np.cos(crank + rod), 0.1 * np.sin(crank) + 0.3 * np.sin(crank + rod)])
     assert np.hypot(end[0] - slide, end[1]).max() < 1e-6
+    assert unbalanced(run) < 1e-9
+
+
+@pytest.mark.parametrize("limit", [10, 30])
+def test_balls_that_fall_onto_their_limits_gain_nothing(limit: int) -> None:
+    """Ten rods from level: each blow takes energy, and angles stay within their limits but for the blows' own step."""
+    run = simulate(load_text(ball_chain(limit), name="balls.xml"), steps=1500, dt=0.002, record=EVERYTHING)
+    energy = run["energy"].sum(axis=1)
+    assert energy.max() <= energy[0] + 1e-9
+    assert unbalanced(run) < 1e-9
+
+
+@pytest.mark.parametrize("count", [3, 5])
+def test_spun_balls_are_held_by_their_limits(count: int) -> None:
+    """At 20 rad/s the blows turn swing into twist of thin rods: what makes room for that must not pump it up."""
+    text = ball_chain(30, count).replace("<joint type", '<joint name="first" type', 1)
+    run = simulate(load_text(text, name="balls.xml"), steps=1500, dt=0.002, v0={"first.wz": 20.0}, record=EVERYTHING)
+    energy = run["energy"].sum(axis=1)
+    assert energy.max() <= 1.05 * energy[0]
     assert unbalanced(run) < 1e-9
 
 

@@ -17,7 +17,7 @@ from artsim.loaders.load import load_text
 from artsim.sim.controls import Controls
 from artsim.sim.plan import Plan
 from tests.benchmarks.structures import arch, moved
-from tests.simulation import FORCES, Array, Run, constant_controls, simulate
+from tests.simulation import FORCES, Array, Run, constant_controls, robot_file, simulate, source_text
 from tests.test_cli_run import good, refused
 from tests.test_contact_closed_forms import FLOOR, mjcf
 
@@ -88,6 +88,30 @@ def test_fingers_that_jam_go_nowhere(lengths: tuple[float, ...], solver: str) ->
     assert worst_balance <= 1e-9
     assert worst_limit <= (1e-9 if solver == "newton" else 1e-7)
     assert worst_depth <= (1e-9 if solver == "newton" else 1e-8)
+
+
+@pytest.mark.parametrize("friction", [1.95, 2.0, 2.05, 2.1])
+def test_a_finger_at_the_edge_of_wedging_stays_above_the_ground(friction: float) -> None:
+    """Straight, it points 0.4668 rad down: friction above cot 0.4668 = 1.98 holds any force. The drive presses with
+    1e7 N s, in whose last digits a slide of 1e-8 m/s is lost where velocities are not weighed by that."""
+    text = source_text(robot_file("finger")).replace("<mu1>0.5</mu1>", f"<mu1>{friction}</mu1>")
+    for stiffness in (1e7, 1e8):
+        for hertz in range(54, 64):
+            run = simulate(
+                text,
+                ground=True,
+                ground_friction=friction,
+                target={"proximal_joint": 1.5},
+                stiffness={"proximal_joint": stiffness},
+                damping={"proximal_joint": stiffness / 100},
+                dt=1 / hertz,
+                steps=hertz // 4,
+                record=("qpos", "contacts", *BALANCE),
+            )
+            assert run.simulation.worst_residual <= 1e-9
+            assert run["qpos"][:, 1].min() >= -1e-9
+            assert run.simulation.contact_extremes[1] <= 1e-9
+            assert imbalance(run) <= 1e-9
 
 
 # ---------------------------------------------------------------------------------------------------------- grasps

@@ -18,10 +18,11 @@ import numpy as np
 from artsim.loaders.load import load_text
 from artsim.sim.errors import ArtsimError
 from tests.simulation import ROBOTS, Array, simulate
-from tests.test_energy_keeping import BODY, CRANK, SPRING, TENDON, quartic_chain
+from tests.test_energy_keeping import BODY, CRANK, SPRING, TENDON, ball_chain, quartic_chain
 from tests.test_scenes import bennett, gaps, platform
 
 NAN = float("nan")
+DEAD_CENTRE = {"crank": 0.001, "rod": -0.0013333331481480942, "s": 0.3999999333333364}
 BALLS = """<mujoco><option gravity="0 0 -9.81"/><worldbody>{}</worldbody></mujoco>"""
 
 
@@ -92,10 +93,24 @@ def cases() -> None:
         _, theirs = peers(quartic_chain(), dt, 4.0, {"j0": 1.1})
         line(f"quartic chain, {dt:g} s", mine[-1] - mine[0], theirs[-1] - theirs[0], "J after 4 s")
     chain = (ROBOTS / "chain20.urdf").read_text()
-    for dt in (0.001, 0.002, 0.004):
-        _, mine, _ = ours(chain, dt, 3.0, q0={"joint_1": 1.5})
-        _, theirs = peers(chain, dt, 3.0, {"joint_1": 1.5})
-        line(f"chain20 from joint_1 = 1.5, {dt:g} s", mine[-1] - mine[0], theirs[-1] - theirs[0], "J after 3 s")
+    for joint, start, dt in (("joint_1", 1.5, 0.001), ("joint_1", 1.5, 0.002), ("joint_1", 1.5, 0.004),
+                             ("joint_1", 2.5, 0.002), ("joint_10", 1.5, 0.002)):  # fmt: skip
+        _, mine, _ = ours(chain, dt, 3.0, q0={joint: start})
+        _, theirs = peers(chain, dt, 3.0, {joint: start})
+        line(f"chain20 from {joint} = {start}, {dt:g} s", mine[-1] - mine[0], theirs[-1] - theirs[0], "J after 3 s")
+    for limit, dt in ((10, 0.002), (30, 0.002), (60, 0.002), (30, 0.004)):
+        _, mine, _ = ours(ball_chain(limit), dt, 3.0)
+        _, theirs = peers(ball_chain(limit), dt, 3.0)
+        what = "J, the most that ten balls fallen onto their limits gain"
+        line(f"ten balls within {limit} degrees, {dt:g} s", *(float((x - x[0]).max()) for x in (mine, theirs)), what)
+    for stiffness, dt in ((1e5, 1 / 240), (1e5, 0.001), (1e7, 0.001)):
+        _, _, gap = ours(
+            CRANK, dt, 1.0, q0=DEAD_CENTRE, stiffness={"s": stiffness}, damping={"s": 2e3}, target={"s": 0.5}
+        )
+        driven = f'name="s" stiffness="{stiffness}" springref=".5" damping="2e3"'
+        rows, _ = peers(CRANK.replace('name="s"', driven), dt, 1.0, DEAD_CENTRE)
+        other = gaps(CRANK, rows[:: max(1, len(rows) // 200)]) if np.isfinite(rows).all() else NAN
+        line(f"crank at its dead centre, {stiffness:g} N/m, {dt:.4g} s", gap, other, "m, the loop's gap")
 
 
 def springs() -> None:
@@ -161,26 +176,40 @@ def loops() -> None:
 
 def linkages() -> dict[str, tuple[str, dict[str, float]]]:
     """Models that close, with their starts."""
-    crank = {"crank": 0.001, "rod": -0.0013333331481480942, "s": 0.3999999333333364}
     weighty = CRANK.replace('gravity="0 0 0"', 'gravity="0 0 -9.81"')
     return {
         "four-bar": (four_bar(), {}),
+        "six-bar": (six_bar(), {}),
         "Bennett": bennett(),
         "Oldham": (oldham(), {}),
-        "slider-crank": (weighty, crank),
+        "slider-crank": (weighty, DEAD_CENTRE),
         "Stewart": (platform()[0].replace("<worldbody>", '<option gravity="3 -2 -9"/><worldbody>'), {}),
     }
 
 
-def four_bar() -> str:
+def four_bar(further: str = "", more: str = "", closing: str = "") -> str:
     """A crank of 0.2 m, a coupler of 0.5 m, a rocker of 0.4 m on 0.5 m of ground, hung in a plane across y."""
-    rod = '<geom type="capsule" size=".01" fromto="0 0 0 {}" mass="1"/>'
     coupler, rocker = ".3 0 -.4", "0 0 -.4"
     return f"""<mujoco><worldbody>
-      <body><joint axis="0 1 0"/>{rod.format(".2 0 0")}
-        <body pos=".2 0 0"><joint axis="0 1 0"/>{rod.format(coupler)}<site name="a" pos="{coupler}"/></body></body>
-      <body pos=".5 0 0"><joint axis="0 1 0"/>{rod.format(rocker)}<site name="b" pos="{rocker}"/></body>
-      </worldbody><equality><connect site1="a" site2="b"/></equality></mujoco>"""
+      <body><joint axis="0 1 0"/>{rod(".2 0 0")}
+        <body pos=".2 0 0"><joint axis="0 1 0"/>{rod(coupler)}<site name="a" pos="{coupler}"/></body></body>
+      <body pos=".5 0 0"><joint axis="0 1 0"/>{rod(rocker)}<site name="b" pos="{rocker}"/>{further}</body>{more}
+      </worldbody><equality><connect site1="a" site2="b"/>{closing}</equality></mujoco>"""
+
+
+def six_bar() -> str:
+    """Watt's second linkage: the rocker of the four-bar drives a second rocker by a second coupler."""
+    coupler, rocker = ".4 0 -.2", "0 0 -.4"
+    return four_bar(
+        f'<body pos="0 0 -.2"><joint axis="0 1 0"/>{rod(coupler)}<site name="c" pos="{coupler}"/></body>',
+        f'<body pos=".9 0 0"><joint axis="0 1 0"/>{rod(rocker)}<site name="d" pos="{rocker}"/></body>',
+        '<connect site1="c" site2="d"/>',
+    )
+
+
+def rod(end: str) -> str:
+    """A kilogram along a link."""
+    return f'<geom type="capsule" size=".01" fromto="0 0 0 {end}" mass="1" contype="0" conaffinity="0"/>'
 
 
 def oldham() -> str:
