@@ -1,6 +1,7 @@
 """What a semi-implicit step does again, where one evaluation at its start is not enough: spin, taut bodies, bends.
 
 Three causes, one remedy: the step is evaluated again with what the first evaluation found, until it stays as it is.
+Where that leads away, or to rows that are not solved, the evaluation before is the step.
 
 Spin: gyroscopic and Coriolis terms are those of the velocity midway, ½ (v + v⁺). That is the implicit midpoint rule:
 of a free body it keeps energy and the length of the angular momentum, where terms at the start feed in energy by (hω)²
@@ -167,9 +168,17 @@ def misled(m: Any, s: Any, w: Any, f: Any) -> Any:
 def go_midway(m: Any, s: Any, w: Any, f: Any) -> None:
     """f.middle between the velocities of start and end, but for bodies that have contacts: these stay as they were."""
     for k in range(f.middle.shape[0]):
+        f.start_qvel[k] = f.middle[k]
         f.middle[k] = 0.5 * (s.qvel[k] + f.velocity[k])
         if w.struck[m.dof_body[k]] > 0.0:
             f.middle[k] = s.qvel[k]
+
+
+@njit
+def go_back(f: Any) -> None:
+    """f.middle as it was before go_midway."""
+    for k in range(f.middle.shape[0]):
+        f.middle[k] = f.start_qvel[k]
 
 
 @inlined

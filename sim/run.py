@@ -302,7 +302,7 @@ class Step(NamedTuple):
     free: Reals1  # (nu,) u without constraint impulses
     next: Reals1  # (nu,) u at the end of the step
     start_qpos: Reals1  # (nq,) RK4: where the step started
-    start_qvel: Reals1  # (nv,)
+    start_qvel: Reals1  # (nv,) rk4.py: at the step's start; step.py: f.middle before
     stage_qpos: Reals1  # (nq,)
     stage_qvel: Reals1  # (nv,)
     sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations

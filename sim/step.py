@@ -86,6 +86,7 @@ from artsim.sim.midpoint import (
     book_midpoint,
     clear_stiffening,
     foresee_spin,
+    go_back,
     go_midway,
     loops_pull,
     misled,
@@ -319,24 +320,21 @@ def _velocities_found(
     if not fast and not bent:
         return
     f.counters[7] = max(f.counters[7], 1)
-    least = math.inf
+    nearest = math.inf
     for _ in range(EVALUATIONS):
         change, most = misled(m, s, w, f)
-        away = change > least
-        if change <= SETTLED * most:
+        away = nearest < math.inf and (change > nearest or r.report[1] > UNSOLVED)
+        if away:
+            go_back(f)
+        elif change <= SETTLED * most:
             break
-        for k in range(f.middle.shape[0]):
-            if away:
-                f.middle[k] = f.start_qvel[k]
-            else:
-                f.start_qvel[k] = f.middle[k]
-        if not away:
+        else:
             go_midway(m, s, w, f)
         secant_drift(m, s, w, h, f)
         _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
         if away:
             break
-        least = change
+        nearest = change
 
 
 @njit
@@ -790,6 +788,8 @@ def _solve_with_mass_matrix(m: Any, w: Any, r: Any, f: Any, y: Any) -> None:
         return
     for a in range(f.next.shape[0]):
         f.next[a] -= y.change[a]
+    for n in range(r.number[0]):
+        r.impulse[n] = y.first[n]
     mass_matrix(m, w)
     reduce_matrix(m, w, f.diagonal)
     run_newton(y, 0)

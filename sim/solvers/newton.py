@@ -96,7 +96,8 @@ def newton(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d
     """u (nu,) becomes u + x, r.impulse (rows,) becomes λ; what it holds on entry is where the search starts.
 
     Where `p` or `d` is not None, propagation or direct do the linear algebra with what it holds instead (w.factor is
-    then not looked at, and contacts get convex steps alone); which of them is decided when this is compiled.
+    then not looked at, and contacts get convex steps alone: see step.py for what these leave); which of them is decided
+    when this is compiled.
 
     `force` (nu,): the impulse of all else. w.factor holds M̂, the lower triangle over m's elimination tree, not
     factorised. r.report: Newton steps added up (the most of any island), what is left of the rows [rad/s or m/s].
@@ -149,12 +150,15 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     """x and λ of island k, and what is left of its rows.
 
     The rows as they are, if no solution is found without what brings apart what is inside, then with contacts that
-    give way. A crowd of free bodies has one attempt before it gives way.
+    give way. A crowd of free bodies has one attempt before it gives way. What propagation and direct leave of contacts
+    is for newton without them (step.py).
     """
     _note_start(r, y, k)
+    if p is not None or d is not None:
+        left, _ = _solve(m, w, r, force, u, y, p, d, k, 0)
+        return left
     eased = _steps_eased(r, y, k)
-    tree = p is None and d is None
-    crowd = tree and _is_crowd(m, y, k)
+    crowd = _is_crowd(m, y, k)
     if crowd and eased > 0 and eased % _EASED_FOR > 0:
         return _crowd(m, w, r, force, u, y, k)
     left = u[0] - u[0] + 1e300
@@ -166,23 +170,22 @@ def _settle(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, 
     if crowd:
         return _crowd(m, w, r, force, u, y, k)
     few = y.unit_start[k + 1] - y.unit_start[k] <= _MANY
-    if tree and few:
+    if few:
         tolerance = tolerance_of(r, u, y, k)
         left = _eased(m, w, r, force, u, y, k, tolerance, 0.0)
         if highest(left - ENOUGH * tolerance) <= 0.0:
             return left
-    if few and _spare(r, y, k):
-        _restart(m, w, r, force, u, y, p, d, k)
-        y.factorised[k] = 0
-        left, solved = _solve(m, w, r, force, u, y, p, d, k, _SPARED_ATTEMPTS)
-        if solved:
-            _mark(r, y, k, eased + 1)
-            return left
-    if tree:
-        left, solved = _give_in(m, w, r, force, u, y, k, few)
-        if solved:
-            return left
-    return _compromise(m, w, r, force, u, y, p, d, k)
+        if _spare(r, y, k):
+            _restart(m, w, r, force, u, y, p, d, k)
+            y.factorised[k] = 0
+            left, solved = _solve(m, w, r, force, u, y, p, d, k, _SPARED_ATTEMPTS)
+            if solved:
+                _mark(r, y, k, eased + 1)
+                return left
+    left, solved = _give_in(m, w, r, force, u, y, k, few)
+    if solved:
+        return left
+    return _compromise(m, w, r, force, u, y, k)
 
 
 @njit
@@ -528,22 +531,21 @@ def _note_start(r: Any, y: Any, k: Any) -> None:
 
 
 @njit
-def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k: Any) -> Any:
+def _compromise(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, k: Any) -> Any:
     """The last resort: the convex problem with shifts as sweeps leave them, which always has its minimum."""
-    _restart(m, w, r, force, u, y, p, d, k)
+    _restart(m, w, r, force, u, y, None, None, k)
     y.factorised[k] = 0
-    if p is None and d is None:
-        sweep(m, w, r, y, k, TOLERANCE * largest_speed(u, y, k), _LAST_SWEEPS)
-        times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
-        for q in range(y.unit_start[k], y.unit_start[k + 1]):
-            n = y.listed[q]
-            for row in range(n, n + max(r.cone[n], 1)):
-                y.centre[row] = r.impulse[row]
-            if r.cone[n] > 1:
-                y.shift[n] = wanted_shift(r, y, n)
+    sweep(m, w, r, y, k, TOLERANCE * largest_speed(u, y, k), _LAST_SWEEPS)
+    times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
+    for q in range(y.unit_start[k], y.unit_start[k + 1]):
+        n = y.listed[q]
+        for row in range(n, n + max(r.cone[n], 1)):
+            y.centre[row] = r.impulse[row]
+        if r.cone[n] > 1:
+            y.shift[n] = wanted_shift(r, y, n)
     left = u[0] - u[0]
     for _ in range(2):
-        left, _ = _iterate(m, w, r, force, u, y, p, d, k, _STEPS, False, False)
+        left, _ = _iterate(m, w, r, force, u, y, None, None, k, _STEPS, False, False)
         if not _rises(r, y, k):
             break
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
