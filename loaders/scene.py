@@ -306,13 +306,14 @@ def _filled(key: Keyframe, start: Keyframe) -> Keyframe:
 def _start(part: Articulation) -> Keyframe:
     """Where a part starts without a keyframe."""
     from artsim.sim.equipment.build import labels_of
+    from artsim.sim.equipment.build_actuators import idle_controls
     from artsim.sim.model import compile_model
     from artsim.sim.start import initial_qpos
 
     compiled, labels = compile_model(part, locks=True), labels_of(part)
     qpos = initial_qpos(compiled, {}, [])
-    zeros = [(0.0,) * len(names) for names in (compiled.labels.dofs, labels.controls, labels.activations)]
-    return Keyframe("", tuple(qpos.tolist()), *zeros)
+    rest, still = ((0.0,) * len(names) for names in (compiled.labels.dofs, labels.activations))
+    return Keyframe("", tuple(qpos.tolist()), rest, idle_controls(part), still)
 
 
 # ------------------------------------------------------------------ its text

@@ -16,7 +16,6 @@ of MuJoCo's Euler by h² only. What is faster cannot be followed in such steps: 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.dynamics import inverse_dynamics
@@ -25,9 +24,8 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import velocities
 from artsim.sim.lanes import highest, lane_count, lane_get, lane_set, real
 from artsim.sim.model import BALL, FREE
-from artsim.sim.quaternions import rotation_vector
+from artsim.sim.quaternions import quaternion_along, rotation_between
 from artsim.sim.run import BLOCK_GS, COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER, PGS, TGS
-from artsim.sim.sincos import sincos
 from artsim.sim.solvers.cone import largest
 
 
@@ -120,16 +118,8 @@ def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: A
     t0 = lane_get(target, at, lane)
     t1 = lane_get(target, at + 1, lane)
     t2 = lane_get(target, at + 2, lane)
-    angle = math.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
-    sine, c = sincos(0.5 * angle)
-    s = sine / angle if angle > 0.0 else 0.5
-    a, b, d = s * t0, s * t1, s * t2
-    e0, e1, e2 = rotation_vector(
-        w * c + x * a + y * b + z * d,
-        w * a - x * c - y * d + z * b,
-        w * b - y * c - z * a + x * d,
-        w * d - z * c - x * b + y * a,
-    )
+    c, a, b, d = quaternion_along(t0, t1, t2)
+    e0, e1, e2 = rotation_between(w, x, y, z, c, a, b, d)
     lane_set(place, k, lane, t0 - e0)
     lane_set(place, k + 1, lane, t1 - e1)
     lane_set(place, k + 2, lane, t2 - e2)

@@ -333,7 +333,7 @@ class TendonCoupling:
 Interpolation = Literal["zoh", "linear", "cubic"]
 Transmission = Literal["joint", "jointinparent", "tendon", "site", "body", "slidercrank"]
 ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid"]
-Gain = Literal["fixed", "affine", "muscle", "dcmotor", "pid"]
+Gain = Literal["fixed", "affine", "muscle", "dcmotor", "pid", "rotation"]
 Bias = Literal["none", "affine", "muscle", "dcmotor"]
 
 
@@ -348,6 +348,9 @@ class LengthSearch:
     duration: float = 10.0  # [s]
     interval: float = 2.0  # at the end, in which the length must have settled [s]
     tolerance: float = 0.05  # how far it may still move, as a part of the range
+
+
+_XYZ = (".x", ".y", ".z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,9 +386,10 @@ class Actuator:
     gain_parameters: tuple[float, ...] = ()
     bias: Bias = "none"
     bias_parameters: tuple[float, ...] = ()
-    inputs: tuple[str, ...] = ("",)  # its controls; several are called position, velocity, feedforward, voltage
+    inputs: tuple[str, ...] = ("",)  # its controls; several are called position, velocity, feedforward, voltage, or of
+    # a rotation's servo x, y, z (a rotation vector [rad]) or qw, qx, qy, qz (a quaternion of any length)
     control_ranges: tuple[tuple[float, float] | None, ...] = (None,)  # of each input
-    force_range: tuple[float, float] | None = None
+    force_range: tuple[float, float] | None = None  # of a rotation's servo: of the norm of its three forces
     activation_range: tuple[float, float] | None = None
     activation_size: int = 0  # entries it has in the state
     activation_early: bool = False  # the force uses the activation of the step's end
@@ -393,6 +397,16 @@ class Actuator:
     length_search: LengthSearch | None = None  # where the range is to be found before a run
     disabled: bool = False  # by group, or all of them by a flag
     delay: Delay | None = None  # of its controls
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Suffix of each of its forces: three of a rotation's servo, along the axes of what it turns."""
+        return _XYZ if self.gain == "rotation" else ("",)
+
+    @property
+    def idle(self) -> tuple[float, ...]:
+        """Its controls where nobody gives any."""
+        return tuple(float(name == "qw") for name in self.inputs)
 
     @property
     def states(self) -> tuple[bool, bool, bool, bool, bool]:
@@ -414,7 +428,6 @@ class SensorKind(NamedTuple):
     clamped: bool = True  # a cutoff bounds it
 
 
-_XYZ = (".x", ".y", ".z")
 _WXYZ = (".qw", ".qx", ".qy", ".qz")
 SENSOR_KINDS = {
     "accelerometer": SensorKind("site", _XYZ, "m/s^2"),
@@ -495,13 +508,14 @@ class Sensor:
     reduction: str = "none"
     source: Source = Source()
     delay: Delay | None = None
+    components: tuple[str, ...] = ("",)  # suffixes of the forces of the actuator that it is of
 
     @property
     def outputs(self) -> tuple[tuple[str, str], ...]:
         """Suffix and unit of each number that it puts out."""
         kind = SENSOR_KINDS[self.kind]
         if not self.data:
-            return tuple((suffix, kind.unit) for suffix in kind.outputs)
+            return tuple((part + suffix, kind.unit) for part in self.components for suffix in kind.outputs)
         known, plain = SENSOR_DATA[self.kind], len(self.data) == 1
         return tuple(
             (f".{slot}" * (self.slots > 1) + f".{name}" * (not plain) + suffix, known[name].unit)

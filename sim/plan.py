@@ -18,6 +18,7 @@ from artsim.sim.controls import VALUES, Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
 from artsim.sim.equipment.build import equip
+from artsim.sim.equipment.build_actuators import idle_controls
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
 from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
@@ -133,7 +134,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         ]
     qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
     activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
-    control = _values(config.control, names.controls, "control", "actuator", key.control)
+    idle = () if equipped is None else idle_controls(articulation)
+    control = _values(config.control, names.controls, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
     touching = None
     if config.coordinates == "maximal" and not config.ground:

@@ -71,6 +71,26 @@ def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
 
 
 @inlined
+def quaternion_along(r0: Any, r1: Any, r2: Any) -> Any:
+    """Unit quaternion of a rotation vector [rad]; floats."""
+    angle = math.sqrt(r0 * r0 + r1 * r1 + r2 * r2)
+    sine, c = sincos(0.5 * angle)
+    s = sine / angle if angle > 0.0 else 0.5
+    return c, s * r0, s * r1, s * r2
+
+
+@inlined
+def rotation_between(w: Any, x: Any, y: Any, z: Any, c: Any, a: Any, b: Any, d: Any) -> Any:
+    """log(q⁻¹ t) of unit quaternions q = (w, x, y, z), t = (c, a, b, d): what turns q into t, in q's axes [rad]."""
+    return rotation_vector(
+        w * c + x * a + y * b + z * d,
+        w * a - x * c - y * d + z * b,
+        w * b - y * c - z * a + x * d,
+        w * d - z * c - x * b + y * a,
+    )
+
+
+@inlined
 def rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
     """Axis times angle (at most π) of a unit quaternion: its logarithm, twice."""
     sine = math.sqrt(x * x + y * y + z * z)

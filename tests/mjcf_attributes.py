@@ -50,6 +50,7 @@ ACTUATORS = {
     "intvelocity": 'joint="j" actrange="-1 1"',
     "pid": 'joint="j" input="pos vel ff"',
     "damper": 'joint="j" ctrlrange="0 1"',
+    "orientation": 'joint="ball"',
     "muscle": 'joint="j" lengthrange="0 1"',
     "adhesion": 'body="b" ctrlrange="0 1"',
     "dcmotor": 'joint="j" motorconst="1" resistance="1"',
@@ -182,7 +183,7 @@ def documents(path: tuple[str, ...], attributes: Collection[str]) -> list[str]:
         return actuators(name)
     if above == ("sensor",):
         return sensors(name, attributes)
-    if above == ("default",) and (name in HEIRS or "gear" in attributes or name == "adhesion"):
+    if above == ("default",) and (name in HEIRS or "gear" in attributes or name in ("adhesion", "orientation")):
         heirs = documents(tuple(HEIRS[name].split("/")), ()) if name in HEIRS else actuators(name)
         least = 'motorconst="1" resistance="1"' if name == "dcmotor" else ""  # which a class must have, too
         if name == "general":
@@ -213,6 +214,8 @@ def actuators(name: str) -> list[str]:
     target = given.partition('" ')[0] + '"' * (rest != "")
     kinds = [given, target, rest, f'cranksite="s" slidersite="t" cranklength="1" {rest}']
     kinds += [] if name in ("muscle", "adhesion") else [f'site="s" {rest}']
+    if name == "orientation":
+        kinds = [given, 'site="s" refsite="t"']
     if name == "general":
         kinds += [f'{given} dyntype="filter"', f'{given} gaintype="affine" biastype="affine"']
         kinds += [f'{given} gaintype="muscle" biastype="muscle" dyntype="muscle" gainprm="{FORCE}" biasprm="{FORCE}"']

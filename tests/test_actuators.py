@@ -515,7 +515,6 @@ def compare_class(content: str, asking: str) -> None:
         ('<motor joint="j" refsite="s"/>', "refsite is for a site transmission only"),
         ('<motor joint="j" ctrlrange="1 -1" ctrllimited="true"/>', "ctrlrange is 1 to -1: the first must be smaller"),
         ('<general joint="j" dyntype="user"/>', "dyntype 'user' of <general> is not supported yet"),
-        ('<orientation joint="b"/>', "<orientation> is not supported yet"),
         ('<plugin joint="j" plugin="a.b"/>', "<plugin> is not supported yet"),
         ('<position joint="j" kv="1" dampratio="1"/>', "has kv and dampratio, want one of them"),
         ('<position joint="j" kv="-1"/>', "kv is -1, want at least 0"),

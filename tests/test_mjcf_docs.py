@@ -141,7 +141,7 @@ GRID = 'name="f" count="3 3 3" spacing="1 1 1"'
 LEFT_OUT = [
     '<worldbody><body><composite type="cable" count="3 1 1"/></body></worldbody>',
     f'<worldbody><flexcomp type="grid" {GRID}><elasticity young="1"/></flexcomp></worldbody>',
-    f'{HINGE}<actuator><orientation joint="j"/></actuator>',
+    f'<default><orientation kp="2"/></default>{HINGE}<actuator><general joint="j"/></actuator>',
     f'<worldbody><flexcomp type="grid" dof="trilinear" dim="3" {GRID}/></worldbody>',
     HINGE.replace('name="j"', 'springyield="1"'),
 ]

@@ -31,5 +31,6 @@ def test_what_models_are_made_of() -> None:
     reached = set[str]().union(*(used(random_mjcf(0, number)[0]) for number in range(150)))
     wanted = "joint.type geom.fluidshape spatial pulley fixed pid cylinder damper intvelocity weld connect frame force"
     wanted += " muscle dcmotor motor.cranksite replicate mesh.builtin weld.relpose connect.site1 actuatorfrc ballquat"
+    wanted += " orientation orientation.forcerange"
     assert set(wanted.split()) <= reached
     assert len(reached) > 400

@@ -72,6 +72,9 @@ def read_actuators(bodies: Bodies, tendons: list[Tendon], root: Element) -> list
                 bodies.reading.later(element, missing)
                 continue
             kind = read_kind(bodies.reading, classes, element)
+            if kind.gain == "rotation" and tag(element) == "general":
+                bodies.reading.later(element, "<general> in a class of <orientation>")
+                continue
             actuator = read_actuator(targets, bodies.defaults.item(element), kind, len(actuators))
             actuators += [actuator] if actuator is not None else []
     return actuators
@@ -102,7 +105,10 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
     )
     actuator = replace(actuator, activation_size=count_states(item, actuator))
     actuator = read_ranges(targets, item, actuator, kind)
-    add_rotor(targets, item, actuator)
+    if kind.gain == "rotation":
+        check_rotation(targets, item, actuator)
+    else:
+        add_rotor(targets, item, actuator)
     return read_muscle(targets, item, actuator) if "muscle" in (kind.gain, kind.bias) else actuator
 
 
@@ -128,6 +134,17 @@ def read_transmission(targets: Targets, item: Item) -> tuple[Transmission, str, 
         if item.has(name) or OTHER.get(transmission) == name:
             reference = one_of(item, name, bodies.sites)
     return transmission, target, reference
+
+
+def check_rotation(targets: Targets, item: Item, actuator: Actuator) -> None:
+    """Refuse a servo of what is no rotation. Of a class it has no gear and, as in MuJoCo, no rotor."""
+    if actuator.transmission == "joint" and actuator.target not in targets.bodies.names("ball"):
+        item.refuse(f"joint {actuator.target!r} is no ball joint")
+    if actuator.transmission == "site" and not actuator.reference:
+        item.refuse("at a site needs a refsite")
+    if actuator.force_range is not None and actuator.force_range[0] != 0:
+        low, high = actuator.force_range
+        item.refuse(f"forcerange is {low:g} to {high:g}: it bounds the norm of the torque, the first must be 0")
 
 
 def one_of(item: Item, attribute: str, known: Collection[str]) -> str:

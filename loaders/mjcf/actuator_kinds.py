@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.reading import Item, MjcfReading
@@ -25,6 +26,14 @@ DYNAMICS: dict[str, ActivationDynamics] = {
 GAINS: dict[str, Gain] = {"fixed": "fixed", "affine": "affine", "muscle": "muscle"}
 BIASES: dict[str, Bias] = {"none": "none", "affine": "affine", "muscle": "muscle"}
 NOT_YET = ("user", "so3", "pid", "dcmotor")  # in <general>: code, or kinds that have an element of their own
+GAIN_OF = {
+    "damper": "affine",
+    "muscle": "muscle",
+    "pid": "pid",
+    "dcmotor": "dcmotor",
+    "orientation": "rotation",
+}  # all others: fixed
+ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
@@ -51,8 +60,7 @@ class Kind:
         """Whether an element of that name starts from these parameters."""
         if name in (self.tag, "general"):
             return True
-        gain = {"damper": "affine", "muscle": "muscle", "pid": "pid", "dcmotor": "dcmotor"}.get(name, "fixed")
-        return self.tag == "general" and self.gain == gain
+        return self.tag == "general" and self.gain == GAIN_OF.get(name, "fixed")
 
 
 def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
@@ -76,12 +84,19 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
 
 def not_yet(element: Element) -> str:
     """What of an element is not supported; empty where all is."""
-    if tag(element) in ("plugin", "orientation"):
-        return f"<{tag(element)}>"
+    if tag(element) == "plugin":
+        return "<plugin>"
     for name in ("dyntype", "gaintype", "biastype"):
         if element.get(name, "") in NOT_YET:
             return f"{name} {element.get(name)!r} of <general>"
     return ""
+
+
+def count_controls(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> int:
+    """How many controls an actuator has, of what is not supported one."""
+    if any(map(not_yet, (*chain(*classes), element))):
+        return 1
+    return len(read_kind(reading, classes, element).inputs)
 
 
 def put(values: Parameters, **at: float) -> Parameters:
@@ -136,6 +151,20 @@ def position(item: Item, kind: Kind) -> Kind:
 def intvelocity(item: Item, kind: Kind) -> Kind:
     """A position servo whose setpoint is the integral of the control."""
     return replace(position(item, kind), dynamics="integrator")
+
+
+def orientation(item: Item, kind: Kind) -> Kind:
+    """A servo of a rotation: kp times the rotation vector to the one wanted, less kv times the angular velocity."""
+    if kind.gain != "rotation":
+        kind = Kind(gain="rotation", bias="affine", b=put(ZEROS, _1=-1.0), inputs=ROTATIONS["expmap"])
+    kp = item.number("kp", -kind.b[1])
+    given = item.word("input", tuple(ROTATIONS), "expmap")
+    return replace(
+        kind,
+        g=put(ZEROS, _0=kp),
+        b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])),
+        inputs=ROTATIONS[given] if item.has("input") else kind.inputs,
+    )
 
 
 def velocity(item: Item, kind: Kind) -> Kind:
@@ -307,4 +336,5 @@ KINDS: dict[str, Callable[[Item, Kind], Kind]] = {
     "adhesion": adhesion,
     "pid": pid,
     "dcmotor": dcmotor,
+    "orientation": orientation,
 }

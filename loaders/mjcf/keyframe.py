@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.actuator_kinds import count_controls
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.reading import Item, States, describe
 from artsim.sim.description import Actuator, Joint, Keyframe
@@ -41,15 +42,22 @@ def note_left_out(item: Item) -> None:
 def attached_keyframes(bodies: Bodies, root: Element) -> list[Keyframe]:
     """Those of attached models: what is not theirs is as in the file."""
     sections = children(root, "actuator")
-    controls = [bodies.reading.states.get(element, {}) for section in sections for element in section]
+    elements = [element for section in sections for element in section]
+    controls = [(element, bodies.reading.states.get(element, {})) for element in elements]
     joints = [(joint, bodies.states.get(joint.name, {})) for joint in bodies.joints]
     keys: list[Keyframe] = []
-    for name in dict.fromkeys(key for states in (*(states for _, states in joints), *controls) for key in states):
+    for name in dict.fromkeys(key for _, states in (*joints, *controls) for key in states):
         qpos = [x for joint, states in joints for x in part(states, name, "qpos") or reference(joint)]
         qvel = [x for joint, states in joints for x in part(states, name, "qvel") or (0.0,) * DOFS[joint.kind]]
-        ctrl = [x for states in controls for x in part(states, name, "ctrl") or (0.0,)]
+        ctrl = [x for element, states in controls for x in filled_up(bodies, element, part(states, name, "ctrl"))]
         keys.append(Keyframe(name, tuple(qpos), tuple(qvel), tuple(ctrl)))
     return keys
+
+
+def filled_up(bodies: Bodies, element: Element, given: tuple[float, ...]) -> tuple[float, ...]:
+    """The controls of an actuator: as in MuJoCo 4.0 an attached keyframe holds of each the first one; the rest is 0."""
+    count = count_controls(bodies.reading, bodies.defaults.actuator_classes(element), element)
+    return (given + (0.0,) * count)[:count]
 
 
 def part(states: States, key: str, attribute: str) -> tuple[float, ...]:

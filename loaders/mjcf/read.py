@@ -60,7 +60,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
         "camera": {camera.get("name", "") for camera in root.iter("camera")},
     }
     check_references(reading, root, known)
-    sensors = read_sensors(bodies, root)
+    sensors = read_sensors(bodies, root, actuators)
     reading.note_missing_meshes()
     return Articulation(
         name=root.get("model", "MuJoCo Model"),

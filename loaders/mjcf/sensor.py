@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.delay import read_delay
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.support import SENSORS
-from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Sensor
+from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Actuator, Sensor
 from artsim.sim.errors import nearest
 
 MOST_SLOTS = 10_000  # contacts of one sensor
 FRAMES = ("body", "xbody", "geom", "site")
 
 
-def read_sensors(bodies: Bodies, root: Element) -> list[Sensor]:
+def read_sensors(bodies: Bodies, root: Element, actuators: Sequence[Actuator]) -> list[Sensor]:
     """Every sensor that can be evaluated; a note for each kind that cannot."""
+    outputs = {actuator.name: actuator.outputs for actuator in actuators}
     sensors: list[Sensor] = []
     count = 0
     for section in children(root, "sensor"):
         for element in section:
             sensor = read_sensor(bodies, element, count)
             count += 1
+            if sensor is not None and sensor.object_kind == "actuator":
+                sensor = replace(sensor, components=outputs[sensor.object])
             if sensor is not None:
                 sensors.append(sensor)
     return sensors

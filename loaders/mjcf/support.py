@@ -87,7 +87,6 @@ REFUSED = {
     "flex": "elements that bend or stretch",
     "flexstrain": "elements that bend or stretch",
     "elasticity": "elements that bend or stretch",
-    "orientation": "servos of rotations, whose input is a quaternion or an expmap; elsewhere MJCF 4 has no expmap",
     "plugin": "code; mujoco.pid is read as <pid>",
 }
 """Elements that are refused, with all that is in them. --ignore-unsupported leaves them out, with a warning."""
@@ -114,6 +113,7 @@ SENSORS = {
 VALUES = (
     ("general", "dyntype, gaintype, biastype", "user", "code"),
     ("general", "dyntype, gaintype, biastype", "so3, pid, dcmotor", "they have elements of their own"),
+    ("general", "class", "with an <orientation>", "it would be one; <orientation> has an element of its own"),
     ("equality", "(element)", "flex, flexvert, flexstrain", "elements that bend or stretch"),
     ("flexcomp", "dof", "trilinear, quadratic", "interpolation"),
     ("edge", "equality", "vert, strain", "elements that bend or stretch"),

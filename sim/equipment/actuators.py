@@ -43,6 +43,7 @@ from artsim.sim.equipment.record import (
     PID_DYNAMICS,
     TENDON,
 )
+from artsim.sim.equipment.rotation_servo import bound_norms, guess_scales, is_settled, rescale, setpoint
 from artsim.sim.jit import inlined, njit
 from artsim.sim.recordtype import run_entry
 
@@ -73,6 +74,7 @@ def actuator_forces(m: Any, v: Any, i: Any, e: Any, x: Any, f: Any, activation: 
             _rates(e, x, a, activation, h)
     for a in range(e.actuator_target.shape[0]):
         x.actuator_force[a] = 0.0
+        x.actuator_scale[a] = 1.0
         if e.actuator_active[a]:
             x.actuator_input[a] = _input(e, x, a, activation, h)
             x.actuator_force[a] = _force(e, x, a, activation)
@@ -81,6 +83,7 @@ def actuator_forces(m: Any, v: Any, i: Any, e: Any, x: Any, f: Any, activation: 
         x.actuator_force[a] = min(max(x.actuator_force[a], e.force_lower[a]), e.force_upper[a])
         if e.actuator_active[a] and e.actuator_bias[a] == DC_MOTOR:
             x.actuator_force[a] += mechanical_force(e, x, a, activation)
+    bound_norms(e, x)
     _distribute(e, x, explicit)
 
 
@@ -118,9 +121,11 @@ def _rates(e: Any, x: Any, a: Any, activation: Any, h: Any) -> None:
 def _input(e: Any, x: Any, a: Any, activation: Any, h: Any) -> Any:
     """What the gain multiplies: the control, or the last activation (of the step's end where that acts early).
 
-    A setpoint on a circle counts as its equal nearest to the length. PID: the force without its affine bias. DC motor:
-    the current of the step's end, or the voltage.
+    A setpoint on a circle counts as its equal nearest to the length. Rotation: what its length is to become. PID: the
+    force without its affine bias. DC motor: the current of the step's end, or the voltage.
     """
+    if e.actuator_axis[a] >= 0:
+        return setpoint(e, x, a)
     n = e.activation_last[a]
     kind = e.actuator_gain[a]
     if kind == DC_MOTOR and e.dynamics_parameters[a, 0] <= 0.0:
@@ -173,7 +178,8 @@ def affine_force(e: Any, x: Any, a: Any) -> Any:
     constant = gain * x.actuator_input[a]
     if e.actuator_bias[a] == AFFINE:
         constant += e.bias_parameters[a, 0]
-    return constant, stiffness, damping
+    scale = x.actuator_scale[a]
+    return scale * constant, scale * stiffness, scale * damping
 
 
 @njit
@@ -299,6 +305,9 @@ def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any, f: Any) -> None
                 x.actuator_implicit[a] = GUESSED
                 _add(e, x, a)
                 found = True
+            if e.actuator_axis[a] >= 0:
+                x.actuator_force[a] = force
+    guess_scales(e, x)
     if found:
         _gather(e, x)
     for k in range(x.actuator_total.shape[0]):
@@ -313,8 +322,9 @@ def guess_bounds(m: Any, q: Any, v: Any, i: Any, e: Any, x: Any, f: Any) -> None
 def clamp_actuators(m: Any, s: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
     """Make explicit, at their bound, implicit forces that are beyond it over the step; True if there are any.
 
-    The step ends at f.velocity. On False x.actuator_force holds what acted over the step. Wrong guesses are
-    taken back; else a force that was made explicit stays so for this step: it is solved again a finite number of times.
+    Also scale servos of rotations whose norm is not at its bound. The step ends at f.velocity. On False
+    x.actuator_force holds what acted over the step. Wrong guesses are taken back; else a force that was made explicit
+    stays so for this step: it is solved again a finite number of times.
     """
     h = i.time_step[0]
     found = False
@@ -339,6 +349,13 @@ def clamp_actuators(m: Any, s: Any, i: Any, e: Any, x: Any, f: Any) -> bool:
             x.actuator_implicit[a] = EXPLICIT
             _add(e, x, a)
             found = True
+    for a in range(e.actuator_target.shape[0]):
+        if e.actuator_axis[a] == 0 and x.actuator_implicit[a] == BY_ROW and not is_settled(e, x, a):
+            found = True
+            if not rescale(e, x, a):
+                for n in range(a, a + 3):
+                    x.actuator_implicit[n] = EXPLICIT
+                    _add(e, x, n)
     for k in range(x.dof_held.shape[0]):
         if x.dof_held[k] == 2.0:
             total = _sum_on(e, x, k, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from artsim.sim.description import Articulation
-from artsim.sim.equipment.build_actuators import acting, actuator_arrays
+from artsim.sim.equipment.build_actuators import acting, actuator_arrays, forces_of
 from artsim.sim.equipment.build_loops import loop_arrays
 from artsim.sim.equipment.build_passive import has_passive, passive_arrays
 from artsim.sim.equipment.build_sensors import sensor_arrays, sensor_labels
@@ -25,7 +25,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
         {site.name: n for n, site in enumerate(articulation.sites)},
         {tendon.name: n for n, tendon in enumerate(articulation.tendons)},
         {geom.name: n for n, geom in enumerate(articulation.wrap_geoms)},
-        {actuator.name: n for n, actuator in enumerate(articulation.actuators)},
+        {actuator.name: n for n, (actuator, _) in reversed(list(enumerate(forces_of(articulation))))},
     )
     if not _is_equipped(articulation):
         return None
@@ -80,6 +80,7 @@ def labels_of(articulation: Articulation) -> EquipmentLabels:
     """The names of an articulation's equipment."""
     sensors, units = sensor_labels(articulation)
     actuators = acting(articulation)
+    forces = tuple(actuator.name + suffix for actuator in actuators for suffix in actuator.outputs)
     controls = tuple(
         actuator.name if len(actuator.inputs) == 1 else f"{actuator.name}.{name}"
         for actuator in actuators
@@ -92,7 +93,7 @@ def labels_of(articulation: Articulation) -> EquipmentLabels:
     )
     return EquipmentLabels(
         tendons=tuple(tendon.name for tendon in articulation.tendons),
-        actuators=tuple(actuator.name for actuator in actuators),
+        actuators=forces,
         controls=controls,
         activations=activations,
         loops=tuple(loop.name for loop in articulation.loops if loop.active),

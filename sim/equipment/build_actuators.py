@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -52,7 +53,7 @@ DYNAMICS = {
     "dcmotor": DC_MOTOR_DYNAMICS,
     "pid": PID_DYNAMICS,
 }
-GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR, "pid": PID}
+GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR, "pid": PID, "rotation": FIXED}
 BIASES = {"none": NO_BIAS, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR}
 INPUTS = ("position", "velocity", "feedforward", "voltage")
 
@@ -62,11 +63,34 @@ def acting(articulation: Articulation) -> tuple[Actuator, ...]:
     return () if articulation.format == "urdf" else articulation.actuators
 
 
+def forces_of(articulation: Articulation) -> list[tuple[Actuator, int]]:
+    """Each force: its actuator, and along which axis a rotation's servo has it, -1: of no such servo.
+
+    For the engine each of that servo's three forces is an actuator, whose gear is the axis.
+    """
+    forces = []
+    for actuator in acting(articulation):
+        if actuator.gain != "rotation":
+            forces.append((actuator, -1))
+            continue
+        before = 3 if actuator.transmission == "site" else 0  # forces come first there
+        for axis in range(3):
+            gear = (0.0,) * (before + axis) + (1.0,)
+            forces.append((replace(actuator, gear=gear), axis))
+    return forces
+
+
+def idle_controls(articulation: Articulation) -> tuple[float, ...]:
+    """The controls where nobody gives any."""
+    return tuple(value for actuator in acting(articulation) for value in actuator.idle)
+
+
 def actuator_arrays(
     articulation: Articulation, places: Places, site_body: Array, tendons: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """The arrays of the actuators that are not disabled by group, and the bounds of what they do to each dof."""
-    actuators = acting(articulation)
+    """The arrays of the actuators' forces, and the bounds of what they do to each dof."""
+    actuators = [actuator for actuator, _ in forces_of(articulation)]
+    axes = [axis for _, axis in forces_of(articulation)]
     entries = [sorted(_dofs(a, places, site_body, tendons)) for a in actuators]
     ranges = _dof_ranges(articulation, places)
     linear = [_linear(a, dofs, ranges, places, tendons) for a, dofs in zip(actuators, entries, strict=True)]
@@ -77,6 +101,7 @@ def actuator_arrays(
         "actuator_transmission": np.array([TRANSMISSIONS[a.transmission] for a in actuators], np.int64),
         "actuator_target": np.array([_target(a, places) for a in actuators], np.int64),
         "actuator_reference": np.array([places.sites[a.reference] if a.reference else -1 for a in actuators], np.int64),
+        "actuator_axis": np.array(axes, np.int64),
         "actuator_gear": _padded([a.gear for a in actuators], 6),
         "actuator_crank": np.array([a.crank_length for a in actuators]),
         "actuator_entry": np.cumsum([0, *map(len, entries)]),
@@ -87,11 +112,12 @@ def actuator_arrays(
         "dynamics_parameters": _padded([a.dynamics_parameters for a in actuators], 10),
         "gain_parameters": _padded([a.gain_parameters for a in actuators], 10),
         "bias_parameters": _padded([a.bias_parameters for a in actuators], 10),
-        **_range("control", [bounds for a in actuators for bounds in a.control_ranges]),
-        **_range("force", [a.force_range for a in actuators]),
+        **_range("control", [bounds for a in acting(articulation) for bounds in a.control_ranges]),
+        **_range("force", [a.force_range if axis < 0 else None for a, axis in zip(actuators, axes, strict=True)]),
+        "force_norm": np.array([_norm(a) for a in actuators]),
         **_range("activation", [a.activation_range for a in actuators]),
         **_places_in_state(actuators),
-        **_controls(actuators),
+        **_controls(acting(articulation)),
         "activation_early": np.array([int(a.activation_early) for a in actuators], np.int64),
         "actuator_length_range": np.array([_length_range(a) for a in actuators]).reshape(-1, 2),
         **ranges,
@@ -102,6 +128,12 @@ def _length_range(actuator: Actuator) -> tuple[float, float]:
     """NaN where it is still to be found: a run without it stops."""
     unknown = (0.0, 0.0) if actuator.length_search is None else (np.nan, np.nan)
     return actuator.length_range or unknown
+
+
+def _norm(actuator: Actuator) -> float:
+    """The bound of the norm of a rotation's servo."""
+    bounds = actuator.force_range if actuator.gain == "rotation" else None
+    return np.inf if bounds is None else bounds[1]
 
 
 def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
@@ -120,13 +152,14 @@ def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
 
 
 def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
-    """Where each one's controls are; an unnamed one is the first of its kind."""
+    """Where the controls of each force are; an unnamed one is the first of its kind."""
     first = np.cumsum([0, *(len(a.inputs) for a in actuators)], dtype=np.int64)[:-1]
+    forces = [len(actuator.outputs) for actuator in actuators]
     roles = np.full((len(actuators), len(INPUTS)), -1, np.int64)
     for row, actuator, start in zip(roles, actuators, first, strict=True):
         for n, name in enumerate(actuator.inputs):
-            row[INPUTS.index(name) if name else 0] = start + n
-    return {"control_first": first, "control_role": roles}
+            row[INPUTS.index(name) if name in INPUTS else n] = start + n
+    return {"control_first": np.repeat(first, forces), "control_role": np.repeat(roles, forces, axis=0)}
 
 
 _SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
@@ -155,7 +188,7 @@ def _linear(
     actuator: Actuator, dofs: Sequence[int], ranges: Mapping[str, Array], places: Places, tendons: Mapping[str, Array]
 ) -> int:
     """How its force enters a semi-implicit step where it is affine. A row cannot be part of a bounded sum."""
-    if actuator.gain not in ("fixed", "affine", "pid") or actuator.bias not in ("none", "affine"):
+    if actuator.gain not in ("fixed", "affine", "pid", "rotation") or actuator.bias not in ("none", "affine"):
         return EXPLICIT
     if actuator.transmission in ("joint", "jointinparent") and len(dofs) == 1:
         return IN_MATRIX

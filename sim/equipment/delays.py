@@ -78,6 +78,7 @@ class _Line(NamedTuple):
     number: int
     size: int
     delay: Delay
+    idle: float = 0.0  # what it is of before the first step
 
 
 def delays_of(
@@ -136,9 +137,9 @@ def _control_lines(articulation: Articulation, equipped: Equipped) -> list[_Line
     if not equipped.labels.controls:  # actuators that only tell reductions
         return []
     for actuator in articulation.actuators:
-        for _ in actuator.inputs:
+        for idle in actuator.idle:
             if actuator.delay is not None and actuator.delay.time > 0:
-                lines.append(_Line(f"actuator {actuator.name!r}", n, 1, actuator.delay))
+                lines.append(_Line(f"actuator {actuator.name!r}", n, 1, actuator.delay, idle))
             n += 1
     return lines
 
@@ -177,10 +178,10 @@ def _beyond(line: _Line, dt: float) -> str:
 
 
 def _history(line: _Line, dt: float) -> Real:
-    """A line before the first step: zeros, of the steps or ticks before it."""
+    """A line before the first step: samples of nothing that happens, of the steps or ticks before it."""
     delay, n = line.delay, line.delay.samples
     ages = np.arange(n - 1, -1, -1.0)
     steps = -1.0 - ages
     if delay.period:
         steps = np.ceil(_steps(_before(delay), dt) - ages * _steps(delay.period, dt) - NEARLY)
-    return np.concatenate([[n - 1.0, 0.0], steps, np.zeros(n * line.size)])
+    return np.concatenate([[n - 1.0, 0.0], steps, np.full(n * line.size, line.idle)])

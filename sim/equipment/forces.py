@@ -68,7 +68,10 @@ def _needs_mobilities(m: Any, e: Any, x: Any) -> bool:
 
 @njit
 def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
-    """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos)."""
+    """x.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position servos).
+
+    Of the servo of a rotation J M⁻¹ Jᵀ is the mean of its three.
+    """
     y = x.row
     for a in range(e.actuator_target.shape[0]):
         for k in range(y.shape[0]):
@@ -83,6 +86,12 @@ def _calibrate_actuators(m: Any, w: Any, e: Any, x: Any) -> None:
         mobility = 0.0
         for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
             mobility += x.actuator_moment[entry] * y[e.actuator_dof[entry]]
+        x.actuator_share[a] = mobility
+    for a in range(e.actuator_target.shape[0]):
+        mobility = x.actuator_share[a]
+        if e.actuator_axis[a] >= 0:
+            n = a - e.actuator_axis[a]
+            mobility = (x.actuator_share[n] + x.actuator_share[n + 1] + x.actuator_share[n + 2]) / 3.0
         x.actuator_damping[a] = _servo_damping(e, a, mobility)
 
 

@@ -190,13 +190,14 @@ class Equipment(NamedTuple):
     ellipsoid_axes: ConstReals2  # (nel, 3) semi-axes [m]
     ellipsoid_coefficients: ConstReals2  # (nel, 5) drag: blunt, slender, angular; lift: Kutta, Magnus
     ellipsoid_added: ConstReals2  # (nel, 6) added mass and inertia per density [m³, m⁵]
-    # actuators: na of them, nu controls, nact activations
+    # actuators: na forces of theirs, nu controls, nact activations
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
     actuator_linear: ConstInts1  # (na,) EXPLICIT, or how it may enter a step where it is affine
     actuator_period: ConstReals1  # (na,) of a setpoint on a circle [rad], 0: none
     actuator_transmission: ConstInts1  # (na,)
     actuator_target: ConstInts1  # (na,) first dof, tendon, site or body
     actuator_reference: ConstInts1  # (na,) reference or slider site, -1: none
+    actuator_axis: ConstInts1  # (na,) of the three forces of a rotation's servo, which follow each other; -1: no such
     actuator_gear: ConstReals2  # (na, 6)
     actuator_crank: ConstReals1  # (na,) [m]
     actuator_entry: ConstInts1  # (na + 1,)
@@ -208,11 +209,12 @@ class Equipment(NamedTuple):
     gain_parameters: ConstReals2  # (na, 10)
     bias_parameters: ConstReals2  # (na, 10)
     control_first: ConstInts1  # (na,) its first control
-    control_role: ConstInts2  # (na, 4) its controls for position, velocity, feedforward, voltage; -1: none
+    control_role: ConstInts2  # (na, 4) for position, velocity, feedforward, voltage; or of a rotation; -1: none
     control_lower: ConstReals1  # (nu,)
     control_upper: ConstReals1
     force_lower: ConstReals1  # (na,)
     force_upper: ConstReals1
+    force_norm: ConstReals1  # (na,) bound of the norm of a rotation's servo [N m], inf: none
     activation_lower: ConstReals1
     activation_upper: ConstReals1
     activation_first: ConstInts1  # (na,) its first entry in State.activation, -1: none
@@ -267,6 +269,8 @@ class EquipmentWork(NamedTuple):
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
     actuator_share: Reals1  # (na,) Step.share of those by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
+    actuator_scale: Reals1  # (na,) how much of a rotation's servo acts, where its norm is bounded
+    scaling: Reals2  # (na, 3) of its scale in the solution before this one: 1 / scale, 1 / norm; solutions so far
     control: Reals1  # (nu,) within their ranges
     dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: it is if a guess is right
     activation_rate: Reals1  # (nact,)
@@ -321,7 +325,7 @@ class EquipmentLabels:
     """Names of what the arrays count."""
 
     tendons: tuple[str, ...] = ()
-    actuators: tuple[str, ...] = ()
+    actuators: tuple[str, ...] = ()  # every force
     controls: tuple[str, ...] = ()
     activations: tuple[str, ...] = ()
     loops: tuple[str, ...] = ()
@@ -351,7 +355,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
     tendons = dict.fromkeys(names.split(), (nt,))
     actuators = dict.fromkeys(
         "acceleration0 actuator_length actuator_velocity actuator_force actuator_input actuator_implicit "
-        "actuator_damping actuator_share start_length start_velocity".split(),
+        "actuator_damping actuator_share actuator_scale start_length start_velocity".split(),
         (na,),
     )
     dofs = dict.fromkeys(
@@ -372,6 +376,7 @@ def make_equipment_work(model: Model, equipment: Equipment, activations: int) ->
             **dict.fromkeys(("ray_caster", "delayer", "feeler", "keeper"), (2,)),
             **dict.fromkeys(("stage", "pending"), (1,)),
             "control": (len(equipment.control_lower),),
+            "scaling": (na, 3),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),
             "tendon_mobility": (len(equipment.tendon_row_follower),),

@@ -311,11 +311,14 @@ def _of_joint(m: Any, s: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: 
                 total += x.actuator_force[a]
         out[first] = total
     elif kind == ACTUATOR_POSITION:
-        out[first] = x.actuator_length[k]
+        for c in range(e.sensor_first[n + 1] - first):
+            out[first + c] = x.actuator_length[k + c]
     elif kind == ACTUATOR_VELOCITY:
-        out[first] = x.actuator_velocity[k]
+        for c in range(e.sensor_first[n + 1] - first):
+            out[first + c] = x.actuator_velocity[k + c]
     elif kind == ACTUATOR_FORCE:
-        out[first] = x.actuator_force[k]
+        for c in range(e.sensor_first[n + 1] - first):
+            out[first + c] = x.actuator_force[k + c]
     else:
         _of_limit(m, s, f, out, k, kind, first)
 

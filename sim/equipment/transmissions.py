@@ -109,15 +109,23 @@ def _push(m: Any, w: Any, x: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: 
         k = m.dof_parent[k]
 
 
+@inlined
+def wrench_frame(e: Any, a: Any) -> Any:
+    """The site in whose axes the gear of an actuator at a site is."""
+    own = e.actuator_reference[a] < 0 or e.actuator_axis[a] >= 0
+    return e.actuator_target[a] if own else e.actuator_reference[a]
+
+
 @njit
 def _site(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
     """A wrench at a site: in its own axes, or in those of a reference site that takes the reaction.
 
-    Dofs that move both sites do not count then; nor does, as in MuJoCo, the turning of the reference's axes.
+    A rotation's servo has it in its own in either case. Dofs that move both sites do not count then; nor does, as in
+    MuJoCo, the turning of the reference's axes.
     """
     site = e.actuator_target[a]
     reference = e.actuator_reference[a]
-    frame = reference if reference >= 0 else site
+    frame = wrench_frame(e, a)
     gear = e.actuator_gear[a]
     f0, f1, f2 = turned_gear(w, e, frame, gear[0], gear[1], gear[2])
     t0, t1, t2 = turned_gear(w, e, frame, gear[3], gear[4], gear[5])

@@ -10,7 +10,7 @@ from typing import Any
 
 from artsim.sim.equipment.record import PATH_JOINT, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
 from artsim.sim.equipment.tendons import site_point, way_around
-from artsim.sim.equipment.transmissions import crank, turned_gear
+from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame, origin_of
@@ -130,7 +130,7 @@ def _take_off_site(m: Any, w: Any, f: Any, e: Any, a: Any, force: Any) -> None:
     none of it to dofs that move both sites: so it is taken up where the sites' chains meet.
     """
     site, reference = e.actuator_target[a], e.actuator_reference[a]
-    frame = reference if reference >= 0 else site
+    frame = wrench_frame(e, a)
     gear = e.actuator_gear[a]
     f0, f1, f2 = turned_gear(w, e, frame, force * gear[0], force * gear[1], force * gear[2])
     t0, t1, t2 = turned_gear(w, e, frame, force * gear[3], force * gear[4], force * gear[5])

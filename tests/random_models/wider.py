@@ -78,7 +78,7 @@ def actuators(maker: Maker) -> None:
         if maker.chance(0.1):
             actuator.set("user", "1 2")
     name = f"a{len(maker.actuators)}"
-    kind = maker.pick(("muscle", "dcmotor", "crank", ""))
+    kind = maker.pick(("muscle", "dcmotor", "crank", "orientation", ""))
     if kind == "muscle" and (maker.scalars or maker.tendons):
         muscle = maker.add(parent, "muscle", name=name, lengthrange="-2 3", force=maker.number(5, 50))
         target = ("tendon", maker.tendons) if maker.tendons else ("joint", maker.scalars)
@@ -112,6 +112,19 @@ def actuators(maker: Maker) -> None:
         first, second = (str(site) for site in maker.rng.permutation(maker.sites)[:2])
         maker.add(parent, "motor", name=name, cranksite=first, slidersite=second, cranklength=maker.number(3, 5))
         maker.pushes = True
+    elif kind == "orientation":
+        servo = maker.add(parent, "orientation", name=name, kp=maker.number(1, 20))
+        if maker.balls and maker.chance(0.6):
+            servo.set("joint", maker.pick(maker.balls))
+        else:
+            servo.set("site", maker.pick(maker.sites))
+            servo.set("refsite", maker.pick(maker.sites))
+            maker.pushes = True
+        servo.set(maker.pick(("kv", "dampratio")), maker.number(0, 1))
+        for attribute, value in (("input", "quat"), ("ctrlrange", "-0.5 0.7"), ("forcerange", "0 1.5")):
+            if maker.chance(0.4):
+                servo.set(attribute, value)
+        maker.actuators.append(name)
 
 
 def sensors(maker: Maker) -> None:
