@@ -97,7 +97,10 @@ def general(item: Item, kind: Kind) -> Kind:
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
     if item.has("gaintype"):
-        kind = replace(kind, gain=GAINS[item.word("gaintype", tuple(GAINS), "fixed")])
+        gain = GAINS[item.word("gaintype", tuple(GAINS), "fixed")]
+        if kind.dynamics == "pid":
+            item.refuse(f"gaintype is {gain!r}, but a class's <pid> has ki or slewmax, which need its own gain")
+        kind = replace(kind, gain=gain, inputs=("",))  # a class's <pid> or <dcmotor> may have several
     if item.has("biastype"):
         kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
     return replace(

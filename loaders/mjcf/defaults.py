@@ -72,6 +72,8 @@ class Defaults:
 
     def item(self, element: Element, childclass: str | None = None) -> Item:
         """The element with the defaults of its class, or of the class that its body gives, in the model it is from."""
+        if element in self.reading.classless:
+            return Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         scope = self.reading.scope_of(element)
         if scope is not None and scope.defaults is not self:
             return scope.defaults.item(element, childclass)

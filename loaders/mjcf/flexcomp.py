@@ -70,7 +70,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     add_points(item, body, points, pinned, read_frame(item, angles))
     for made in list(body)[before:]:
         place.addprevious(made)
-    add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
+    add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)], points)
 
 
 def note_contact(item: Item) -> None:
@@ -301,7 +301,7 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
         add(item, made, "site", name=name)
 
 
-def add_edges(item: Item, root: Element, edges: Sequence[Edge]) -> None:
+def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) -> None:
     """A tendon for each edge, and its length held where the file says so."""
     edge = child(item.reading, item.element, "edge")
     if edge is None:
@@ -310,16 +310,21 @@ def add_edges(item: Item, root: Element, edges: Sequence[Edge]) -> None:
     holds = edge.get("equality", "false") == "true"
     if not holds and all(Item(item.reading, edge, forces).number(name) == 0 for name in forces):
         return
+    holds_springs = Item(item.reading, edge, forces).number("stiffness") != 0
     tendons = add(item, root, "tendon")
     equalities = add(item, root, "equality")
     softness = {name: str(edge.get(name)) for name in ("solref", "solimp") if edge.get(name)}
     for a, b in edges:
         name = f"{item.text('name')}_{a}_{b}"
-        tendon = add(item, tendons, "spatial", name=name, limited="false", frictionloss="0", armature="0", **forces)
+        tendon = add(item, tendons, "spatial", name=name, **forces)
+        if holds_springs:  # at rest in the file's pose, whatever springref of a class's joints says
+            tendon.set("springlength", repr(math.dist(points[a], points[b])))
+        item.reading.classless[tendon] = True
         for end in (a, b):
             add(item, tendon, "site", site=f"{item.text('name')}_{end}")
         if holds:
-            add(item, equalities, "tendon", tendon1=name, **softness)
+            held = add(item, equalities, "tendon", tendon1=name, **softness)
+            item.reading.classless[held] = True
 
 
 def add(item: Item, parent: Element, kind: str, /, **attributes: str) -> Element:
