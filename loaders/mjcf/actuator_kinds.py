@@ -44,7 +44,7 @@ class Kind:
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
-    force_range: tuple[float, float] | None = None  # of a DC motor's current
+    force_range: tuple[float, float] | None = None  # of a DC motor's current; until a forcerange says otherwise
     limited: bool = False  # a control range must be given
 
     def serves(self, name: str) -> bool:
@@ -71,7 +71,12 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     name = tag(element)
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
-    return replace(KINDS[name](own, start), tag=name)
+    made = replace(KINDS[name](own, start), tag=name)
+    if own.has("forcerange") or own.text("forcelimited") == "false":
+        return replace(made, force_range=None)
+    if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
+        return replace(made, force_range=states[-1].force_range)
+    return made
 
 
 def not_yet(element: Element) -> str:
@@ -197,6 +202,12 @@ def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) ->
     return tuple(INPUTS[word] for word in words)
 
 
+def in_class(item: Item) -> bool:
+    """Whether it stands in a <default>, whose actuators may name inputs of their own."""
+    parent = item.element.getparent()
+    return parent is not None and tag(parent) == "default"
+
+
 def pid(item: Item, kind: Kind) -> Kind:
     """kp (position - length) + kv (velocity setpoint - velocity) + feedforward + ki · integral of the error."""
     fresh = kind.gain != "pid"
@@ -207,7 +218,7 @@ def pid(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input") or fresh:
         inputs = read_inputs(item, ("pos", "vel", "ff"), ("pos", "vel"))
-    if (ki or slew) and "position" not in inputs:
+    if (ki or slew) and "position" not in inputs and not in_class(item):
         item.refuse("ki and slewmax need the input pos")
     return Kind(
         dynamics="pid" if ki or slew else "none",
@@ -234,10 +245,10 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input"):
         inputs = read_inputs(item, tuple(INPUTS), ("voltage",))
-    controlled = set(inputs) - {"voltage"}
+    controlled = set(inputs) - {"voltage"} or in_class(item)
     if not controlled and (kp or ki or kd or slew > 0):
         item.refuse("a controller needs one of the inputs pos, vel, ff")
-    if ki > 0 and "position" not in inputs:
+    if ki > 0 and "position" not in inputs and not in_class(item):
         item.refuse("the integral of a controller needs the input pos")
     most_torque = torque or K * current
     return replace(

@@ -168,6 +168,8 @@ def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
         item.refuse(f"dim is {dim}, want 1, 2 or 3")
     if kind == "direct":
         return direct(item, dim)
+    if item.has("point"):
+        item.refuse(f"point is for type direct: before the points of type {kind!r} it would shift their elements")
     counts = [int(x) for x in item.filled("count", (10.0, 10.0, 10.0))]
     spacing = item.vector("spacing", (0.02, 0.02, 0.02))
     if min(counts) < 1 or min(spacing) <= 0:

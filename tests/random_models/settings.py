@@ -85,6 +85,8 @@ def joints(robot: Articulation, model: Any) -> Iterable[tuple[Any, Any]]:
 def geoms(robot: Articulation, model: Any) -> Iterable[tuple[Any, Any]]:
     """Figures of contact, shapes and places; geoms of the links in MuJoCo's order."""
     ours = [geom for link in robot.links for geom in link.geoms]
+    if any("fusestatic and discardvisual are ignored" in note.message for note in robot.notes):
+        return
     if len(ours) != model.ngeom:
         yield 0.0, np.inf
         return

@@ -22,6 +22,12 @@ FIXED = {"name", "class", "file", "model"}  # of what is there: others refer to 
 KEPT = {
     ("option", "integrator"),
     ("mujoco", "model"),
+    ("edge", "equality"),
+    ("flexcomp", "quat"),  # MuJoCo bends points by quaternions that are not of unit length
+    ("flexcomp", "point"),  # MuJoCo ties others of a grid's points then
+    ("size", "nkey"),  # which makes keyframes of nothing
+    *(("mesh", name) for name in "file vertex face builtin params".split()),
+    *(("inertial", name) for name in "diaginertia fullinertia quat euler axisangle zaxis xyaxes".split()),
     *(("hfield", name) for name in "file nrow ncol elevation".split()),
 }
 TARGETS = set("joint jointinparent tendon site refsite cranksite slidersite body".split())  # of an actuator: one

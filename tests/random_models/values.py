@@ -175,7 +175,9 @@ BY_ELEMENT: dict[str, Draw] = {
     "lengthrange.inttotal": span(5, 10),
     "lengthrange.interval": span(1, 2),
     "lengthrange.tolrange": span(0.05, 0.5),
+    "flag.sleep": some("disable"),  # MuJoCo stops with many models that sleep
     "flag": word("disable enable"),
+    "pid.input": word("pos vel ff pos,vel pos,vel,ff pos,ff vel,ff"),
     "weld.relpose": lambda maker: maker.text(3) + " " + maker.text(4),
     "mesh.scale": span(0.1, 0.4, 3),
     "adhesion.ctrlrange": some("0 1", "0 3"),
