@@ -103,11 +103,11 @@ def general(item: Item, kind: Kind) -> Kind:
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
     if item.has("gaintype"):
         gain = GAINS[item.word("gaintype", tuple(GAINS), "fixed")]
-        if kind.dynamics == "pid":
-            item.refuse(f"gaintype is {gain!r}, but a class's <pid> has ki or slewmax, which need its own gain")
         kind = replace(kind, gain=gain, inputs=("",))  # a class's <pid> or <dcmotor> may have several
     if item.has("biastype"):
         kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
+    if not in_class(item):
+        refuse_mixed(item, kind)
     return replace(
         kind,
         d=item.filled("dynprm", kind.d),
@@ -116,6 +116,16 @@ def general(item: Item, kind: Kind) -> Kind:
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
+
+
+def refuse_mixed(item: Item, kind: Kind) -> None:
+    """A <general> with some of the types of a class's <dcmotor> or <pid>, and some of its own."""
+    of_motor = {kind.dynamics == "dcmotor", kind.gain == "dcmotor", kind.bias == "dcmotor"}
+    of_servo = kind.gain == "pid" or kind.dynamics == "pid"
+    whole = kind.gain == "pid" and kind.bias == "affine" and kind.dynamics in ("none", "pid")
+    if len(of_motor) > 1 or (of_servo and not whole):
+        name = "pid" if of_servo else "dcmotor"
+        item.refuse(f"dyntype, gaintype or biastype beside those of a class's <{name}> is not supported yet")
 
 
 def motor(item: Item, kind: Kind) -> Kind:

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring, indent, tostring
 
 from artsim.sim.errors import ArtsimError
-from tests.random_models.compare import LIMIT, Skipped, compare_model
+from tests.random_models.compare import LIMIT, LIMITS, Skipped, compare_model
 from tests.random_models.mjcf import Drawn
 
 KEPT = ("option", "flag")  # contacts stay off
@@ -36,7 +36,7 @@ def finding(drawn: Drawn, root: Element, seeds: list[int], folder: Path) -> str:
         return ""
     except ArtsimError as error:
         return str(error).split(": ")[-1][:40]
-    return next((name for name, value in found.items() if value > LIMIT), "")
+    return next((name for name, value in found.items() if value > LIMITS.get(name, LIMIT)), "")
 
 
 def without_elements(drawn: Drawn, root: Element, seeds: list[int], folder: Path, wanted: str) -> bool:
