@@ -31,6 +31,7 @@ def actuated(head: str, actuator: str, joint: str = "") -> str:
     return mjcf(JOINT.format(joint), head, f"<actuator>{actuator}</actuator>")
 
 
+RANGE = 'range="-1 2"'
 MOTOR = 'motorconst="1" resistance="1"'
 Found = Callable[[Any], Any]
 CASES: dict[str, tuple[str, Found, Found]] = {
@@ -228,6 +229,20 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.actuator_forcerange[0],
         lambda a: a.actuators[0].force_range,
     ),
+    "own ctrlrange over a class's inheritrange": (
+        actuated('<default><position inheritrange=".5"/></default>', '<position joint="j" ctrlrange="0 2"/>', RANGE),
+        lambda m: m.actuator_ctrlrange,
+        lambda a: a.actuators[0].control_ranges,
+    ),
+    "a class's inheritrange over its parent's ctrlrange": (
+        actuated(
+            '<default><general ctrlrange="0 2"/><default class="c"><position inheritrange=".5"/></default></default>',
+            '<motor joint="j" class="c"/>',
+            RANGE,
+        ),
+        lambda m: m.actuator_ctrllimited,
+        lambda a: [one is not None for one in a.actuators[0].control_ranges],
+    ),
     "a class's actdim is of general alone": (
         actuated('<default><general actdim="2"/></default>', '<position joint="j" timeconst=".2"/>'),
         lambda m: m.actuator_actnum,
@@ -283,6 +298,9 @@ REFUSED = {
     ),
     "second of its kind": actuated("<default><motor/><motor/></default>", '<motor joint="j"/>'),
     "bias '1' holds 1 number": actuated("", '<cylinder joint="j" bias="1"/>'),
+    "ctrlrange and inheritrange": actuated(
+        "", '<position joint="j" ctrlrange="0 1" inheritrange=".5"/>', 'range="-1 2"'
+    ),
     "which wraps around geoms": mjcf(CYLINDER_AND_TENDON[0], "", CYLINDER_AND_TENDON[1]),
 }
 

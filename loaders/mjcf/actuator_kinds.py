@@ -72,11 +72,21 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
     made = replace(KINDS[name](own, start), tag=name)
+    plain = inheriting(name)
+    if own.has(plain) and own.has("inheritrange"):
+        own.refuse(f"has {plain} and inheritrange, want one of them")
+    if own.has(plain) or own.has("posrange"):
+        made = replace(made, inherit=0.0)
     if own.has("forcerange") or own.text("forcelimited") == "false":
         return replace(made, force_range=None)
     if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
         return replace(made, force_range=states[-1].force_range)
     return made
+
+
+def inheriting(name: str) -> str:
+    """The range that inheritrange of a kind stands for."""
+    return "actrange" if name == "intvelocity" else "ctrlrange"
 
 
 def not_yet(element: Element) -> str:
@@ -99,6 +109,9 @@ def put(values: Parameters, **at: float) -> Parameters:
 
 def general(item: Item, kind: Kind) -> Kind:
     """Everything by its own name."""
+    own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
+    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
+        item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
     if item.has("gaintype"):
@@ -119,13 +132,11 @@ def general(item: Item, kind: Kind) -> Kind:
 
 
 def refuse_mixed(item: Item, kind: Kind) -> None:
-    """A <general> with some of the types of a class's <dcmotor> or <pid>, and some of its own."""
-    of_motor = {kind.dynamics == "dcmotor", kind.gain == "dcmotor", kind.bias == "dcmotor"}
+    """A <general> with some of the types of a class's <pid>, and some of its own."""
     of_servo = kind.gain == "pid" or kind.dynamics == "pid"
     whole = kind.gain == "pid" and kind.bias == "affine" and kind.dynamics in ("none", "pid")
-    if len(of_motor) > 1 or (of_servo and not whole):
-        name = "pid" if of_servo else "dcmotor"
-        item.refuse(f"dyntype, gaintype or biastype beside those of a class's <{name}> is not supported yet")
+    if of_servo and not whole:
+        item.refuse("dyntype, gaintype or biastype beside those of a class's <pid> is not supported yet")
 
 
 def motor(item: Item, kind: Kind) -> Kind:

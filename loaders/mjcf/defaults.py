@@ -61,6 +61,8 @@ class Defaults:
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
+                if item.get("inheritrange") is not None:  # it stands for a range, which the class then has not
+                    own[section].pop("actrange" if tag(item) == "intvelocity" else "ctrlrange", None)
                 if "posrange" in own[section]:  # another name of it
                     own[section]["ctrlrange"] = own[section].pop("posrange")
                 continue

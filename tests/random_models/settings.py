@@ -140,6 +140,8 @@ def pairs(robot: Articulation, model: Any) -> Iterable[tuple[Any, Any]]:
     for pair in robot.contact_pairs:
         n = order[frozenset((pair.geom_a, pair.geom_b))]
         along = pair.friction_reference or (0.0, 0.0)
+        if along[0] > 0:  # nothing depends on a damping ratio there
+            along = (along[0], model.pair_solreffriction[n, 1])
         yield (
             (pair.dimension or 3, pair.margin or 0.0, pair.gap or 0.0, pair.adhesion or 0.0),
             (
@@ -200,6 +202,8 @@ def bit(flag: str) -> int:
 
 def sites(robot: Articulation, model: Any) -> Iterable[tuple[Any, Any]]:
     """Shapes and places of sites that have names."""
+    if any("fusestatic" in note.message for note in robot.notes):
+        return  # MuJoCo moves those of what it fuses
     for n in range(model.nsite):
         found = [site for site in robot.sites if site.name == model.site(n).name]
         if found:
@@ -267,7 +271,8 @@ def options(robot: Articulation, model: Any) -> Iterable[tuple[Any, Any]]:
     yield ours.timestep or 0.002, theirs.timestep
     gravity = (0.0, 0.0, -9.81) if ours.gravity is None else ours.gravity
     yield gravity, np.zeros(3) if off(model, "GRAVITY") else theirs.gravity
-    yield (ours.density, ours.viscosity, *ours.wind), (theirs.density, theirs.viscosity, *theirs.wind)
+    if not (off(model, "SPRING") and off(model, "DAMPER")):  # then no medium acts
+        yield (ours.density, ours.viscosity, *ours.wind), (theirs.density, theirs.viscosity, *theirs.wind)
     yield ours.magnetic, theirs.magnetic
     over = ours.contact_override
     yield over is not None, bool(theirs.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
