@@ -31,6 +31,7 @@ def actuated(head: str, actuator: str, joint: str = "") -> str:
     return mjcf(JOINT.format(joint), head, f"<actuator>{actuator}</actuator>")
 
 
+FLEX = '<body name="b"><flexcomp name="f" dim="1" count="2 1 1" spacing=".1 .1 .1">{}</flexcomp></body>'
 RANGE = 'range="-1 2"'
 MOTOR = 'motorconst="1" resistance="1"'
 Found = Callable[[Any], Any]
@@ -250,7 +251,7 @@ CASES: dict[str, tuple[str, Found, Found]] = {
     ),
     "a class's tendons and equalities are no edges of flexcomps": (
         mjcf(
-            '<body name="b"><flexcomp name="f" dim="1" count="2 1 1" spacing=".1 .1 .1"><edge stiffness="2"/></flexcomp></body>',
+            FLEX.format('<edge stiffness="2"/>'),
             '<default><tendon stiffness="1 2 3" springlength=".5" frictionloss="3"/><joint springref=".3"/></default>',
         ),
         lambda m: [*m.flex_edgestiffness, 0, 0, m.flexedge_length0[0], 0],
@@ -263,7 +264,7 @@ CASES: dict[str, tuple[str, Found, Found]] = {
     ),
     "nor are they switched off by a class": (
         mjcf(
-            '<body name="b"><flexcomp name="f" dim="1" count="2 1 1" spacing=".1 .1 .1"><edge equality="true"/></flexcomp></body>',
+            FLEX.format('<edge equality="true"/>'),
             '<default><equality active="false" solref=".3 1"/></default>',
         ),
         lambda m: [*m.eq_active0, 1],
