@@ -249,17 +249,27 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.actuator_actnum,
         lambda a: [actuator.activation_size for actuator in a.actuators],
     ),
+    "which a kind after it takes back": (
+        actuated(
+            '<default><general actdim="2"/><position/></default>',
+            '<general joint="j" dyntype="integrator" gaintype="fixed" biastype="none"/>',
+        ),
+        lambda m: m.actuator_actnum,
+        lambda a: [actuator.activation_size for actuator in a.actuators],
+    ),
     "a class's tendons and equalities are no edges of flexcomps": (
         mjcf(
             FLEX.format('<edge stiffness="2"/>'),
-            '<default><tendon stiffness="1 2 3" springlength=".5" frictionloss="3"/><joint springref=".3"/></default>',
+            '<default><tendon stiffness="1 2 3" springlength=".5" frictionloss="3"/><joint springref=".3"/>'
+            '<site pos="1 2 3"/></default>',
         ),
-        lambda m: [*m.flex_edgestiffness, 0, 0, m.flexedge_length0[0], 0],
+        lambda m: [*m.flex_edgestiffness, 0, 0, m.flexedge_length0[0], 0, 0, 0, 0],
         lambda a: [
             a.tendons[0].stiffness,
             *a.tendons[0].stiffness_polynomial,
             a.tendons[0].spring_length[0],
             a.tendons[0].friction,
+            *a.sites[0].pose.position,
         ],
     ),
     "nor are they switched off by a class": (

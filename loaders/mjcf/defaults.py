@@ -61,6 +61,8 @@ class Defaults:
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
+                if tag(item) in ACTUATORS and tag(item) != "general":  # which takes back what one before it said
+                    own[section].pop("actdim", None)
                 if item.get("inheritrange") is not None:  # it stands for a range, which the class then has not
                     own[section].pop("actrange" if tag(item) == "intvelocity" else "ctrlrange", None)
                 if "posrange" in own[section]:  # another name of it

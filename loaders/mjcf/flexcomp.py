@@ -291,7 +291,7 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
     for index, point in enumerate(points):
         name, position = f"{item.text('name')}_{index}", numbers(compose(frame, Pose(point)).position)
         if index in pinned:
-            add(item, body, "site", name=name, pos=position)
+            item.reading.classless[add(item, body, "site", name=name, pos=position)] = True
             continue
         made = add(item, body, "body", name=name, pos=position)
         add(item, made, "inertial", pos="0 0 0", mass=repr(each), diaginertia=numbers((moment,) * 3))
@@ -300,7 +300,7 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
         else:
             for k in DOFS[item.text("dof", "full")]:
                 add(item, made, "joint", type="slide", axis=numbers([float(k == axis) for axis in range(3)]))
-        add(item, made, "site", name=name)
+        item.reading.classless[add(item, made, "site", name=name)] = True
 
 
 def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) -> None:

@@ -36,7 +36,7 @@ class MjcfReading(Reading):
     scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
-    classless: dict[Element, bool] = field(default_factory=dict)  # tendons and equalities made of flexcomps
+    classless: dict[Element, bool] = field(default_factory=dict)  # sites, tendons and equalities made of flexcomps
     outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and why
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
