@@ -22,7 +22,7 @@ from tests.random_models.urdf import random_urdf
 
 Array = npt.NDArray[Any]
 LIMIT = 1e-7  # relative, of any quantity
-LIMITS = {"sight of meshes": 1e-5}  # MuJoCo keeps their corners in single precision
+LIMITS = {"sight of meshes": 1e-5}  # and of height fields: MuJoCo keeps corners and heights in single precision
 QUANTITIES = ("mass_matrix", "bias", "com", "kinetic_energy", "potential_energy")
 _RECORD = (*RECORD, "sensors", "actuator_force", "tendon_length", "energy", "activation")
 
@@ -207,7 +207,7 @@ def compare_sensors(model: Any, data: Any, ours: Array, pushes: bool) -> dict[st
         theirs, mine = np.array(data.sensordata[part]), ours[part]
         if model.sensor_dim[n] == 4 and mine @ theirs < 0:
             mine = -mine
-        sees = int(model.sensor_type[n]) == int(mujoco.mjtSensor.mjSENS_RANGEFINDER) and model.nmesh
+        sees = int(model.sensor_type[n]) == int(mujoco.mjtSensor.mjSENS_RANGEFINDER) and model.nmesh + model.nhfield
         name = "sight of meshes" if sees else "sensors"
         worst[name] = max(worst[name], relative(mine, theirs))
     return worst
