@@ -379,19 +379,22 @@ def _finish(
 ) -> None:
     """Summary, then the exit code of what ended the run. strict: a wrong run is an error; start: its oddities."""
     summary = _summary(outcome, output) | {"start": [*start]}
+    interrupted = bool(caught) and outcome.simulation.step < outcome.simulation.plan.config.steps
+    checked = strict and not interrupted and not outcome.simulation.stop_reason
+    refused = _refused(outcome.simulation) if checked else ""
     if as_json:
         click.echo(json.dumps(summary))
     elif not quiet:
         for line in _describe(summary, verbose=verbose):
-            click.echo(printable(line), err=True)
-    if caught and outcome.simulation.step < outcome.simulation.plan.config.steps:
+            if not refused or line != f"warning: {refused}":  # which the last line says
+                click.echo(printable(line), err=True)
+    if interrupted:
         if outcome.simulation.left_alone:  # a step is still being taken in vain, on arrays that must stay until the end
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(128 + caught[0])
         raise SystemExit(128 + caught[0])
     outcome.simulation.check()
-    refused = _refused(outcome.simulation) if strict else ""
     if refused:
         raise StoppedError(f"stopped (--strict): {refused}")
 
@@ -403,7 +406,8 @@ def _refused(simulation: Simulation) -> str:
         return _describe_excess(excess)
     if _gives_way_far(simulation):
         return _describe_yielding(_yielding(simulation) or {})
-    return _describe_residual(residual, simulation.unsolved_steps) if not residual <= _RESIDUAL else ""
+    unsolved = f"{_describe_residual(residual, simulation.unsolved_steps)}; {_MORE_EXACT}"
+    return unsolved if not residual <= _RESIDUAL else ""
 
 
 def _gives_way_far(simulation: Simulation) -> bool:

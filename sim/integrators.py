@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.jit import njit
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quaternions import turn_quaternion
+from artsim.sim.sincos import sincos
 
 
 @njit
@@ -32,7 +34,8 @@ def move(m: Any, q: Any, v: Any, h: Any) -> None:
 def inverse_tangent(m: Any, x: Any, v: Any) -> None:
     """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x whose body turns at v (Munthe-Kaas 1999).
 
-    R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + ¹⁄₁₂ x × (x × ω) + O(x⁴); other coordinates are flat.
+    R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + c x × (x × ω), c = (1 - ½|x| cot ½|x|) / |x|²; other
+    coordinates are flat.
     """
     for i in range(1, m.body_parent.shape[0]):
         kind = m.joint_type[i]
@@ -42,9 +45,16 @@ def inverse_tangent(m: Any, x: Any, v: Any) -> None:
         x0 = x[k]
         x1 = x[k + 1]
         x2 = x[k + 2]
+        square = x0 * x0 + x1 * x1 + x2 * x2
+        if square < 1e-2:  # the series, exact to rounding
+            c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
+        else:
+            half = 0.5 * math.sqrt(square)
+            sine, cosine = sincos(half)
+            c = (1.0 - half * cosine / sine) / square
         a0 = x1 * v[k + 2] - x2 * v[k + 1]
         a1 = x2 * v[k] - x0 * v[k + 2]
         a2 = x0 * v[k + 1] - x1 * v[k]
-        v[k] += 0.5 * a0 + (x1 * a2 - x2 * a1) / 12.0
-        v[k + 1] += 0.5 * a1 + (x2 * a0 - x0 * a2) / 12.0
-        v[k + 2] += 0.5 * a2 + (x0 * a1 - x1 * a0) / 12.0
+        v[k] += 0.5 * a0 + c * (x1 * a2 - x2 * a1)
+        v[k + 1] += 0.5 * a1 + c * (x2 * a0 - x0 * a2)
+        v[k + 2] += 0.5 * a2 + c * (x0 * a1 - x1 * a0)

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
+import artsim
+from artsim.loaders.load import load_text
 from artsim.sim.description import Articulation, Inertial, Joint, Link, Pose
 from artsim.sim.robot import Robot
 from tests.simulation import Array, Run, Truth, load, robot_file, simulate, urdf
@@ -350,3 +353,19 @@ def test_ball_joint_obeys_euler_s_equations(integrator: str, seconds: float, ste
             assert (turn[:-1].inv() * turn[1:]).as_rotvec() == pytest.approx(dt * run["qvel"][1:], abs=1e-12)
     show(f"ball pendulum {integrator}, {seconds:g} s", steps, errors)
     assert slopes(steps, errors) == pytest.approx(ORDER[integrator], abs=0.3)
+
+
+@pytest.mark.parametrize("spin", [1.0, 100.0, 300.0])
+def test_a_large_turn_in_one_step_is_mujoco_s(spin: float) -> None:
+    """The rotation vector's rate in closed form: a series of it is off by 4e-6 at 300 rad/s, 0.6 rad a step."""
+    body = '<body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia="1 2 2.5"/></body>'
+    text = f'<mujoco><option integrator="RK4" gravity="0 0 0"/><worldbody>{body}</worldbody></mujoco>'
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qvel[3:] = spin * np.array([0.8, 0.3, -0.52])
+    v0 = np.array(data.qvel)
+    mujoco.mj_step(model, data)
+    robot = Robot.of(load_text(text, name="model.xml"))
+    run = artsim.simulate(robot, steps=1, v0=v0, integrator=RK4)
+    assert run.final["qpos"] == pytest.approx(data.qpos, abs=1e-13)
+    assert run.final["qvel"] == pytest.approx(data.qvel, rel=1e-12, abs=1e-12)

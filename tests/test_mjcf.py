@@ -474,10 +474,11 @@ def test_a_floating_base_is_the_file_s_business() -> None:
     assert_refused(world(BODY), "freejoint", base="floating")
 
 
-def test_springs_that_a_tendon_s_inertia_would_change_are_told() -> None:
+def test_springs_that_a_spatial_tendon_s_inertia_would_change_are_told() -> None:
+    """That of fixed ones counts (test_mjcf_corners.py)."""
     text = world(
-        f'<body><joint name="j" springdamper=".1 1"/>{BOX}</body>',
-        '<tendon><fixed armature="1"><joint joint="j" coef="1"/></fixed></tendon>',
+        f'<site name="w"/><body><joint name="j" springdamper=".1 1"/>{BOX}<site name="s" pos="0 0 1"/></body>',
+        '<tendon><spatial armature="1"><site site="w"/><site site="s"/></spatial></tendon>',
     )
     assert any("springdamper of joint 'j' leaves out" in str(note) for note in read(text).notes)
 

@@ -31,6 +31,9 @@ def actuated(head: str, actuator: str, joint: str = "") -> str:
     return mjcf(JOINT.format(joint), head, f"<actuator>{actuator}</actuator>")
 
 
+FLEX = '<body name="b"><flexcomp name="f" dim="1" count="2 1 1" spacing=".1 .1 .1">{}</flexcomp></body>'
+RANGE = 'range="-1 2"'
+MOTOR = 'motorconst="1" resistance="1"'
 Found = Callable[[Any], Any]
 CASES: dict[str, tuple[str, Found, Found]] = {
     "quat over a class's euler": (
@@ -180,6 +183,112 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.body_mass[1:],
         lambda a: [link.inertial.mass for link in a.links[1:]],
     ),
+    "springdamper counts the inertia of fixed tendons": (
+        mjcf(
+            JOINT.format('springdamper=".5 .1"'),
+            "",
+            '<tendon><fixed armature=".02"><joint joint="j" coef=".9"/></fixed></tendon>',
+        ),
+        lambda m: [m.jnt_stiffness[0], m.dof_damping[0]],
+        lambda a: [a.joints[0].stiffness, a.joints[0].damping],
+    ),
+    "one control after a class's pid": (
+        actuated('<default><pid posrange="-1 1"/></default>', '<general joint="j" gaintype="fixed"/>'),
+        lambda m: [m.nu, *m.actuator_biasprm[0]],
+        lambda a: [len(a.actuators[0].inputs), *a.actuators[0].bias_parameters],
+    ),
+    "inputs at the motor, the controller in its class": (
+        actuated(f'<default><dcmotor {MOTOR} controller="9 0 3"/></default>', '<dcmotor joint="j" input="pos vel"/>'),
+        lambda m: [m.nu, *m.actuator_gainprm[0]],
+        lambda a: [len(a.actuators[0].inputs), *a.actuators[0].gain_parameters],
+    ),
+    "ki in a class without pos": (
+        actuated('<default><pid ki="2" input="vel"/></default>', '<pid joint="j" input="pos"/>'),
+        lambda m: [m.nu, *m.actuator_gainprm[0]],
+        lambda a: [len(a.actuators[0].inputs), *a.actuators[0].gain_parameters],
+    ),
+    "a class's saturation bounds motors": (
+        actuated(f'<default><dcmotor {MOTOR} saturation=".05 0 40"/></default>', '<motor joint="j"/>'),
+        lambda m: m.actuator_forcerange[0],
+        lambda a: a.actuators[0].force_range,
+    ),
+    "a class's saturation over its parent's forcerange": (
+        actuated(
+            f'<default><general forcerange="-4 4"/><default class="c"><dcmotor {MOTOR} saturation=".05"/></default>'
+            "</default>",
+            '<motor joint="j" class="c"/>',
+        ),
+        lambda m: m.actuator_forcerange[0],
+        lambda a: a.actuators[0].force_range,
+    ),
+    "a class's forcerange over its parent's saturation": (
+        actuated(
+            f'<default><dcmotor {MOTOR} saturation=".05"/><default class="c"><general forcerange="-4 4"/></default>'
+            "</default>",
+            '<motor joint="j" class="c"/>',
+        ),
+        lambda m: m.actuator_forcerange[0],
+        lambda a: a.actuators[0].force_range,
+    ),
+    "own ctrlrange over a class's inheritrange": (
+        actuated('<default><position inheritrange=".5"/></default>', '<position joint="j" ctrlrange="0 2"/>', RANGE),
+        lambda m: m.actuator_ctrlrange,
+        lambda a: a.actuators[0].control_ranges,
+    ),
+    "a class's inheritrange over its parent's ctrlrange": (
+        actuated(
+            '<default><general ctrlrange="0 2"/><default class="c"><position inheritrange=".5"/></default></default>',
+            '<motor joint="j" class="c"/>',
+            RANGE,
+        ),
+        lambda m: m.actuator_ctrllimited,
+        lambda a: [one is not None for one in a.actuators[0].control_ranges],
+    ),
+    "a class's actdim is of general alone": (
+        actuated('<default><general actdim="2"/></default>', '<position joint="j" timeconst=".2"/>'),
+        lambda m: m.actuator_actnum,
+        lambda a: [actuator.activation_size for actuator in a.actuators],
+    ),
+    "which a kind after it takes back": (
+        actuated(
+            '<default><general actdim="2"/><position/></default>',
+            '<general joint="j" dyntype="integrator" gaintype="fixed" biastype="none"/>',
+        ),
+        lambda m: m.actuator_actnum,
+        lambda a: [actuator.activation_size for actuator in a.actuators],
+    ),
+    "a class's tendons and equalities are no edges of flexcomps": (
+        mjcf(
+            FLEX.format('<edge stiffness="2"/>'),
+            '<default><tendon stiffness="1 2 3" springlength=".5" frictionloss="3"/><joint springref=".3"/>'
+            '<site pos="1 2 3"/></default>',
+        ),
+        lambda m: [*m.flex_edgestiffness, 0, 0, m.flexedge_length0[0], 0, 0, 0, 0],
+        lambda a: [
+            a.tendons[0].stiffness,
+            *a.tendons[0].stiffness_polynomial,
+            a.tendons[0].spring_length[0],
+            a.tendons[0].friction,
+            *a.sites[0].pose.position,
+        ],
+    ),
+    "nor are they switched off by a class": (
+        mjcf(
+            FLEX.format('<edge equality="true"/>'),
+            '<default><equality active="false" solref=".3 1"/></default>',
+        ),
+        lambda m: [*m.eq_active0, 1],
+        lambda a: [len(a.tendon_couplings), a.tendon_couplings[0].softness.reference is None],
+    ),
+    "a belt on a shape fitted to a mesh": (
+        mjcf(
+            '<body><joint/><geom type="box" mesh="m" pos=".1 .2 .3" euler="20 30 40" surfacevel=".4 -.4 .3 .1 .5 .7"/>'
+            "</body>",
+            '<asset><mesh name="m" vertex="0 0 0 .3 0 0 0 .2 0 .3 .2 0 0 0 .1 .3 0 .1 0 .2 .1 .3 .2 .1"/></asset>',
+        ),
+        lambda m: m.geom_surfacevel[0],
+        lambda a: a.links[1].geoms[0].surface.velocity,
+    ),
 }
 
 
@@ -200,6 +309,9 @@ REFUSED = {
     ),
     "second of its kind": actuated("<default><motor/><motor/></default>", '<motor joint="j"/>'),
     "bias '1' holds 1 number": actuated("", '<cylinder joint="j" bias="1"/>'),
+    "ctrlrange and inheritrange": actuated(
+        "", '<position joint="j" ctrlrange="0 1" inheritrange=".5"/>', 'range="-1 2"'
+    ),
     "which wraps around geoms": mjcf(CYLINDER_AND_TENDON[0], "", CYLINDER_AND_TENDON[1]),
 }
 
@@ -210,6 +322,33 @@ def test_it_is_refused_as_mujoco_refuses_it(why: str) -> None:
         mujoco.MjModel.from_xml_string(REFUSED[why])
     with pytest.raises(ModelError, match=re.escape(why)):
         load_text(REFUSED[why], name="model.xml", meshes=False)
+
+
+STRICTER = {
+    "types beside those of a class's <dcmotor>": "is not supported yet",
+    "points of a grid": "point is for type direct",
+}
+
+
+@pytest.mark.parametrize("what", STRICTER)
+def test_it_is_refused_though_mujoco_makes_something_of_it(what: str) -> None:
+    """MuJoCo ties others of a grid's points where more are given; a general's gain is none that a servo has."""
+    texts = {
+        "points of a grid": mjcf(
+            '<body name="b"><flexcomp name="f" dim="1" count="2 1 1" spacing=".1 .1 .1" point="1 2 3"/></body>'
+        ),
+        "types beside those of a class's <dcmotor>": actuated(
+            f"<default><dcmotor {MOTOR}/></default>", '<general joint="j" biastype="none"/>'
+        ),
+    }
+    mujoco.MjModel.from_xml_string(texts[what])
+    with pytest.raises(ModelError, match=STRICTER[what]):
+        load_text(texts[what], name="model.xml", meshes=False)
+
+
+def test_exact_weights_of_soft_constraints_are_told_to_be_ignored() -> None:
+    text = mjcf(JOINT.format(""), '<option><flag diagexact="enable"/></option>')
+    assert any("diagexact" in note.message for note in load_text(text, name="model.xml", meshes=False).notes)
 
 
 def test_a_fluidshape_on_a_plane_says_nothing() -> None:

@@ -164,12 +164,12 @@ def read_crank(item: Item, transmission: Transmission) -> float:
 
 
 def count_states(item: Item, actuator: Actuator) -> int:
-    """Entries in the state. actdim may say the same."""
+    """Entries in the state. actdim of a <general> may say the same."""
     size = 0 if actuator.dynamics == "none" else 1
     if actuator.dynamics in ("pid", "dcmotor"):
         size = sum(actuator.states)
     wanted = item.whole("actdim", -1)
-    if wanted not in (-1, size):
+    if tag(item.element) == "general" and wanted not in (-1, size):  # a class's is meant for no other kind
         item.refuse(f"actdim is {wanted}, want {size} for dyntype {actuator.dynamics}")
     return size
 

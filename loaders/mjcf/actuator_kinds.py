@@ -53,7 +53,7 @@ class Kind:
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
-    force_range: tuple[float, float] | None = None  # of a DC motor's current
+    force_range: tuple[float, float] | None = None  # of a DC motor's current; until a forcerange says otherwise
     limited: bool = False  # a control range must be given
 
     def serves(self, name: str) -> bool:
@@ -79,7 +79,22 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     name = tag(element)
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
-    return replace(KINDS[name](own, start), tag=name)
+    made = replace(KINDS[name](own, start), tag=name)
+    plain = inheriting(name)
+    if own.has(plain) and own.has("inheritrange"):
+        own.refuse(f"has {plain} and inheritrange, want one of them")
+    if own.has(plain) or own.has("posrange"):
+        made = replace(made, inherit=0.0)
+    if own.has("forcerange") or own.text("forcelimited") == "false":
+        return replace(made, force_range=None)
+    if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
+        return replace(made, force_range=states[-1].force_range)
+    return made
+
+
+def inheriting(name: str) -> str:
+    """The range that inheritrange of a kind stands for."""
+    return "actrange" if name == "intvelocity" else "ctrlrange"
 
 
 def not_yet(element: Element) -> str:
@@ -109,12 +124,18 @@ def put(values: Parameters, **at: float) -> Parameters:
 
 def general(item: Item, kind: Kind) -> Kind:
     """Everything by its own name."""
+    own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
+    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
+        item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
     if item.has("gaintype"):
-        kind = replace(kind, gain=GAINS[item.word("gaintype", tuple(GAINS), "fixed")])
+        gain = GAINS[item.word("gaintype", tuple(GAINS), "fixed")]
+        kind = replace(kind, gain=gain, inputs=("",))  # a class's <pid> or <dcmotor> may have several
     if item.has("biastype"):
         kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
+    if not in_class(item):
+        refuse_mixed(item, kind)
     return replace(
         kind,
         d=item.filled("dynprm", kind.d),
@@ -123,6 +144,14 @@ def general(item: Item, kind: Kind) -> Kind:
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
+
+
+def refuse_mixed(item: Item, kind: Kind) -> None:
+    """A <general> with some of the types of a class's <pid>, and some of its own."""
+    of_servo = kind.gain == "pid" or kind.dynamics == "pid"
+    whole = kind.gain == "pid" and kind.bias == "affine" and kind.dynamics in ("none", "pid")
+    if of_servo and not whole:
+        item.refuse("dyntype, gaintype or biastype beside those of a class's <pid> is not supported yet")
 
 
 def motor(item: Item, kind: Kind) -> Kind:
@@ -223,6 +252,12 @@ def read_inputs(item: Item, known: tuple[str, ...], default: tuple[str, ...]) ->
     return tuple(INPUTS[word] for word in words)
 
 
+def in_class(item: Item) -> bool:
+    """Whether it stands in a <default>, whose actuators may name inputs of their own."""
+    parent = item.element.getparent()
+    return parent is not None and tag(parent) == "default"
+
+
 def pid(item: Item, kind: Kind) -> Kind:
     """kp (position - length) + kv (velocity setpoint - velocity) + feedforward + ki · integral of the error."""
     fresh = kind.gain != "pid"
@@ -233,7 +268,7 @@ def pid(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input") or fresh:
         inputs = read_inputs(item, ("pos", "vel", "ff"), ("pos", "vel"))
-    if (ki or slew) and "position" not in inputs:
+    if (ki or slew) and "position" not in inputs and not in_class(item):
         item.refuse("ki and slewmax need the input pos")
     return Kind(
         dynamics="pid" if ki or slew else "none",
@@ -260,10 +295,10 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input"):
         inputs = read_inputs(item, tuple(INPUTS), ("voltage",))
-    controlled = set(inputs) - {"voltage"}
+    controlled = set(inputs) - {"voltage"} or in_class(item)
     if not controlled and (kp or ki or kd or slew > 0):
         item.refuse("a controller needs one of the inputs pos, vel, ff")
-    if ki > 0 and "position" not in inputs:
+    if ki > 0 and "position" not in inputs and not in_class(item):
         item.refuse("the integral of a controller needs the input pos")
     most_torque = torque or K * current
     return replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
 from artsim.loaders.elements import Element, children, tag
@@ -26,7 +26,7 @@ from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
 from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source
+from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source, Tendon
 
 WORLD = "world"
 SECTIONS = {"tendon": "tendon", "actuator": "actuator", "sensor": "sensor", "equality": "equality", "keyframe": "key"}
@@ -104,9 +104,9 @@ class Bodies:
         still = fixed_to_world(self.joints) if compiler.fuse_static else set()
         self.links = scaled_to(self.links, compiler.total_mass, still)
 
-    def set_springs(self) -> None:
+    def set_springs(self, tendons: Sequence[Tendon]) -> None:
         """springdamper, which waits until actuators have added their rotors' inertias."""
-        self.joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers)
+        self.joints = with_springs(self.links, self.joints, self.poses, self.spring_dampers, tendons)
 
     def switch_off(self) -> None:
         """Take from the joints what flags switch off."""

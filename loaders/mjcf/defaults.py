@@ -61,6 +61,10 @@ class Defaults:
                 section = section_of(item)
                 own = self.classes[name]
                 own[section] = overlay(own.get(section, {}), item)
+                if tag(item) in ACTUATORS and tag(item) != "general":  # which takes back what one before it said
+                    own[section].pop("actdim", None)
+                if item.get("inheritrange") is not None:  # it stands for a range, which the class then has not
+                    own[section].pop("actrange" if tag(item) == "intvelocity" else "ctrlrange", None)
                 if "posrange" in own[section]:  # another name of it
                     own[section]["ctrlrange"] = own[section].pop("posrange")
                 continue
@@ -72,6 +76,8 @@ class Defaults:
 
     def item(self, element: Element, childclass: str | None = None) -> Item:
         """The element with the defaults of its class, or of the class that its body gives, in the model it is from."""
+        if element in self.reading.classless:
+            return Item(self.reading, element, {str(key): str(value) for key, value in element.attrib.items()})
         scope = self.reading.scope_of(element)
         if scope is not None and scope.defaults is not self:
             return scope.defaults.item(element, childclass)

@@ -70,7 +70,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     add_points(item, body, points, pinned, read_frame(item, angles))
     for made in list(body)[before:]:
         place.addprevious(made)
-    add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)])
+    add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)], points)
 
 
 def note_contact(item: Item) -> None:
@@ -168,6 +168,8 @@ def shape(item: Item) -> tuple[Points, list[Sequence[int]]]:
         item.refuse(f"dim is {dim}, want 1, 2 or 3")
     if kind == "direct":
         return direct(item, dim)
+    if item.has("point"):
+        item.refuse(f"point is for type direct: before the points of type {kind!r} it would shift their elements")
     counts = [int(x) for x in item.filled("count", (10.0, 10.0, 10.0))]
     spacing = item.vector("spacing", (0.02, 0.02, 0.02))
     if min(counts) < 1 or min(spacing) <= 0:
@@ -289,7 +291,7 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
     for index, point in enumerate(points):
         name, position = f"{item.text('name')}_{index}", numbers(compose(frame, Pose(point)).position)
         if index in pinned:
-            add(item, body, "site", name=name, pos=position)
+            item.reading.classless[add(item, body, "site", name=name, pos=position)] = True
             continue
         made = add(item, body, "body", name=name, pos=position)
         add(item, made, "inertial", pos="0 0 0", mass=repr(each), diaginertia=numbers((moment,) * 3))
@@ -298,10 +300,10 @@ def add_points(item: Item, body: Element, points: Points, pinned: set[int], fram
         else:
             for k in DOFS[item.text("dof", "full")]:
                 add(item, made, "joint", type="slide", axis=numbers([float(k == axis) for axis in range(3)]))
-        add(item, made, "site", name=name)
+        item.reading.classless[add(item, made, "site", name=name)] = True
 
 
-def add_edges(item: Item, root: Element, edges: Sequence[Edge]) -> None:
+def add_edges(item: Item, root: Element, edges: Sequence[Edge], points: Points) -> None:
     """A tendon for each edge, and its length held where the file says so."""
     edge = child(item.reading, item.element, "edge")
     if edge is None:
@@ -310,16 +312,21 @@ def add_edges(item: Item, root: Element, edges: Sequence[Edge]) -> None:
     holds = edge.get("equality", "false") == "true"
     if not holds and all(Item(item.reading, edge, forces).number(name) == 0 for name in forces):
         return
+    holds_springs = Item(item.reading, edge, forces).number("stiffness") != 0
     tendons = add(item, root, "tendon")
     equalities = add(item, root, "equality")
     softness = {name: str(edge.get(name)) for name in ("solref", "solimp") if edge.get(name)}
     for a, b in edges:
         name = f"{item.text('name')}_{a}_{b}"
-        tendon = add(item, tendons, "spatial", name=name, limited="false", frictionloss="0", armature="0", **forces)
+        tendon = add(item, tendons, "spatial", name=name, **forces)
+        if holds_springs:  # at rest in the file's pose, whatever springref of a class's joints says
+            tendon.set("springlength", repr(math.dist(points[a], points[b])))
+        item.reading.classless[tendon] = True
         for end in (a, b):
             add(item, tendon, "site", site=f"{item.text('name')}_{end}")
         if holds:
-            add(item, equalities, "tendon", tendon1=name, **softness)
+            held = add(item, equalities, "tendon", tendon1=name, **softness)
+            item.reading.classless[held] = True
 
 
 def add(item: Item, parent: Element, kind: str, /, **attributes: str) -> Element:

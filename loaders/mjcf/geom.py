@@ -9,10 +9,10 @@ from artsim.loaders.mjcf.asset import MeshAsset, Meshes, absence, faces_in_model
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
-from artsim.loaders.mjcf.orientation import compose, read_frame
+from artsim.loaders.mjcf.orientation import compose, conjugate, cross, read_frame, rotate
 from artsim.loaders.mjcf.reading import Item
 from artsim.sim.dataclass import dataclass
-from artsim.sim.description import FluidShape, Geom, GeomKind, Material, Pose
+from artsim.sim.description import FluidShape, Geom, GeomKind, Material, Pose, Surface
 from artsim.sim.errors import nearest
 
 SIZES = {
@@ -38,6 +38,7 @@ class Shape:
     size: tuple[float, ...]
     pose: Pose  # in the body
     mesh: MeshAsset | None = None
+    moved: Pose = Pose()  # of a shape fitted to a mesh: its frame in that of the file
 
 
 def read_shape(item: Item, compiler: Compiler, meshes: Meshes, frame: Pose) -> Shape:
@@ -70,7 +71,8 @@ def fitted(shape: Shape, mesh: MeshAsset, compiler: Compiler, meshes: Meshes) ->
     centred, scale = meshes.shape(mesh, shape.item), shape.item.number("fitscale", 1.0)
     size, centre = shape.item.tried(lambda: fit_to_mesh(shape.kind, centred, aabb=compiler.fit_aabb, scale=scale))
     refuse_flat(shape.item, shape.kind, size)
-    return replace(shape, size=size[: SIZES[shape.kind]], pose=mesh_geom_pose(shape.pose, centred, centre), mesh=None)
+    moved = mesh_geom_pose(Pose(), centred, centre)
+    return replace(shape, size=size[: SIZES[shape.kind]], pose=compose(shape.pose, moved), mesh=None, moved=moved)
 
 
 def refuse_flat(item: Item, kind: str, size: Sequence[float]) -> None:
@@ -87,7 +89,7 @@ def fromto(item: Item, kind: str) -> tuple[tuple[float, ...], Pose]:
 
 def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
     """The shape for the description."""
-    item, mesh, surface = shape.item, shape.mesh, read_surface(shape.item)
+    item, mesh, surface = shape.item, shape.mesh, belt(read_surface(shape.item), shape.moved)
     seen_only = surface.type_bits == 0 and surface.affinity_bits == 0
     if mesh is not None and not seen_only:
         refuse_outside(mesh)
@@ -120,6 +122,16 @@ def describe_geom(shape: Shape, meshes: Meshes) -> Geom:
         fluid=read_fluid_shape(shape, meshes),
         source=item.reading.at(item.element),
     )
+
+
+def belt(surface: Surface, frame: Pose) -> Surface:
+    """The same velocity of the surface, seen in a frame that is at `frame` in the geom's own."""
+    if not any(surface.velocity) or frame == Pose():
+        return surface
+    linear, angular = surface.velocity[:3], surface.velocity[3:]
+    there = [a + b for a, b in zip(linear, cross(angular, frame.position), strict=True)]  # type: ignore[arg-type]
+    back = conjugate(frame.rotation)
+    return replace(surface, velocity=(*rotate(back, tuple(there)), *rotate(back, angular)))  # type: ignore[arg-type]
 
 
 def read_fluid_shape(shape: Shape, meshes: Meshes) -> FluidShape | None:

@@ -116,6 +116,9 @@ def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> fr
         disabled = item.word(name, WORDS, "enable") == "disable"
         if name in SWITCHES:
             off = off | {name} if disabled else off - {name}
+    if item.word("diagexact", WORDS, "disable") == "enable":
+        what = "<flag> diagexact is ignored: soft constraints are weighed by the inertias in the file's pose"
+        reading.note(element, what, once="diagexact")
     return off
 
 

@@ -44,7 +44,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
     tendons = read_tendons(bodies, root)
     couplings, loops, tendon_couplings = read_equalities(bodies, tendons, root)
     actuators = read_actuators(bodies, tendons, root)
-    bodies.set_springs()
+    bodies.set_springs(tendons)
     add_drags(bodies)
     bodies.switch_off()
     tendons = [switched(tendon, options.off) for tendon in tendons]
@@ -87,10 +87,10 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
 
 
 def note_springs(bodies: Bodies, tendons: Sequence[Tendon]) -> None:
-    """MuJoCo lets the inertia of tendons count in what springdamper becomes; here it does not."""
-    heavy = next((tendon for tendon in tendons if tendon.armature), None)
+    """MuJoCo lets the inertia of all tendons count in what springdamper becomes; here only that of fixed ones does."""
+    heavy = next((tendon for tendon in tendons if tendon.armature and tendon.kind == "spatial"), None)
     if bodies.spring_dampers and heavy:
-        what = f"springdamper of joint {next(iter(bodies.spring_dampers))!r} leaves out the armature of tendons"
+        what = f"springdamper of joint {next(iter(bodies.spring_dampers))!r} leaves out the armature of spatial tendons"
         bodies.reading.notes.append(Note(heavy.source, what))
 
 

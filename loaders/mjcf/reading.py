@@ -36,6 +36,7 @@ class MjcfReading(Reading):
     scopes: dict[Element, Scope] = field(default_factory=dict)  # of what came from an attached model
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
+    classless: dict[Element, bool] = field(default_factory=dict)  # sites, tendons and equalities made of flexcomps
     outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and why
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
@@ -56,8 +57,14 @@ class MjcfReading(Reading):
     def copy(self, element: Element) -> Element:
         """A copy that comes from where the element came from."""
         made = deepcopy(element)
-        if self.included or self.scopes or self.meshes or self.states:
-            tables: tuple[dict[Element, Any], ...] = (self.included, self.scopes, self.meshes, self.states)
+        if self.included or self.scopes or self.meshes or self.states or self.classless:
+            tables: tuple[dict[Element, Any], ...] = (
+                self.included,
+                self.scopes,
+                self.meshes,
+                self.states,
+                self.classless,
+            )
             for old, new in zip(element.iter(), made.iter(), strict=True):
                 for known in tables:
                     if old in known:

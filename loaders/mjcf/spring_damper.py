@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from artsim.sim.description import Joint, Link, Pose
+from artsim.sim.description import Joint, Link, Pose, Tendon
 from artsim.sim.sliders import sliding_masses
 
 if TYPE_CHECKING:
@@ -18,19 +18,24 @@ if TYPE_CHECKING:
 
 
 def with_springs(
-    links: Sequence[Link], joints: Sequence[Joint], poses: Mapping[str, Pose], wanted: Mapping[str, tuple[float, float]]
+    links: Sequence[Link],
+    joints: Sequence[Joint],
+    poses: Mapping[str, Pose],
+    wanted: Mapping[str, tuple[float, float]],
+    tendons: Sequence[Tendon] = (),
 ) -> list[Joint]:
     """The joints, with stiffness and damping where `wanted` gives a time constant [s] and a damping ratio.
 
     k = I / (tc ratio)² and b = 2 I / tc of a mass-spring-damper. I is the inertia that the joint's dofs feel with all
     others free: one over the mean of their diagonal elements of M⁻¹, in the pose of the file (`poses` in the world).
-    That of a body that only slides is its mass.
+    That of a body that only slides is its mass. Of tendons, the armature of fixed ones counts.
     """
     if not wanted:
         return list(joints)
     import numpy as np
 
     places, M = mass_matrix(links, joints, poses)
+    add_tendons(M, {joint.name: place for joint, place in zip(joints, places, strict=True)}, tendons)
     try:
         felt = np.diag(np.linalg.inv(M))
     except np.linalg.LinAlgError:  # no run is possible then; the file may still be looked at
@@ -75,6 +80,18 @@ def mass_matrix(links: Sequence[Link], joints: Sequence[Joint], poses: Mapping[s
                         M[places[other], places[number]] += block.T
             name = parents.get(name)
     return places, M
+
+
+def add_tendons(M: Real, places: Mapping[str, slice], tendons: Sequence[Tendon]) -> None:
+    """M += Jᵀ armature J of fixed tendons, whose moment arms J are the coefficients of their path."""
+    import numpy as np
+
+    for tendon in tendons:
+        if tendon.kind == "fixed" and tendon.armature:
+            arms = np.zeros(len(M))
+            for point in tendon.path:
+                arms[places[point.name]] += point.value
+            M += tendon.armature * np.outer(arms, arms)
 
 
 def spatial_inertia(link: Link, pose: Pose) -> Real:

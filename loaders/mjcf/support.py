@@ -32,11 +32,14 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "noslip_iterations ccd_iterations sdf_iterations sdf_initpoints cone jacobian solver".split(),
         SOLVER,
     ),
-    "flag": dict.fromkeys(
-        "autoreset diagexact energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sensor "
-        "sleep speculative warmstart".split(),
-        SOLVER,
-    ),
+    "flag": {
+        "diagexact": "soft constraints are weighed by the inertias in the file's pose",
+        **dict.fromkeys(
+            "autoreset energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sensor "
+            "sleep speculative warmstart".split(),
+            SOLVER,
+        ),
+    },
     "body": dict.fromkeys(("fuse", "simple", "sleep"), MEMORY),
     "geom": {"castshadow": LOOKS},
     "material": dict.fromkeys(

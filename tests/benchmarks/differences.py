@@ -314,13 +314,18 @@ DCMOTORS = mjcf(
 
 
 def dc_motors_in_a_file() -> tuple[Value, Value]:
-    """The columns of an output: seven motors have eleven inputs."""
+    """States, inputs and forces in an output of seven motors, which have eleven inputs."""
     model = mujoco.MjModel.from_xml_string(DCMOTORS)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = np.linspace(-0.3, 0.3, model.nq), np.linspace(0.2, 0.8, model.nv)
+    data.ctrl[:] = np.linspace(-1.0, 1.0, model.nu)
+    mujoco.mj_forward(model, data)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.h5"
-        with artsim.simulate(loaded(DCMOTORS), steps=3, output=path) as run:
-            shapes = [run["actuator_force"].shape[1], run["activation"].shape[1], len(run.labels.control)]
-    return [model.nu_force if hasattr(model, "nu_force") else 7, model.na, model.nu], [float(n) for n in shapes]
+        start: dict[str, Any] = {"q0": data.qpos.copy(), "v0": data.qvel.copy(), "control": data.ctrl.copy()}
+        start |= {"output": Path(folder) / "run.h5", "integrator": "rk4", "contacts": False}
+        with artsim.simulate(loaded(DCMOTORS), steps=1, **start) as run:
+            ours = [run["activation"].shape[1], len(run.labels.control), *run["actuator_force"][0]]
+    return [model.na, model.nu, *data.actuator_force.tolist()], [float(x) for x in ours]
 
 
 def mixed_power() -> tuple[Value, Value]:
@@ -426,8 +431,10 @@ def table() -> list[Row]:
     )
     twice = mjcf(
         BODY.format(""),
-        '<default><default class="a"/></default><default><motor gear="5"/></default>',
-        '<actuator><motor class="a" joint="j"/></actuator>',
+        '<default><motor gear="3"/><default class="a"><position kp="7"/></default></default>'
+        '<default><motor gear="5"/><position kp="2" kv="1"/></default>',
+        '<actuator><motor class="a" joint="j"/><motor joint="j"/><position class="a" joint="j"/>'
+        '<position joint="j"/></actuator>',
     )
     flat = 'vertex="0 0 0 1 0 0 0 1 0 1 1 0 0 0 .01 1 0 .01 0 1 .01 1 1 .01"'
     copies = '<replicate count="11"><site name="g"/></replicate><replicate count="1"><site name="g1"/></replicate>'
@@ -513,9 +520,13 @@ def table() -> list[Row]:
         ),
         Row(
             "17",
-            "gear, second top-level default",
-            "1",
-            read(twice, lambda m: m.actuator_gear[0], lambda a: a.actuators[0].gear),
+            "gear, kp, kv, two top-level defaults",
+            "1 for gear",
+            read(
+                twice,
+                lambda m: np.column_stack([m.actuator_gear[:, 0], m.actuator_gainprm[:, 0], m.actuator_biasprm[:, 2]]),
+                lambda a: [(one.gear[0], one.gain_parameters[0], one.bias_parameters[2]) for one in a.actuators],
+            ),
         ),
         Row("17", "posrange of a class as ctrlrange", "none", corner("posrange is ctrlrange")),
         Row("17", "qacc, M regular by a tendon's armature", "refused", only_a_tendon_resists, open=True),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import numpy as np
 
+from tests.random_models.rare import add_late, add_rare, files, keyframe
+from tests.random_models.sprinkle import sprinkle
 from tests.random_models.wider import widen
 
 ANGLES = ("quat", "euler", "axisangle", "zaxis", "xyaxes")
@@ -35,6 +38,10 @@ class Maker:
         self.spatial: set[str] = set()
         self.actuators: list[str] = []
         self.classes: list[str] = []
+        self.meshes: list[str] = []
+        self.materials: list[str] = []
+        self.files: dict[str, bytes] = files()
+        self.names = 0  # given out by `fresh`
         self.pushes = False  # MuJoCo's wrenches say nothing: an actuator at a site counts as acting in the joints
 
     # random values
@@ -50,6 +57,11 @@ class Maker:
 
     def number(self, low: float = -1.0, high: float = 1.0) -> str:
         return self.text(1, low, high)
+
+    def fresh(self) -> str:
+        """A name that nothing else has."""
+        self.names += 1
+        return f"n{self.names}"
 
     def add(self, parent: Element, kind: str, **attributes: str) -> Element:
         return SubElement(parent, kind, {name.rstrip("_"): value for name, value in attributes.items()})
@@ -69,14 +81,19 @@ class Maker:
         self.option()
         self.defaults()
         self.world()
+        add_rare(self)
         self.make_tendons()
         self.make_actuators()
-        if not self.actuators:  # MuJoCo drops what its motors carry in a model without any
-            for joint in self.root.iter("joint"):
-                joint.attrib.pop("actuatorgravcomp", None)
         self.equalities()
         self.sensors()
         widen(self)
+        add_late(self)
+        sprinkle(self, int(self.rng.integers(0, 12)))
+        if self.root.find("actuator/*") is None:  # MuJoCo drops what its motors carry in a model without any
+            for joint in self.root.iter("joint"):
+                joint.attrib.pop("actuatorgravcomp", None)
+        if self.chance(0.3):
+            keyframe(self)
         return tostring(self.root, encoding="unicode")
 
     def compiler(self) -> None:
@@ -390,34 +407,24 @@ class Maker:
             self.add(section, "clock")
 
 
-def random_mjcf(seed: int, number: int) -> tuple[str, bool]:
-    """A model's text, the same for the same seed and number; and whether actuators push at sites."""
+class Drawn(NamedTuple):
+    """A model, the files that it names, and whether actuators push at sites."""
+
+    text: str
+    pushes: bool
+    files: dict[str, bytes]
+
+    def write(self, folder: Path) -> Path:
+        """The model's file, beside what it names."""
+        for name, content in self.files.items():
+            if name in self.text:
+                (folder / name).write_bytes(content)
+        path = folder / "model.xml"
+        path.write_text(self.text)
+        return path
+
+
+def random_mjcf(seed: int, number: int) -> Drawn:
+    """A model, the same for the same seed and number."""
     maker = Maker(np.random.default_rng([seed, number]))
-    return maker.make(), maker.pushes
-
-
-def used(text: str) -> set[str]:
-    """The elements and attributes of a text: "joint", "joint.axis"."""
-    from xml.etree.ElementTree import fromstring
-
-    found: set[str] = set()
-    for element in fromstring(text).iter():
-        found |= {element.tag, *(f"{element.tag}.{name}" for name in element.attrib)}
-    return found
-
-
-def known() -> set[str]:
-    """The same of all that MuJoCo knows and moves something (loaders/mjcf/schema.py)."""
-    from artsim.loaders.mjcf.schema import MJCF
-
-    found: set[str] = set()
-    seen: set[int] = set()
-    stack: list[tuple[str, Any]] = [("mujoco", MJCF)]
-    while stack:
-        name, kind = stack.pop()
-        if id(kind) in seen:
-            continue
-        seen.add(id(kind))
-        found |= {name, *(f"{name}.{attribute}" for attribute in kind.attributes)}
-        stack.extend(kind.children.items())
-    return found
+    return Drawn(maker.make(), maker.pushes, maker.files)
