@@ -71,7 +71,7 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
     from artsim.sim.regularity import singular_links
 
-    links = singular_links(compiled)
+    links = singular_links(compiled, articulation.tendons)
     if not links:
         return []
     from artsim.io.remedy import density_helps

@@ -60,7 +60,7 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
     plan_run does.
     """
     plan = plan_run(articulation, config)
-    links = singular_links(plan.robot.compiled)
+    links = singular_links(plan.robot.compiled, articulation.tendons)
     if links:
         source = next(link.source for link in articulation.links if link.name == links[0])
         more = f" (and {len(links) - 1} more: {', '.join(map(repr, links[1:6]))}{', …' if len(links) > 6 else ''})"
@@ -69,13 +69,17 @@ def prepare(articulation: Articulation, config: RunConfig) -> Plan:
             f"{source}: link {links[0]!r}{more if len(links) > 1 else ''} moves without any inertia, "
             f"that of the links beyond included; give it mass and inertia{remedy and f' ({remedy})'}, "
             "or fix its joint (or one of them, where several do the same)"
-            + ("; the armature of tendons does not count" if any(t.armature > 0 for t in articulation.tendons) else "")
+            + ("; the armature of spatial tendons does not count" if _spatial_armature(articulation) else "")
         )
     notes: list[str] = []
     ranged = with_length_ranges(articulation, notes)
     if ranged is not articulation:
         plan = plan_run(ranged, config)
     return replace(plan, notes=(*plan.notes, *notes))
+
+
+def _spatial_armature(articulation: Articulation) -> bool:
+    return any(tendon.kind == "spatial" and tendon.armature > 0 for tendon in articulation.tendons)
 
 
 def held_controls(plan: Plan) -> Controls:

@@ -396,6 +396,7 @@ class Actuator:
     length_range: tuple[float, float] | None = None  # muscle
     length_search: LengthSearch | None = None  # where the range is to be found before a run
     disabled: bool = False  # by group, or all of them by a flag
+    frozen: bool = False  # by a flag, which stops the states of bristles, too
     delay: Delay | None = None  # of its controls
 
     @property

@@ -104,7 +104,9 @@ class Evaluation:
         if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
             from artsim.sim.tendon_inertia import TendonInertia  # few robots need it
 
-            self._tendons = TendonInertia(model, equipped, self.quantities, reduced=reduced)
+            self._tendons = TendonInertia(
+                model, equipped, self.quantities, reduced=reduced, wrench="wrench" in self.inputs
+            )
         self._link_indices = [labels.links.index(name) for name in self.links]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -124,11 +126,11 @@ class Evaluation:
             UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
         """
         capacity = self._capacity(inputs, outputs)
-        if self._tendons is not None and self._tendons.needed is not None:
-            dims = dims_of(self._tendons.needed, reduced=bool(self._options["reduced"]), packed=self._packed)
-            shape = [capacity, *(self.sizes[dim] for dim in dims)]
-            outputs = {**outputs, self._tendons.needed: aligned_zeros(shape)}
-        batch = self._batch(inputs, outputs)
+        for needed in self._tendons.needed if self._tendons is not None else ():
+            dims = dims_of(needed, reduced=bool(self._options["reduced"]), packed=self._packed)
+            outputs = {**outputs, needed: aligned_zeros([capacity, *(self.sizes[dim] for dim in dims)])}
+        taken = self._tendons.taken if self._tendons is not None else ()
+        batch = self._batch(inputs, {name: values for name, values in outputs.items() if name not in taken})
         workers = [self._worker(batch) for _ in range(self.threads)]
         if self._tendons is not None:
             workers = [_then(worker, self._tendons.adder(worker[0], inputs, outputs)) for worker in workers]

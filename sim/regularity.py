@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from artsim.sim.description import Tendon
 from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, Compiled, Model
 from artsim.sim.poses import body_poses
 from artsim.sim.spatial import Real, symmetric
@@ -18,33 +19,55 @@ _ON_AXIS = 1e-20  # of the inertia about the joint that mass exactly on its axis
 _SINGULAR = 1e-12  # of a pivot against its diagonal
 
 
-def singular_links(compiled: Compiled) -> list[str]:
+def singular_links(compiled: Compiled, tendons: Sequence[Tendon] = ()) -> list[str]:
     """Names of the links whose joint moves no inertia at a generic configuration, the model's couplings included.
 
-    GᵀMG is regular exactly when there are none. Masses and inertias below any plausible robot's count as they are.
+    GᵀMG is regular exactly when there are none; with `tendons` M has the armature of those that are fixed, too. Masses
+    and inertias below any plausible robot's count as they are.
     """
     model = compiled.model
-    if len(model.dof_body) == 0:
-        return []
-    frames = _Frames(model, _unsymmetric(model))
-    carried, about = _carried(model, frames)
-    gain = _gains(model)
-    if len(model.dof_body) > _DENSE:
-        own = np.zeros(len(model.independent_dof))
-        scale = np.zeros_like(own)
-        for k, a in enumerate(model.dof_independent):
-            if a >= 0:
-                own[a] += gain[k] ** 2 * (carried[k] + model.armature[k])
-                scale[a] += gain[k] ** 2 * about[k]
-        bad = [int(model.independent_dof[a]) for a in np.flatnonzero(own <= _ON_AXIS * scale)]
-    else:
-        bad = _singular_pivots(model, frames, gain, carried, about)
+    bad = _singular_dofs(model, _moments(compiled, tendons))
     first_link = {
         int(body): name for name, body in zip(reversed(compiled.labels.links), model.link_body[::-1], strict=True)
     }
     for body in range(len(model.body_parent) - 1, 0, -1):  # between the joints of one link there are bodies of its own
         first_link.setdefault(int(model.body_parent[body]), first_link[body])
     return sorted({first_link[int(model.dof_body[k])] for k in bad}, key=compiled.labels.links.index)
+
+
+def is_singular(model: Model) -> bool:
+    """Whether that is so of some link, tendons left out."""
+    return len(_singular_dofs(model, np.zeros((0, len(model.dof_body))))) > 0
+
+
+def _singular_dofs(model: Model, J: Real) -> list[int]:
+    """Dofs that move no inertia, JᵀJ (nv, nv) of tendons included."""
+    if len(model.dof_body) == 0:
+        return []
+    frames = _Frames(model, _unsymmetric(model))
+    carried, about = _carried(model, frames)
+    gain = _gains(model)
+    if len(model.dof_body) <= _DENSE:
+        return _singular_pivots(model, frames, gain, J, about)
+    carried = carried + np.square(J).sum(axis=0)
+    own = np.zeros(len(model.independent_dof))
+    scale = np.zeros_like(own)
+    for k, a in enumerate(model.dof_independent):
+        if a >= 0:
+            own[a] += gain[k] ** 2 * (carried[k] + model.armature[k])
+            scale[a] += gain[k] ** 2 * about[k]
+    return [int(model.independent_dof[a]) for a in np.flatnonzero(own <= _ON_AXIS * scale)]
+
+
+def _moments(compiled: Compiled, tendons: Sequence[Tendon]) -> Real:
+    """√armature J (k, nv) of the fixed tendons among them."""
+    dofs = {name: k for k, name in enumerate(compiled.labels.dofs)}
+    fixed = [tendon for tendon in tendons if tendon.kind == "fixed" and tendon.armature > 0]
+    J = np.zeros((len(fixed), len(dofs)))
+    for n, tendon in enumerate(fixed):
+        for point in tendon.path:
+            J[n, dofs[point.name]] += point.value * tendon.armature**0.5
+    return J
 
 
 def inverse_inertias(model: Model, q: Real, dofs: Sequence[int]) -> Real:
@@ -158,9 +181,9 @@ def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
     return np.where(linear, mass[body], along), np.trace(inertia[body], axis1=1, axis2=2)
 
 
-def _singular_pivots(model: Model, frames: _Frames, gain: Real, carried: Real, about: Real) -> list[int]:
-    """Dofs whose pivot vanishes when GᵀMG is factorised from the tips to the root."""
-    M = _mass_matrix(model, frames)
+def _singular_pivots(model: Model, frames: _Frames, gain: Real, J: Real, about: Real) -> list[int]:
+    """Dofs whose pivot vanishes when Gᵀ (M + JᵀJ) G is factorised from the tips to the root."""
+    M = _mass_matrix(model, frames) + J.T @ J
     G = _gain_matrix(model, gain)
     H = G.T @ M @ G
     scale = np.zeros(len(H))

@@ -16,9 +16,11 @@ from artsim.sim.jit import Entry, bind
 from artsim.sim.model import Model
 from artsim.sim.quantities import BAD_RESULT, OK, WITH_INERTIA
 from artsim.sim.records import Array, Ints1, Reals1, Reals2, Reals3
+from artsim.sim.regularity import is_singular
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 
 _ROWS = 256  # that are worked on at a time
+_INVERTED = frozenset({"inverse_mass_matrix", "forward_dynamics"})
 
 
 class TendonTask(NamedTuple):
@@ -47,15 +49,25 @@ class TendonInertia:
 
     Attributes:
         wanted: the quantities among those asked for that it changes.
-        needed: a quantity that it needs besides, if any.
+        needed: quantities that it needs besides.
+        taken: quantities that it finds alone, the robot's own M being singular.
     """
 
-    def __init__(self, model: Model, equipped: Equipped, quantities: tuple[str, ...], *, reduced: bool) -> None:
+    def __init__(
+        self, model: Model, equipped: Equipped, quantities: tuple[str, ...], *, reduced: bool, wrench: bool
+    ) -> None:
         self._tendons = np.flatnonzero(equipped.arrays.tendon_armature > 0)
         self.wanted = WITH_INERTIA.intersection(quantities if len(self._tendons) else ())
         self._springs = "potential_energy" in quantities
-        extra = "forward_dynamics" in self.wanted and "inverse_mass_matrix" not in self.wanted
-        self.needed = "inverse_mass_matrix" if extra else None
+        inverted = self.wanted & _INVERTED
+        self.taken = inverted if inverted and is_singular(model) else frozenset[str]()
+        if "forward_dynamics" in self.taken:
+            needed = {"mass_matrix", "bias"} | ({"external_force"} if wrench else set())
+        elif self.taken:
+            needed = {"mass_matrix"}
+        else:
+            needed = {"inverse_mass_matrix"} if inverted else set()
+        self.needed = needed.difference(quantities)
         self._model = model
         self._equipped = equipped
         self._reduced = reduced
@@ -109,17 +121,35 @@ class TendonInertia:
         W[bad], drift[bad], speed[bad] = 0.0, 0.0, 0.0  # those rows stay as they are
         drift = drift[..., None]
         Wt = W.swapaxes(1, 2)
-        for name in self.wanted & {"coriolis", "bias", "inverse_dynamics"}:
+        changed = self.wanted | self.needed
+        for name in changed & {"coriolis", "bias", "inverse_dynamics"}:
             rate = drift
             if name == "inverse_dynamics":
                 rate = drift + W @ self._column(given["qacc"], bad)
             found[name][:] += (Wt @ rate)[..., 0]
         if "kinetic_energy" in self.wanted:
             found["kinetic_energy"][:] += 0.5 * np.square(speed).sum(axis=1)
-        if "mass_matrix" in self.wanted:
+        if "mass_matrix" in changed:
             _add_symmetric(found["mass_matrix"], Wt @ W)
-        if "inverse_mass_matrix" in found:
+        if self.taken:
+            self._invert(bad, given, found)
+        elif "inverse_mass_matrix" in found:
             self._add_inverse(W, drift, bad, found)
+
+    def _invert(self, bad: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> None:
+        """M⁻¹ and M⁻¹ (tau - bias - external force) of the whole M."""
+        M = _square(found["mass_matrix"], self._nv).copy()
+        M[bad] = np.eye(self._nv)
+        inverse = np.linalg.inv(M)
+        if "inverse_mass_matrix" in self.taken:
+            found["inverse_mass_matrix"][:] = 0.0
+            _add_symmetric(found["inverse_mass_matrix"], 0.5 * (inverse + inverse.swapaxes(1, 2)))
+            found["inverse_mass_matrix"][bad] = np.nan
+        if "forward_dynamics" in self.taken:
+            balanced = found["bias"] + found.get("external_force", 0.0)
+            right = np.where(bad[:, None], 0.0, given["tau"] - balanced)
+            found["forward_dynamics"][:] = (inverse @ right[..., None])[..., 0]
+            found["forward_dynamics"][bad] = np.nan
 
     def _add_inverse(self, W: Array, drift: Array, bad: Array, found: Mapping[str, Array]) -> None:
         """M⁻¹ - B S⁻¹ Bᵀ and a - B S⁻¹ (W a + drift), with B = M⁻¹ Wᵀ and S = 1 + W B."""

@@ -536,3 +536,23 @@ def test_boundinertia_of_a_urdf_bounds_principal_moments() -> None:
     tensor = next(link.inertial.inertia for link in model.links if link.name == "tip" and link.inertial)
     x, xy, xz, y, yz, z = tensor
     np.testing.assert_allclose(np.linalg.eigvalsh([[x, xy, xz], [xy, y, yz], [xz, yz, z]]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("off", ['<flag actuation="disable"/>', "group"])
+def test_bristles_of_a_motor_that_is_off(off: str) -> None:
+    """Switched off by its group a motor still rubs its bristles along; by the flag they stay as they are."""
+    head = (
+        '<option integrator="RK4" actuatorgroupdisable="1"/>'
+        if off == "group"
+        else f'<option integrator="RK4">{off}</option>'
+    )
+    motor = f'<dcmotor name="m" joint="j" {MOTOR} lugre="20 0.3 0.02 0.03 0.4" group="1"/>'
+    text = actuated(head, motor)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qvel[:] = 0.3
+    mujoco.mj_step(model, data, 10)
+    robot = artsim.Robot.of(load_text(text, name="model.xml"))
+    run = artsim.simulate(robot, steps=11, v0={"j": 0.3}, record=("activation",))
+    assert (abs(data.act[0]) > 1e-3) == (off == "group")
+    assert np.abs(run["activation"][10] - data.act).max() <= 1e-12

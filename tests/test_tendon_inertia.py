@@ -339,3 +339,51 @@ def test_what_a_solver_leaves_unsolved_is_told() -> None:
     assert np.abs(one["tau_tendon"]).max() > 0.01
     assert np.abs(all_["tau_tendon"]).max() < 1e-8
     assert all_["qpos"] == pytest.approx(exact["qpos"], abs=1e-10)
+
+
+# two slides of one body along one line, and a hinge: the slides' difference moves nothing but the tendon
+ONE_LINE = """<mujoco><option integrator="RK4"/><worldbody>
+  <body name="b"><joint name="a" type="slide" axis="1 0 0"/><joint name="b" type="slide" axis="1 0 0"/>
+    <joint name="c" axis="0 1 0"/><geom size=".1" mass="1" pos=".1 0 .2"/></body></worldbody>
+  <tendon><fixed name="t" armature=".5"><joint joint="a" coef="1"/><joint joint="b" coef="-1"/></fixed></tendon>
+  </mujoco>"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tendon_s_inertia_makes_m_regular(packed: bool) -> None:
+    """M⁻¹ and accelerations, wrenches on the link included."""
+    robot, _, model, data = net(ONE_LINE)
+    qpos, qvel, _, tau = states(model, 5)
+    wrench = np.random.default_rng(2).normal(size=(5, 1, 6))
+    quantities = ["inverse_mass_matrix", "forward_dynamics"]
+    found = robot.compute(qpos, qvel, tau=tau, wrench=wrench, quantities=quantities, links=["b"], packed=packed)
+    for n in range(5):
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = qpos[n], qvel[n], tau[n]
+        data.xfrc_applied[1] = wrench[n, 0]
+        mujoco.mj_forward(model, data)
+        assert np.abs(found["forward_dynamics"][n] - data.qacc).max() <= 1e-11 * max(1.0, np.abs(data.qacc).max())
+        M = np.zeros((3, 3))
+        mujoco.mj_fullM(model, data, M)
+        inverse = found["inverse_mass_matrix"][n]
+        want = np.linalg.inv(M)
+        assert np.abs(inverse - (want[np.tril_indices(3)] if packed else want)).max() <= 1e-11 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("solver", ["newton", "propagation", "direct"])
+def test_what_only_a_tendon_resists_moves_as_in_mujoco(solver: str) -> None:
+    """By RK4 to rounding, by the default step to the order of the step."""
+    _, _, model, data = net(ONE_LINE)
+    mujoco.mj_resetData(model, data)
+    model.opt.timestep = 0.002
+    data.qfrc_applied[:] = [1.0, 0.0, 0.3]
+    mujoco.mj_forward(model, data)
+    first = data.qacc.copy()
+    for _ in range(20):
+        mujoco.mj_step(model, data)
+    torque = {"a": 1.0, "c": 0.3}
+    if solver == "newton":
+        stages = run(ONE_LINE, steps=20, dt=0.002, integrator="rk4", torque=torque)
+        assert np.abs(stages.simulation.qpos - data.qpos).max() <= 1e-12
+    steps = run(ONE_LINE, steps=20, dt=0.002, integrator="semi-implicit-euler", solver=solver, torque=torque)
+    assert np.abs(steps["qacc"][0] - first).max() <= 1e-2 * np.abs(first).max()
+    assert np.abs(steps.simulation.qpos - data.qpos).max() <= 0.002 * np.abs(data.qvel).max()

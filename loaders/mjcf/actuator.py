@@ -101,6 +101,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         inputs=kind.inputs,
         activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
+        frozen="actuation" in options.off,
         delay=read_delay(item),
     )
     actuator = replace(actuator, activation_size=count_states(item, actuator))

@@ -451,6 +451,8 @@ def next_activation(e: Any, x: Any, a: Any, n: Any, value: Any, rate: Any, h: An
 def advance_activations(e: Any, x: Any, h: Any, activation: Any) -> None:
     """activation (nact,) at the end of the step. A setpoint on a circle stays near the length."""
     for a in range(e.actuator_target.shape[0]):
+        if e.actuator_frozen[a]:
+            continue
         for n in range(e.activation_first[a], e.activation_last[a] + 1):
             activation[n] = next_activation(e, x, a, n, activation[n], x.activation_rate[n], h)
         if e.actuator_dynamics[a] in _SETPOINTS and e.actuator_period[a] > 0.0:

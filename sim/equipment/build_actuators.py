@@ -96,6 +96,7 @@ def actuator_arrays(
     linear = [_linear(a, dofs, ranges, places, tendons) for a, dofs in zip(actuators, entries, strict=True)]
     return {
         "actuator_active": np.array([not a.disabled for a in actuators], np.int64),
+        "actuator_frozen": np.array([a.frozen for a in actuators], np.int64),
         "actuator_linear": np.array(linear, np.int64),
         "actuator_period": np.array([_period(a, places) for a in actuators]),
         "actuator_transmission": np.array([TRANSMISSIONS[a.transmission] for a in actuators], np.int64),

@@ -192,6 +192,7 @@ class Equipment(NamedTuple):
     ellipsoid_added: ConstReals2  # (nel, 6) added mass and inertia per density [m³, m⁵]
     # actuators: na forces of theirs, nu controls, nact activations
     actuator_active: ConstInts1  # (na,) 0: disabled, exerts no force
+    actuator_frozen: ConstInts1  # (na,) 1: its states stay as they are
     actuator_linear: ConstInts1  # (na,) EXPLICIT, or how it may enter a step where it is affine
     actuator_period: ConstReals1  # (na,) of a setpoint on a circle [rad], 0: none
     actuator_transmission: ConstInts1  # (na,)

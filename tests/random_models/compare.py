@@ -103,7 +103,7 @@ def compare_model(drawn: Drawn, seeds: list[int], folder: Path) -> dict[str, flo
         return found  # the step is too long for the model: its stages are nothing to compare
     found["RK4 position"] = relative(run.final["qpos"], np.array(data.qpos))
     found["RK4 velocity"] = relative(run.final["qvel"], np.array(data.qvel))
-    if model.na and not (off(model, "ACTUATION") and bristles(model)):  # which stand still in MuJoCo then
+    if model.na:
         found["RK4 activation"] = relative(run.final["activation"], np.array(data.act))
     return found
 
@@ -147,12 +147,6 @@ def holds_hard(robot: Articulation) -> bool:
     soft = [loop.softness for loop in robot.loops if loop.active] + [one.softness for one in robot.tendon_couplings]
     hard = any(one.frequency is None and one.impedance is None for one in robot.couplings)
     return hard or any(one.reference is None for one in soft)
-
-
-def bristles(model: Any) -> bool:
-    """Whether a DC motor has friction with a state of its own."""
-    motors = model.actuator_dyntype == mujoco.mjtDyn.mjDYN_DCMOTOR
-    return bool((model.actuator_dynprm[motors, 5] > 0).any())
 
 
 def half_weights(model: Any) -> bool:

@@ -103,7 +103,7 @@ def actuators(maker: Maker) -> None:
             ("cogging", "0.02 6 0.4"),
             ("lugre", "20 0.3 0.02 0.03 0.4"),
         ):
-            if maker.chance(0.3) and (attribute != "lugre" or acting(maker)):  # MuJoCo's bristles stand still there
+            if maker.chance(0.3):
                 motor.set(attribute, value)
         if maker.chance(0.4):
             motor.set("input", "pos vel")
