@@ -201,17 +201,17 @@ def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: A
             x.start_length[n] = x.actuator_length[n]
             x.start_velocity[n] = x.actuator_velocity[n]
     for stage in range(1, 4):
-        step = h if stage == 3 else 0.5 * h
+        ahead = h if stage == 3 else 0.5 * h
         for n in range(f.start_qpos.shape[0]):
             f.stage_qpos[n] = f.start_qpos[n]
-        move(m, f.stage_qpos, f.tangent, step)
+        move(m, f.stage_qpos, f.tangent, ahead)
         for k in range(nv):
-            f.tangent[k] *= step  # the rotation vector of this stage
-            f.stage_qvel[k] = f.start_qvel[k] + step * f.qacc[k]
+            f.tangent[k] *= ahead  # the rotation vector of this stage
+            f.stage_qvel[k] = f.start_qvel[k] + ahead * f.qacc[k]
         if x is not None:
-            x.stage[0] = step / h
+            x.stage[0] = ahead / h
             for n in range(s.activation.shape[0]):
-                s.activation[n] = x.start_activation[n] + step * x.activation_rate[n]
+                s.activation[n] = x.start_activation[n] + ahead * x.activation_rate[n]
         _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, y, s.activation)
         weight = 1.0 if stage == 3 else 2.0
         if x is not None:

@@ -194,12 +194,12 @@ def _solve(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k
 
     Few convex steps settle contacts that stick, or slide each by itself; coulomb.py, which needs M̂, what they leave.
     """
-    tree = p is None and d is None
+    dense = p is None and d is None
     cones = _count_cones(r, y, k)
     most = _STEPS
-    if tree and cones != 1:  # a contact alone has a bracket around its shift
+    if dense and cones != 1:  # a contact alone has a bracket around its shift
         most = _contact_steps(m, y, k) if cones > 0 else _FIRST_STEPS
-    if tree and most > 1 and cones > 0 and _slid(r, u, y, k):
+    if dense and most > 1 and cones > 0 and _slid(r, u, y, k):
         tolerance = TOLERANCE * largest_speed(u, y, k)
         set_gradient(r, force, y, k)
         limit = _natural(w, r, force, u, y, k, tolerance)
@@ -207,11 +207,11 @@ def _solve(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any, p: Any, d: Any, k
         if highest(left - ENOUGH * tolerance) <= 0.0:
             return left, True
         _restart(m, w, r, force, u, y, p, d, k)
-    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, tree and cones > 1)
+    left, ended = _iterate(m, w, r, force, u, y, p, d, k, most, True, dense and cones > 1)
     tolerance = tolerance_of(r, u, y, k)
-    if tree and cones == 0 and ended:
+    if dense and cones == 0 and ended:
         return left, True
-    if highest(left - ENOUGH * tolerance) <= 0.0 or not tree:
+    if highest(left - ENOUGH * tolerance) <= 0.0 or not dense:
         return left, highest(left - ENOUGH * tolerance) <= 0.0 or cones == 0
     left = _coulomb(m, w, r, force, u, y, k, tolerance, attempts)
     return left, highest(left - ENOUGH * tolerance) <= 0.0
@@ -645,15 +645,15 @@ def _iterate(
 @njit
 def _is_redundant(r: Any, y: Any, k: Any) -> bool:
     """Whether the island has more rows that may carry something than dofs: contacts then share what they hold."""
-    rows, dofs = 0, 0
+    count, dofs = 0, 0
     for q in range(y.unit_start[k], y.unit_start[k + 1]):
         n = y.listed[q]
         if r.kind[n] == CONTACT_ROW:
-            rows += max(r.cone[n], 1)
+            count += max(r.cone[n], 1)
     for e in range(y.island_start[k], y.island_start[k + 1]):
         b = y.member[e]
         dofs += y.block_start[b + 1] - y.block_start[b]
-    return rows > dofs
+    return count > dofs
 
 
 @njit

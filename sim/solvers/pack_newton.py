@@ -59,7 +59,7 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
             p.change[a] = zero
     project(r, y, k)
     hold(r, y, k)
-    for step in range(_STEPS):
+    for turn in range(_STEPS):
         if y.factorised[k] == 0 or differs(r, y, k):
             factorise_island(m, w, r, y, None, None, k)
             y.factorised[k] = 1
@@ -68,7 +68,7 @@ def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
         set_along(m, w, r, y, None, None, k)
         linearise(r, y, k)
         tolerance = TOLERANCE * largest_speed(f.next, y, k)
-        bent = leap(r, y, k, zero) if step == 0 else take(r, f.free, y, k, tolerance, EXACT)
+        bent = leap(r, y, k, zero) if turn == 0 else take(r, f.free, y, k, tolerance, EXACT)
         flat = where_greater(bent, tolerance, zero, one)
         if highest(flat) > 0.0:
             left = _recentre(r, y, k, flat)
