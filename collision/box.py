@@ -27,16 +27,19 @@ NEAREST = 160  # the first feature of nearest corners
 
 
 @njit
-def box_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> bool:
+def box_box(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> bool:
     """Up to 8 contacts of faces, or one of edges, and of boxes apart the nearest corners; whether it is edges."""
-    size = min(S.size[a, 0] + S.size[a, 1] + S.size[a, 2], S.size[b, 0] + S.size[b, 1] + S.size[b, 2])
-    gap, code = separation(S, P, a, b, margin, SAME * size)
+    size = min(
+        shapes.size[a, 0] + shapes.size[a, 1] + shapes.size[a, 2],
+        shapes.size[b, 0] + shapes.size[b, 1] + shapes.size[b, 2],
+    )
+    gap, code = separation(shapes, placed, a, b, margin, SAME * size)
     if gap >= margin:
         return False
     if code < 6:
-        add_faces(S, P, a, b, code, gap, margin, size, c)
+        add_faces(shapes, placed, a, b, code, gap, margin, size, manifold)
     else:
-        add_edges(S, P, a, b, (code - 6) // 3, (code - 6) % 3, gap, margin, size, c)
+        add_edges(shapes, placed, a, b, (code - 6) // 3, (code - 6) % 3, gap, margin, size, manifold)
     return bool(code >= 6)
 
 
@@ -64,21 +67,21 @@ def edge_gap(
 
 
 @njit
-def separation(S: Any, P: Any, a: Any, b: Any, margin: Any, bias: Any) -> Any:
+def separation(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, bias: Any) -> Any:
     """The largest gap along the fifteen axes, and which: 0 to 2 a's, 3 to 5 b's, 6 + 3 i + j their edges'.
 
     Stops at the first that is beyond the margin.
     """
-    R = P.rotation
-    d0 = P.position[b, 0] - P.position[a, 0]
-    d1 = P.position[b, 1] - P.position[a, 1]
-    d2 = P.position[b, 2] - P.position[a, 2]
-    a0 = S.size[a, 0]
-    a1 = S.size[a, 1]
-    a2 = S.size[a, 2]
-    b0 = S.size[b, 0]
-    b1 = S.size[b, 1]
-    b2 = S.size[b, 2]
+    R = placed.rotation
+    d0 = placed.position[b, 0] - placed.position[a, 0]
+    d1 = placed.position[b, 1] - placed.position[a, 1]
+    d2 = placed.position[b, 2] - placed.position[a, 2]
+    a0 = shapes.size[a, 0]
+    a1 = shapes.size[a, 1]
+    a2 = shapes.size[a, 2]
+    b0 = shapes.size[b, 0]
+    b1 = shapes.size[b, 1]
+    b2 = shapes.size[b, 2]
     t0 = R[a, 0, 0] * d0 + R[a, 1, 0] * d1 + R[a, 2, 0] * d2
     t1 = R[a, 0, 1] * d0 + R[a, 1, 1] * d1 + R[a, 2, 1] * d2
     t2 = R[a, 0, 2] * d0 + R[a, 1, 2] * d1 + R[a, 2, 2] * d2
@@ -122,9 +125,9 @@ def separation(S: Any, P: Any, a: Any, b: Any, margin: Any, bias: Any) -> Any:
 
 
 @inlined
-def between(P: Any, a: Any, b: Any, n0: Any, n1: Any, n2: Any) -> Any:
+def between(placed: Any, a: Any, b: Any, n0: Any, n1: Any, n2: Any) -> Any:
     """How far b's centre is from a's along n."""
-    o = P.position
+    o = placed.position
     return dot(o[b, 0] - o[a, 0], o[b, 1] - o[a, 1], o[b, 2] - o[a, 2], n0, n1, n2)
 
 
@@ -132,27 +135,29 @@ def between(P: Any, a: Any, b: Any, n0: Any, n1: Any, n2: Any) -> Any:
 
 
 @njit
-def add_faces(S: Any, P: Any, a: Any, b: Any, code: Any, gap: Any, margin: Any, size: Any, c: Any) -> None:
+def add_faces(
+    shapes: Any, placed: Any, a: Any, b: Any, code: Any, gap: Any, margin: Any, size: Any, manifold: Any
+) -> None:
     """Contacts where the axis of a face separates best (or overlaps least)."""
     r = a if code < 3 else b
-    n0, n1, n2 = axis(P, r, code % 3)
-    if between(P, a, b, n0, n1, n2) < 0.0:
+    n0, n1, n2 = axis(placed, r, code % 3)
+    if between(placed, a, b, n0, n1, n2) < 0.0:
         n0 = -n0
         n1 = -n1
         n2 = -n2
-    lowest = clip(S, P, a, b, r, code % 3, gap, n0, n1, n2, margin, SAME * size, -1, c)
+    lowest = clip(shapes, placed, a, b, r, code % 3, gap, n0, n1, n2, margin, SAME * size, -1, manifold)
     if lowest > gap + (SAME if gap > 0.0 else 10.0 * SAME) * size:  # the nearest point is beside the face
-        add_nearest(S, P, a, b, gap, n0, n1, n2, margin, size, c)
+        add_nearest(shapes, placed, a, b, gap, n0, n1, n2, margin, size, manifold)
 
 
 @njit
-def facing(P: Any, s: Any, m0: Any, m1: Any, m2: Any) -> Any:
+def facing(placed: Any, s: Any, m0: Any, m1: Any, m2: Any) -> Any:
     """The axis of s nearest to the direction m, either way, and its cosine."""
-    x, y, z = axis(P, s, 0)
+    x, y, z = axis(placed, s, 0)
     best = dot(x, y, z, m0, m1, m2)
     f = 0
     for k in range(1, 3):
-        x, y, z = axis(P, s, k)
+        x, y, z = axis(placed, s, k)
         cosine = dot(x, y, z, m0, m1, m2)
         if abs(cosine) > abs(best):
             best = cosine
@@ -186,8 +191,8 @@ def edge_feature(swapped: Any, r: Any, o: Any) -> Any:
 
 @njit
 def clip(
-    S: Any,
-    P: Any,
+    shapes: Any,
+    placed: Any,
     a: Any,
     b: Any,
     r: Any,
@@ -199,7 +204,7 @@ def clip(
     margin: Any,
     slack: Any,
     without: Any,
-    c: Any,
+    manifold: Any,
 ) -> Any:
     """Contacts of the face of box r, across its axis k, with the face of the other that looks at it; the least gap.
 
@@ -210,7 +215,7 @@ def clip(
     swapped = r == b
     o = a if swapped else b
     to_other = -1.0 if swapped else 1.0
-    m0, m1, m2 = axis(P, r, k)
+    m0, m1, m2 = axis(placed, r, k)
     cosine = to_other * dot(m0, m1, m2, n0, n1, n2)
     side = 1.0 if cosine > 0.0 else -1.0
     m0 *= side
@@ -219,30 +224,30 @@ def clip(
     cosine = abs(cosine)
     i = (k + 1) % 3
     j = (k + 2) % 3
-    u0, u1, u2 = axis(P, r, i)
-    v0, v1, v2 = axis(P, r, j)
-    hu = S.size[r, i]
-    hv = S.size[r, j]
-    hk = S.size[r, k]
-    f, facing_cosine = facing(P, o, m0, m1, m2)
+    u0, u1, u2 = axis(placed, r, i)
+    v0, v1, v2 = axis(placed, r, j)
+    hu = shapes.size[r, i]
+    hv = shapes.size[r, j]
+    hk = shapes.size[r, k]
+    f, facing_cosine = facing(placed, o, m0, m1, m2)
     e = (f + 1) % 3
     g = (f + 2) % 3
     front = -1.0 if facing_cosine > 0.0 else 1.0
-    x0, x1, x2 = axis(P, o, f)
-    h = front * S.size[o, f]
-    x0 = P.position[o, 0] + h * x0 - P.position[r, 0]
-    x1 = P.position[o, 1] + h * x1 - P.position[r, 1]
-    x2 = P.position[o, 2] + h * x2 - P.position[r, 2]
+    x0, x1, x2 = axis(placed, o, f)
+    h = front * shapes.size[o, f]
+    x0 = placed.position[o, 0] + h * x0 - placed.position[r, 0]
+    x1 = placed.position[o, 1] + h * x1 - placed.position[r, 1]
+    x2 = placed.position[o, 2] + h * x2 - placed.position[r, 2]
     x = dot(x0, x1, x2, u0, u1, u2)
     y = dot(x0, x1, x2, v0, v1, v2)
     z = dot(x0, x1, x2, m0, m1, m2) - hk
-    he = S.size[o, e]
-    hg = S.size[o, g]
-    x0, x1, x2 = axis(P, o, e)
+    he = shapes.size[o, e]
+    hg = shapes.size[o, g]
+    x0, x1, x2 = axis(placed, o, e)
     ex = he * dot(x0, x1, x2, u0, u1, u2)
     ey = he * dot(x0, x1, x2, v0, v1, v2)
     ez = he * dot(x0, x1, x2, m0, m1, m2)
-    x0, x1, x2 = axis(P, o, g)
+    x0, x1, x2 = axis(placed, o, g)
     gx = hg * dot(x0, x1, x2, u0, u1, u2)
     gy = hg * dot(x0, x1, x2, v0, v1, v2)
     gz = hg * dot(x0, x1, x2, m0, m1, m2)
@@ -270,21 +275,25 @@ def clip(
             gap = max(pz / cosine, least)
             if gap < margin:
                 feature = corner_feature(0 if swapped else 1, f, front, se, sg)
-                add_on_face(P, r, i, j, side, k, px, py, 0.5 * pz + hk, gap, n0, n1, n2, feature, c)
+                add_on_face(placed, r, i, j, side, k, px, py, 0.5 * pz + hk, gap, n0, n1, n2, feature, manifold)
                 lowest = min(lowest, gap)
         elif end < 1.0 or end - start > 1e-6:
             feature = edge_feature(swapped, side_edge(first, i, j, side), edge)
             gap = max((pz + start * dz) / cosine, least)
             if gap < margin and feature != without:
                 zm = 0.5 * (pz + start * dz) + hk
-                add_on_face(P, r, i, j, side, k, px + start * dx, py + start * dy, zm, gap, n0, n1, n2, feature, c)
+                add_on_face(
+                    placed, r, i, j, side, k, px + start * dx, py + start * dy, zm, gap, n0, n1, n2, feature, manifold
+                )
                 lowest = min(lowest, gap)
         if end < 1.0 and end - start > 1e-6:
             feature = edge_feature(swapped, side_edge(last, i, j, side), edge)
             gap = max((pz + end * dz) / cosine, least)
             if gap < margin and feature != without:
                 zm = 0.5 * (pz + end * dz) + hk
-                add_on_face(P, r, i, j, side, k, px + end * dx, py + end * dy, zm, gap, n0, n1, n2, feature, c)
+                add_on_face(
+                    placed, r, i, j, side, k, px + end * dx, py + end * dy, zm, gap, n0, n1, n2, feature, manifold
+                )
                 lowest = min(lowest, gap)
     area = ex * gy - ey * gx
     if abs(area) < 1e-200:
@@ -301,7 +310,9 @@ def clip(
             gap = max(pz / cosine, least)
             if gap < margin:
                 feature = corner_feature(1 if swapped else 0, k, side, sx, sy)
-                add_on_face(P, r, i, j, side, k, sx * hu, sy * hv, 0.5 * pz + hk, gap, n0, n1, n2, feature, c)
+                add_on_face(
+                    placed, r, i, j, side, k, sx * hu, sy * hv, 0.5 * pz + hk, gap, n0, n1, n2, feature, manifold
+                )
                 lowest = min(lowest, gap)
     return lowest
 
@@ -355,7 +366,7 @@ def cut(px: Any, py: Any, dx: Any, dy: Any, hx: Any, hy: Any) -> Any:
 
 @njit
 def add_on_face(
-    P: Any,
+    placed: Any,
     r: Any,
     i: Any,
     j: Any,
@@ -369,37 +380,37 @@ def add_on_face(
     n1: Any,
     n2: Any,
     feature: Any,
-    c: Any,
+    manifold: Any,
 ) -> None:
     """The contact at x, y, z along the axes i, j and, outwards, k of box r."""
-    R = P.rotation
-    o = P.position
+    R = placed.rotation
+    o = placed.position
     z *= side
     p0 = o[r, 0] + x * R[r, 0, i] + y * R[r, 0, j] + z * R[r, 0, k]
     p1 = o[r, 1] + x * R[r, 1, i] + y * R[r, 1, j] + z * R[r, 1, k]
     p2 = o[r, 2] + x * R[r, 2, i] + y * R[r, 2, j] + z * R[r, 2, k]
-    add_contact(c, gap, p0, p1, p2, n0, n1, n2, feature)
+    add_contact(manifold, gap, p0, p1, p2, n0, n1, n2, feature)
 
 
 # ------------------------------------------------------------------ edges
 
 
 @inlined
-def sign_along(P: Any, s: Any, k: Any, n0: Any, n1: Any, n2: Any) -> Any:
+def sign_along(placed: Any, s: Any, k: Any, n0: Any, n1: Any, n2: Any) -> Any:
     """Which end of axis k is farther along n."""
-    x, y, z = axis(P, s, k)
+    x, y, z = axis(placed, s, k)
     return 1.0 if dot(x, y, z, n0, n1, n2) > 0.0 else -1.0
 
 
 @njit
-def middle_of_edge(S: Any, P: Any, s: Any, k: Any, one: Any, two: Any) -> Any:
+def middle_of_edge(shapes: Any, placed: Any, s: Any, k: Any, one: Any, two: Any) -> Any:
     """Of the edge along axis k, at the sides `one` and `two` of the axes after it."""
     i = (k + 1) % 3
     j = (k + 2) % 3
-    R = P.rotation
-    hi = one * S.size[s, i]
-    hj = two * S.size[s, j]
-    x0, x1, x2 = centre(P, s)
+    R = placed.rotation
+    hi = one * shapes.size[s, i]
+    hj = two * shapes.size[s, j]
+    x0, x1, x2 = centre(placed, s)
     x0 += hi * R[s, 0, i] + hj * R[s, 0, j]
     x1 += hi * R[s, 1, i] + hj * R[s, 1, j]
     x2 += hi * R[s, 2, i] + hj * R[s, 2, j]
@@ -407,27 +418,29 @@ def middle_of_edge(S: Any, P: Any, s: Any, k: Any, one: Any, two: Any) -> Any:
 
 
 @njit
-def add_edges(S: Any, P: Any, a: Any, b: Any, i: Any, j: Any, gap: Any, margin: Any, size: Any, c: Any) -> None:
+def add_edges(
+    shapes: Any, placed: Any, a: Any, b: Any, i: Any, j: Any, gap: Any, margin: Any, size: Any, manifold: Any
+) -> None:
     """The contact of the edges along axis i of a and j of b; if faces nearly lie on each other, theirs too."""
-    u0, u1, u2 = axis(P, a, i)
-    v0, v1, v2 = axis(P, b, j)
+    u0, u1, u2 = axis(placed, a, i)
+    v0, v1, v2 = axis(placed, b, j)
     n0 = u1 * v2 - u2 * v1
     n1 = u2 * v0 - u0 * v2
     n2 = u0 * v1 - u1 * v0
     across = dot(n0, n1, n2, n0, n1, n2)
     scale = 1.0 / sqrt(across)
-    if between(P, a, b, n0, n1, n2) < 0.0:
+    if between(placed, a, b, n0, n1, n2) < 0.0:
         scale = -scale
     n0 *= scale
     n1 *= scale
     n2 *= scale
-    a1 = sign_along(P, a, (i + 1) % 3, n0, n1, n2)
-    a2 = sign_along(P, a, (i + 2) % 3, n0, n1, n2)
-    b1 = -sign_along(P, b, (j + 1) % 3, n0, n1, n2)
-    b2 = -sign_along(P, b, (j + 2) % 3, n0, n1, n2)
+    a1 = sign_along(placed, a, (i + 1) % 3, n0, n1, n2)
+    a2 = sign_along(placed, a, (i + 2) % 3, n0, n1, n2)
+    b1 = -sign_along(placed, b, (j + 1) % 3, n0, n1, n2)
+    b2 = -sign_along(placed, b, (j + 2) % 3, n0, n1, n2)
     feature = edge_feature(False, edge_number(i, a1, a2), edge_number(j, b1, b2))
-    x0, x1, x2 = middle_of_edge(S, P, a, i, a1, a2)
-    y0, y1, y2 = middle_of_edge(S, P, b, j, b1, b2)
+    x0, x1, x2 = middle_of_edge(shapes, placed, a, i, a1, a2)
+    y0, y1, y2 = middle_of_edge(shapes, placed, b, j, b1, b2)
     d0 = y0 - x0
     d1 = y1 - x1
     d2 = y2 - x2
@@ -436,8 +449,8 @@ def add_edges(S: Any, P: Any, a: Any, b: Any, i: Any, j: Any, gap: Any, margin: 
     dv = dot(d0, d1, d2, v0, v1, v2)
     s = (du - k * dv) / across
     t = (k * du - dv) / across
-    ha = S.size[a, i]
-    hb = S.size[b, j]
+    ha = shapes.size[a, i]
+    hb = shapes.size[b, j]
     beside = gap > 0.0 and max(abs(s) - ha, abs(t) - hb) > SAME * size
     if not beside:
         s = clamp(s, ha)
@@ -445,64 +458,72 @@ def add_edges(S: Any, P: Any, a: Any, b: Any, i: Any, j: Any, gap: Any, margin: 
         p0 = 0.5 * (x0 + s * u0 + y0 + t * v0)
         p1 = 0.5 * (x1 + s * u1 + y1 + t * v1)
         p2 = 0.5 * (x2 + s * u2 + y2 + t * v2)
-        add_contact(c, gap, p0, p1, p2, n0, n1, n2, feature)
-    of_a, cosine_a = facing(P, a, n0, n1, n2)
-    of_b, cosine_b = facing(P, b, n0, n1, n2)
+        add_contact(manifold, gap, p0, p1, p2, n0, n1, n2, feature)
+    of_a, cosine_a = facing(placed, a, n0, n1, n2)
+    of_b, cosine_b = facing(placed, b, n0, n1, n2)
     lowest = NOTHING
     if max(abs(cosine_a), abs(cosine_b)) > FLAT:
         r = a if abs(cosine_a) >= abs(cosine_b) else b
         f = of_a if r == a else of_b
         without = -1 if beside else feature
-        lowest = clip(S, P, a, b, r, f, gap, n0, n1, n2, margin, SAME * size, without, c)
+        lowest = clip(shapes, placed, a, b, r, f, gap, n0, n1, n2, margin, SAME * size, without, manifold)
     if beside and lowest > gap + SAME * size:
-        add_nearest(S, P, a, b, gap, n0, n1, n2, margin, size, c)
+        add_nearest(shapes, placed, a, b, gap, n0, n1, n2, margin, size, manifold)
 
 
 # ------------------------------------------------------------------ corners
 
 
 @inlined
-def corner_of(S: Any, P: Any, s: Any, q: Any) -> Any:
+def corner_of(shapes: Any, placed: Any, s: Any, q: Any) -> Any:
     """Corner q of a box: three bits, one per axis."""
     x0, x1, x2 = turned(
-        P,
+        placed,
         s,
-        S.size[s, 0] if q & 1 else -S.size[s, 0],
-        S.size[s, 1] if q & 2 else -S.size[s, 1],
-        S.size[s, 2] if q & 4 else -S.size[s, 2],
+        shapes.size[s, 0] if q & 1 else -shapes.size[s, 0],
+        shapes.size[s, 1] if q & 2 else -shapes.size[s, 1],
+        shapes.size[s, 2] if q & 4 else -shapes.size[s, 2],
     )
-    return P.position[s, 0] + x0, P.position[s, 1] + x1, P.position[s, 2] + x2
+    return placed.position[s, 0] + x0, placed.position[s, 1] + x1, placed.position[s, 2] + x2
 
 
 @njit
-def corner_from_box(S: Any, P: Any, a: Any, b: Any, feature: Any) -> Any:
+def corner_from_box(shapes: Any, placed: Any, a: Any, b: Any, feature: Any) -> Any:
     """A corner (0 to 7 of a, 8 to 15 of b), and how it is from the nearest point of the other box, world axes."""
     owner = a if feature < 8 else b
     other = b if feature < 8 else a
-    x0, x1, x2 = corner_of(S, P, owner, feature & 7)
-    l0, l1, l2 = into(P, other, x0, x1, x2)
-    l0 -= clamp(l0, S.size[other, 0])
-    l1 -= clamp(l1, S.size[other, 1])
-    l2 -= clamp(l2, S.size[other, 2])
-    e0, e1, e2 = turned(P, other, l0, l1, l2)
+    x0, x1, x2 = corner_of(shapes, placed, owner, feature & 7)
+    l0, l1, l2 = into(placed, other, x0, x1, x2)
+    l0 -= clamp(l0, shapes.size[other, 0])
+    l1 -= clamp(l1, shapes.size[other, 1])
+    l2 -= clamp(l2, shapes.size[other, 2])
+    e0, e1, e2 = turned(placed, other, l0, l1, l2)
     return x0, x1, x2, e0, e1, e2
 
 
 @inlined
-def add_corner(S: Any, P: Any, a: Any, b: Any, feature: Any, margin: Any, c: Any) -> None:
+def add_corner(shapes: Any, placed: Any, a: Any, b: Any, feature: Any, margin: Any, manifold: Any) -> None:
     """The contact of a corner that is apart from the other box."""
-    x0, x1, x2, e0, e1, e2 = corner_from_box(S, P, a, b, feature)
+    x0, x1, x2, e0, e1, e2 = corner_from_box(shapes, placed, a, b, feature)
     d = sqrt(dot(e0, e1, e2, e0, e1, e2))
     if d < margin:
         scale = (-1.0 if feature < 8 else 1.0) / d
         add_contact(
-            c, d, x0 - 0.5 * e0, x1 - 0.5 * e1, x2 - 0.5 * e2, scale * e0, scale * e1, scale * e2, NEAREST + feature
+            manifold,
+            d,
+            x0 - 0.5 * e0,
+            x1 - 0.5 * e1,
+            x2 - 0.5 * e2,
+            scale * e0,
+            scale * e1,
+            scale * e2,
+            NEAREST + feature,
         )
 
 
 @njit
 def add_nearest(
-    S: Any, P: Any, a: Any, b: Any, gap: Any, n0: Any, n1: Any, n2: Any, margin: Any, size: Any, c: Any
+    shapes: Any, placed: Any, a: Any, b: Any, gap: Any, n0: Any, n1: Any, n2: Any, margin: Any, size: Any, manifold: Any
 ) -> None:
     """The corner that is nearest to the other box, and of those as near the farthest from it: boxes along an edge.
 
@@ -512,43 +533,43 @@ def add_nearest(
     least = NOTHING
     if gap > 0.0:
         for k in range(16):
-            d = corner_distance(S, P, a, b, k)
+            d = corner_distance(shapes, placed, a, b, k)
             if d < least - 1e-2 * SAME * size:
                 least = d
                 best = k
     if gap <= 0.0 or least <= NEAR * size:
-        add_lowest(S, P, a, b, gap, n0, n1, n2, c)
+        add_lowest(shapes, placed, a, b, gap, n0, n1, n2, manifold)
         return
     if least >= margin:
         return
-    add_corner(S, P, a, b, best, margin, c)
-    y0, y1, y2, _, _, _ = corner_from_box(S, P, a, b, best)
+    add_corner(shapes, placed, a, b, best, margin, manifold)
+    y0, y1, y2, _, _, _ = corner_from_box(shapes, placed, a, b, best)
     second = -1
     apart = 1e-3 * size
     for k in range(16):
-        if corner_distance(S, P, a, b, k) <= least + 10.0 * SAME * size:
-            x0, x1, x2, _, _, _ = corner_from_box(S, P, a, b, k)
+        if corner_distance(shapes, placed, a, b, k) <= least + 10.0 * SAME * size:
+            x0, x1, x2, _, _, _ = corner_from_box(shapes, placed, a, b, k)
             away = sqrt(dot(x0 - y0, x1 - y1, x2 - y2, x0 - y0, x1 - y1, x2 - y2)) - 2.0 * least
             if away > apart:
                 apart = away
                 second = k
     if second >= 0:
-        add_corner(S, P, a, b, second, margin, c)
+        add_corner(shapes, placed, a, b, second, margin, manifold)
 
 
 @inlined
-def corner_distance(S: Any, P: Any, a: Any, b: Any, feature: Any) -> Any:
+def corner_distance(shapes: Any, placed: Any, a: Any, b: Any, feature: Any) -> Any:
     """Of a corner from the other box."""
-    _, _, _, e0, e1, e2 = corner_from_box(S, P, a, b, feature)
+    _, _, _, e0, e1, e2 = corner_from_box(shapes, placed, a, b, feature)
     return sqrt(dot(e0, e1, e2, e0, e1, e2))
 
 
 @inlined
-def add_lowest(S: Any, P: Any, a: Any, b: Any, gap: Any, n0: Any, n1: Any, n2: Any, c: Any) -> None:
+def add_lowest(shapes: Any, placed: Any, a: Any, b: Any, gap: Any, n0: Any, n1: Any, n2: Any, manifold: Any) -> None:
     """The contact of b's corner that is farthest in."""
     q = 0
     for k in range(3):
-        q += (1 if sign_along(P, b, k, n0, n1, n2) < 0.0 else 0) << k
-    x0, x1, x2 = corner_of(S, P, b, q)
+        q += (1 if sign_along(placed, b, k, n0, n1, n2) < 0.0 else 0) << k
+    x0, x1, x2 = corner_of(shapes, placed, b, q)
     half = 0.5 * gap
-    add_contact(c, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, NEAREST + 8 + q)
+    add_contact(manifold, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, NEAREST + 8 + q)

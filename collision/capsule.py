@@ -23,39 +23,39 @@ def alike(n0: Any, n1: Any, n2: Any, m0: Any, m1: Any, m2: Any) -> Any:
 
 @inlined
 def ball_on_capsule(
-    P: Any, a: Any, b: Any, s: Any, hb: Any, ra: Any, rb: Any, least: Any, f0: Any, f1: Any, f2: Any
+    placed: Any, a: Any, b: Any, s: Any, hb: Any, ra: Any, rb: Any, least: Any, f0: Any, f1: Any, f2: Any
 ) -> Any:
     """Capsule a's ball at s along its axis against capsule b: centre, distance, normal."""
-    u0, u1, u2 = axis(P, a, 2)
-    v0, v1, v2 = axis(P, b, 2)
-    x0, x1, x2 = centre(P, a)
+    u0, u1, u2 = axis(placed, a, 2)
+    v0, v1, v2 = axis(placed, b, 2)
+    x0, x1, x2 = centre(placed, a)
     x0 += s * u0
     x1 += s * u1
     x2 += s * u2
-    y0, y1, y2 = centre(P, b)
+    y0, y1, y2 = centre(placed, b)
     t = clamp(dot(x0 - y0, x1 - y1, x2 - y2, v0, v1, v2), hb)
     d, n0, n1, n2 = direction(y0 + t * v0 - x0, y1 + t * v1 - x1, y2 + t * v2 - x2, least, f0, f1, f2)
     return x0, x1, x2, d - ra - rb, n0, n1, n2
 
 
 @njit
-def capsule_capsule(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def capsule_capsule(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """The nearest points (feature 0); of capsules along each other the ends of their common part (1, 2) too.
 
     Nearest points of two segments: Ericson, Real-Time Collision Detection, 5.1.9, with the part of b's axis across
     a's, so that nearly parallel ones lose no digits.
     """
-    u0, u1, u2 = axis(P, a, 2)
-    v0, v1, v2 = axis(P, b, 2)
-    x0, x1, x2 = centre(P, a)
-    y0, y1, y2 = centre(P, b)
+    u0, u1, u2 = axis(placed, a, 2)
+    v0, v1, v2 = axis(placed, b, 2)
+    x0, x1, x2 = centre(placed, a)
+    y0, y1, y2 = centre(placed, b)
     r0 = y0 - x0
     r1 = y1 - x1
     r2 = y2 - x2
-    ha = S.size[a, 1]
-    hb = S.size[b, 1]
-    ra = S.size[a, 0]
-    rb = S.size[b, 0]
+    ha = shapes.size[a, 1]
+    hb = shapes.size[b, 1]
+    ra = shapes.size[a, 0]
+    rb = shapes.size[b, 0]
     if sqrt(dot(r0, r1, r2, r0, r1, r2)) - (ha + hb + ra + rb) >= margin:
         return
     k = dot(u0, u1, u2, v0, v1, v2)
@@ -76,28 +76,28 @@ def capsule_capsule(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None
     f0 = u1 * v2 - u2 * v1
     f1 = u2 * v0 - u0 * v2
     f2 = u0 * v1 - u1 * v0
-    e0, e1, e2 = axis(P, a, 0)
+    e0, e1, e2 = axis(placed, a, 0)
     _, f0, f1, f2 = direction(f0, f1, f2, 1e-8, e0, e1, e2)
     if dot(f0, f1, f2, r0, r1, r2) < 0.0:
         f0 = -f0
         f1 = -f1
         f2 = -f2
     least = NEAR * (ra + rb + ha + hb)
-    z0, z1, z2, gap, n0, n1, n2 = ball_on_capsule(P, a, b, s, hb, ra, rb, least, f0, f1, f2)
+    z0, z1, z2, gap, n0, n1, n2 = ball_on_capsule(placed, a, b, s, hb, ra, rb, least, f0, f1, f2)
     if gap >= margin:
         return
     if across < ALONG * ALONG:
         low = max(along_a - abs(k) * hb, -ha)
         high = min(along_a + abs(k) * hb, ha)
         if high - low > APART * (ra + rb):
-            p0, p1, p2, first, m0, m1, m2 = ball_on_capsule(P, a, b, low, hb, ra, rb, least, f0, f1, f2)
-            add_ball(c, margin, p0, p1, p2, ra, first, m0, m1, m2, 1)
+            p0, p1, p2, first, m0, m1, m2 = ball_on_capsule(placed, a, b, low, hb, ra, rb, least, f0, f1, f2)
+            add_ball(manifold, margin, p0, p1, p2, ra, first, m0, m1, m2, 1)
             known = alike(n0, n1, n2, m0, m1, m2) and first <= gap + SAME * (ha + hb)
-            p0, p1, p2, second, m0, m1, m2 = ball_on_capsule(P, a, b, high, hb, ra, rb, least, f0, f1, f2)
-            add_ball(c, margin, p0, p1, p2, ra, second, m0, m1, m2, 2)
+            p0, p1, p2, second, m0, m1, m2 = ball_on_capsule(placed, a, b, high, hb, ra, rb, least, f0, f1, f2)
+            add_ball(manifold, margin, p0, p1, p2, ra, second, m0, m1, m2, 2)
             if known or (alike(n0, n1, n2, m0, m1, m2) and second <= gap + SAME * (ha + hb)):
                 return
-    add_ball(c, margin, z0, z1, z2, ra, gap, n0, n1, n2, 0)
+    add_ball(manifold, margin, z0, z1, z2, ra, gap, n0, n1, n2, 0)
 
 
 @inlined
@@ -152,20 +152,20 @@ def shrink(low: Any, high: Any, h: Any, x: Any, u: Any) -> Any:
 
 
 @njit
-def capsule_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def capsule_box(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """The nearest points and, where the capsule lies along a face or an edge, the other end of what they share.
 
     Features: 0 and 1 the lower and the higher of two along the axis, 2 one alone.
     """
-    p0, p1, p2 = centre(P, a)
-    x0, x1, x2 = into(P, b, p0, p1, p2)
-    p0, p1, p2 = axis(P, a, 2)
-    u0, u1, u2 = turned_back(P, b, p0, p1, p2)
-    h0 = S.size[b, 0]
-    h1 = S.size[b, 1]
-    h2 = S.size[b, 2]
-    radius = S.size[a, 0]
-    h = S.size[a, 1]
+    p0, p1, p2 = centre(placed, a)
+    x0, x1, x2 = into(placed, b, p0, p1, p2)
+    p0, p1, p2 = axis(placed, a, 2)
+    u0, u1, u2 = turned_back(placed, b, p0, p1, p2)
+    h0 = shapes.size[b, 0]
+    h1 = shapes.size[b, 1]
+    h2 = shapes.size[b, 2]
+    radius = shapes.size[a, 0]
+    h = shapes.size[a, 1]
     if max(abs(x0) - h0 - h * abs(u0), max(abs(x1) - h1 - h * abs(u1), abs(x2) - h2 - h * abs(u2))) - radius >= margin:
         return
     t = nearest_on_segment(h0, h1, h2, x0, x1, x2, u0, u1, u2, h)
@@ -174,7 +174,7 @@ def capsule_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
         return
     size = h0 + h1 + h2
     if d <= NEAR * size:
-        axis_through_box(S, P, a, b, x0, x1, x2, u0, u1, u2, margin, c)
+        axis_through_box(shapes, placed, a, b, x0, x1, x2, u0, u1, u2, margin, manifold)
         return
     low = -h
     high = h
@@ -193,15 +193,15 @@ def capsule_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
     if e > d + SAME * size or not alike(l0, l1, l2, m0, m1, m2):
         near = t
     if high - low <= APART * radius:
-        add_at(P, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, t, radius, margin, 2, c)
+        add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, t, radius, margin, 2, manifold)
         return
-    add_at(P, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, min(near, far), radius, margin, 0, c)
-    add_at(P, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, max(near, far), radius, margin, 1, c)
+    add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, min(near, far), radius, margin, 0, manifold)
+    add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, max(near, far), radius, margin, 1, manifold)
 
 
 @njit
 def add_at(
-    P: Any,
+    placed: Any,
     a: Any,
     b: Any,
     h0: Any,
@@ -217,14 +217,14 @@ def add_at(
     radius: Any,
     margin: Any,
     feature: Any,
-    c: Any,
+    manifold: Any,
 ) -> None:
     """The contact of the ball at x + t u with the box, both in its axes."""
     d, m0, m1, m2 = from_box(h0, h1, h2, x0 + t * u0, x1 + t * u1, x2 + t * u2)
-    n0, n1, n2 = turned(P, b, -m0, -m1, -m2)
-    y0, y1, y2 = centre(P, a)
-    v0, v1, v2 = axis(P, a, 2)
-    add_ball(c, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, d - radius, n0, n1, n2, feature)
+    n0, n1, n2 = turned(placed, b, -m0, -m1, -m2)
+    y0, y1, y2 = centre(placed, a)
+    v0, v1, v2 = axis(placed, a, 2)
+    add_ball(manifold, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, d - radius, n0, n1, n2, feature)
 
 
 @inlined
@@ -238,16 +238,27 @@ def edge_depth(h1: Any, h2: Any, x1: Any, x2: Any, u1: Any, u2: Any) -> Any:
 
 @njit
 def axis_through_box(
-    S: Any, P: Any, a: Any, b: Any, x0: Any, x1: Any, x2: Any, u0: Any, u1: Any, u2: Any, margin: Any, c: Any
+    shapes: Any,
+    placed: Any,
+    a: Any,
+    b: Any,
+    x0: Any,
+    x1: Any,
+    x2: Any,
+    u0: Any,
+    u1: Any,
+    u2: Any,
+    margin: Any,
+    manifold: Any,
 ) -> None:
     """Contacts of a capsule whose axis meets the box: the shortest way out, by separating axes.
 
     Those of a segment and a box are the box's normals and what is across both the segment and an edge.
     """
-    h0 = S.size[b, 0]
-    h1 = S.size[b, 1]
-    h2 = S.size[b, 2]
-    h = S.size[a, 1]
+    h0 = shapes.size[b, 0]
+    h1 = shapes.size[b, 1]
+    h2 = shapes.size[b, 2]
+    h = shapes.size[a, 1]
     bias = SAME * (h0 + h1 + h2)
     k = 0
     depth = h0 + h * abs(u0) - abs(x0)
@@ -272,23 +283,23 @@ def axis_through_box(
         depth = other
         k = 5
     if k == 0:
-        leave_by_face(S, P, a, b, 0, h0, h1, h2, x0, x1, x2, u0, u1, u2, margin, c)
+        leave_by_face(shapes, placed, a, b, 0, h0, h1, h2, x0, x1, x2, u0, u1, u2, margin, manifold)
     elif k == 1:
-        leave_by_face(S, P, a, b, 1, h1, h2, h0, x1, x2, x0, u1, u2, u0, margin, c)
+        leave_by_face(shapes, placed, a, b, 1, h1, h2, h0, x1, x2, x0, u1, u2, u0, margin, manifold)
     elif k == 2:
-        leave_by_face(S, P, a, b, 2, h2, h0, h1, x2, x0, x1, u2, u0, u1, margin, c)
+        leave_by_face(shapes, placed, a, b, 2, h2, h0, h1, x2, x0, x1, u2, u0, u1, margin, manifold)
     elif k == 3:
-        leave_by_edge(S, P, a, b, 0, h1, h2, x1, x2, u1, u2, depth, margin, c)
+        leave_by_edge(shapes, placed, a, b, 0, h1, h2, x1, x2, u1, u2, depth, margin, manifold)
     elif k == 4:
-        leave_by_edge(S, P, a, b, 1, h2, h0, x2, x0, u2, u0, depth, margin, c)
+        leave_by_edge(shapes, placed, a, b, 1, h2, h0, x2, x0, u2, u0, depth, margin, manifold)
     else:
-        leave_by_edge(S, P, a, b, 2, h0, h1, x0, x1, u0, u1, depth, margin, c)
+        leave_by_edge(shapes, placed, a, b, 2, h0, h1, x0, x1, u0, u1, depth, margin, manifold)
 
 
 @njit
 def leave_by_face(
-    S: Any,
-    P: Any,
+    shapes: Any,
+    placed: Any,
     a: Any,
     b: Any,
     k: Any,
@@ -302,18 +313,18 @@ def leave_by_face(
     u1: Any,
     u2: Any,
     margin: Any,
-    c: Any,
+    manifold: Any,
 ) -> None:
     """Both ends of what of the axis is over the face across the box's axis k; x, u, h begin with k."""
-    h = S.size[a, 1]
-    radius = S.size[a, 0]
+    h = shapes.size[a, 1]
+    radius = shapes.size[a, 0]
     low, high = shrink(-h, h, h1, x1, u1)
     low, high = shrink(low, high, h2, x2, u2)
     out = 1.0 if x0 >= 0.0 else -1.0
     deep = low if out * u0 > 0.0 else high  # of the two, the one that is farther in
-    m0, m1, m2 = axis(P, b, k)
-    v0, v1, v2 = axis(P, a, 2)
-    y0, y1, y2 = centre(P, a)
+    m0, m1, m2 = axis(placed, b, k)
+    v0, v1, v2 = axis(placed, a, 2)
+    y0, y1, y2 = centre(placed, a)
     for end in range(2):
         t = high if end else low
         if t == deep or high - low > APART * radius:
@@ -321,15 +332,15 @@ def leave_by_face(
             z0 = y0 + t * v0
             z1 = y1 + t * v1
             z2 = y2 + t * v2
-            add_ball(c, margin, z0, z1, z2, radius, gap, -out * m0, -out * m1, -out * m2, end)
+            add_ball(manifold, margin, z0, z1, z2, radius, gap, -out * m0, -out * m1, -out * m2, end)
             if low == high:
                 return
 
 
 @njit
 def leave_by_edge(
-    S: Any,
-    P: Any,
+    shapes: Any,
+    placed: Any,
     a: Any,
     b: Any,
     k: Any,
@@ -341,10 +352,10 @@ def leave_by_edge(
     u2: Any,
     depth: Any,
     margin: Any,
-    c: Any,
+    manifold: Any,
 ) -> None:
     """The axis against an edge along the box's axis k; x, u, h are the two components after k."""
-    radius = S.size[a, 0]
+    radius = shapes.size[a, 0]
     length = sqrt(u1 * u1 + u2 * u2)
     w1 = u2 / length
     w2 = -u1 / length
@@ -353,12 +364,12 @@ def leave_by_edge(
         w2 = -w2
     e1 = h1 if w1 >= 0.0 else -h1
     e2 = h2 if w2 >= 0.0 else -h2
-    t = clamp(((e1 - x1) * u1 + (e2 - x2) * u2) / (length * length), S.size[a, 1])
-    i0, i1, i2 = axis(P, b, (k + 1) % 3)
-    j0, j1, j2 = axis(P, b, (k + 2) % 3)
-    v0, v1, v2 = axis(P, a, 2)
-    y0, y1, y2 = centre(P, a)
+    t = clamp(((e1 - x1) * u1 + (e2 - x2) * u2) / (length * length), shapes.size[a, 1])
+    i0, i1, i2 = axis(placed, b, (k + 1) % 3)
+    j0, j1, j2 = axis(placed, b, (k + 2) % 3)
+    v0, v1, v2 = axis(placed, a, 2)
+    y0, y1, y2 = centre(placed, a)
     n0 = -(w1 * i0 + w2 * j0)
     n1 = -(w1 * i1 + w2 * j1)
     n2 = -(w1 * i2 + w2 * j2)
-    add_ball(c, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, -depth - radius, n0, n1, n2, 2)
+    add_ball(manifold, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, -depth - radius, n0, n1, n2, 2)

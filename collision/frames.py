@@ -20,16 +20,16 @@ def clamp(x: Any, h: Any) -> Any:
 
 
 @inlined
-def axis(P: Any, s: Any, k: Any) -> Any:
+def axis(placed: Any, s: Any, k: Any) -> Any:
     """Axis k of shape s, world axes."""
-    R = P.rotation
+    R = placed.rotation
     return R[s, 0, k], R[s, 1, k], R[s, 2, k]
 
 
 @inlined
-def turned(P: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
+def turned(placed: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
     """A vector in the axes of shape s, in world axes."""
-    R = P.rotation
+    R = placed.rotation
     return (
         R[s, 0, 0] * v0 + R[s, 0, 1] * v1 + R[s, 0, 2] * v2,
         R[s, 1, 0] * v0 + R[s, 1, 1] * v1 + R[s, 1, 2] * v2,
@@ -38,9 +38,9 @@ def turned(P: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
 
 
 @inlined
-def turned_back(P: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
+def turned_back(placed: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
     """A vector in world axes, in those of shape s."""
-    R = P.rotation
+    R = placed.rotation
     return (
         R[s, 0, 0] * v0 + R[s, 1, 0] * v1 + R[s, 2, 0] * v2,
         R[s, 0, 1] * v0 + R[s, 1, 1] * v1 + R[s, 2, 1] * v2,
@@ -49,22 +49,22 @@ def turned_back(P: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
 
 
 @inlined
-def into(P: Any, s: Any, x0: Any, x1: Any, x2: Any) -> Any:
+def into(placed: Any, s: Any, x0: Any, x1: Any, x2: Any) -> Any:
     """A point of the world, in the axes of shape s from its origin."""
-    o = P.position
-    return turned_back(P, s, x0 - o[s, 0], x1 - o[s, 1], x2 - o[s, 2])
+    o = placed.position
+    return turned_back(placed, s, x0 - o[s, 0], x1 - o[s, 1], x2 - o[s, 2])
 
 
 @inlined
-def centre(P: Any, s: Any) -> Any:
+def centre(placed: Any, s: Any) -> Any:
     """The origin of shape s, world axes."""
-    return P.position[s, 0], P.position[s, 1], P.position[s, 2]
+    return placed.position[s, 0], placed.position[s, 1], placed.position[s, 2]
 
 
 @inlined
-def to_world(k: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """A vector in k's axes turned into the world's; a point needs k.origin added."""
-    F = k.frame
+def to_world(gjk: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """A vector in k's axes turned into the world's; a point needs gjk.origin added."""
+    F = gjk.frame
     return (
         F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,
         F[1, 0] * x0 + F[1, 1] * x1 + F[1, 2] * x2,

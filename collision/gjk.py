@@ -25,33 +25,33 @@ UNSURE = 1e-9  # EPA's depth may as well be negative
 
 
 @njit
-def distance(S: Any, k: Any, margin: Any) -> int:
-    """APART: the cores are farther apart than margin [m]. NEAR: k.nearest and the simplex with its weights say where.
+def distance(shapes: Any, gjk: Any, margin: Any) -> int:
+    """APART: the cores are farther apart than margin [m]. NEAR: gjk.nearest and the simplex with its weights say where.
     OVERLAP: the simplex holds the origin, but for rounding.
     """
-    v0, v1, v2 = _first_direction(k)
-    rounded = is_round(k.kind[0, 0]) or is_round(k.kind[1, 0])
-    tolerance = ROUND_PRECISION * k.scale[1] if rounded else ROUNDING * k.scale[0]
-    return approach(S, k, v0, v1, v2, margin, tolerance)
+    v0, v1, v2 = _first_direction(gjk)
+    rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
+    tolerance = ROUND_PRECISION * gjk.scale[1] if rounded else ROUNDING * gjk.scale[0]
+    return approach(shapes, gjk, v0, v1, v2, margin, tolerance)
 
 
 @njit
-def approach(S: Any, k: Any, v0: Any, v1: Any, v2: Any, margin: Any, tolerance: Any) -> int:
+def approach(shapes: Any, gjk: Any, v0: Any, v1: Any, v2: Any, margin: Any, tolerance: Any) -> int:
     """The same from a direction on, b to a, until the distance is known to the tolerance [m]."""
-    k.points[0] = 0
-    floor = TOUCHING * k.scale[0]
-    almost = ALMOST * k.scale[0]
+    gjk.points[0] = 0
+    floor = TOUCHING * gjk.scale[0]
+    almost = ALMOST * gjk.scale[0]
     vv = inf
     for _ in range(MOST_ROUNDS):
-        w0, w1, w2, a0, a1, a2 = difference(S, k, -v0, -v1, -v2)
+        w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, -v0, -v1, -v2)
         vw = v0 * w0 + v1 * w1 + v2 * w2
         length2 = v0 * v0 + v1 * v1 + v2 * v2
         if vw > 0.0 and vw * vw > margin * margin * length2:
             return APART
-        if k.points[0] > 0 and vv - vw <= PRECISION * vv + tolerance * sqrt(vv):
+        if gjk.points[0] > 0 and vv - vw <= PRECISION * vv + tolerance * sqrt(vv):
             break
-        n = k.points[0]
-        W = k.simplex
+        n = gjk.points[0]
+        W = gjk.simplex
         W[n, 0] = w0
         W[n, 1] = w1
         W[n, 2] = w2
@@ -59,33 +59,33 @@ def approach(S: Any, k: Any, v0: Any, v1: Any, v2: Any, margin: Any, tolerance: 
         W[n, 4] = a1
         W[n, 5] = a2
         if n == 3 and _holds_origin(W):
-            k.points[0] = 4
+            gjk.points[0] = 4
             return OVERLAP
         part, s, t, nearest = _nearest_part(W, n)
         if nearest >= vv:
-            stuck = vv <= almost * almost and vv - vw > UNSURE * k.scale[0] * sqrt(vv)
+            stuck = vv <= almost * almost and vv - vw > UNSURE * gjk.scale[0] * sqrt(vv)
             return OVERLAP if stuck else NEAR
         vv = nearest
-        _keep_part(k, n, part, s, t)
-        v0, v1, v2 = k.nearest[0], k.nearest[1], k.nearest[2]
+        _keep_part(gjk, n, part, s, t)
+        v0, v1, v2 = gjk.nearest[0], gjk.nearest[1], gjk.nearest[2]
         if vv <= floor * floor:
             return OVERLAP
     return NEAR
 
 
 @inlined
-def _first_direction(k: Any) -> Any:
+def _first_direction(gjk: Any) -> Any:
     """From b to a: against `start`, or the difference of the centres; never zero."""
-    s0, s1, s2 = k.start[0], k.start[1], k.start[2]
+    s0, s1, s2 = gjk.start[0], gjk.start[1], gjk.start[2]
     if s0 != 0.0 or s1 != 0.0 or s2 != 0.0:
-        F = k.frame
+        F = gjk.frame
         return (
             -(F[0, 0] * s0 + F[1, 0] * s1 + F[2, 0] * s2),
             -(F[0, 1] * s0 + F[1, 1] * s1 + F[2, 1] * s2),
             -(F[0, 2] * s0 + F[1, 2] * s1 + F[2, 2] * s2),
         )
-    v0, v1, v2 = -k.offset[0], -k.offset[1], -k.offset[2]
-    floor = 1e-12 * k.scale[0]
+    v0, v1, v2 = -gjk.offset[0], -gjk.offset[1], -gjk.offset[2]
+    floor = 1e-12 * gjk.scale[0]
     if v0 * v0 + v1 * v1 + v2 * v2 <= floor * floor:
         v2 = -1.0
     return v0, v1, v2
@@ -172,27 +172,27 @@ def _move(W: Any, source: int, target: int) -> None:
 
 
 @inlined
-def _keep_part(k: Any, n: int, part: int, s: Any, t: Any) -> None:
-    """The simplex becomes that part, its newest point last; k.nearest and weights of it."""
-    W = k.simplex
+def _keep_part(gjk: Any, n: int, part: int, s: Any, t: Any) -> None:
+    """The simplex becomes that part, its newest point last; gjk.nearest and weights of it."""
+    W = gjk.simplex
     at = 0
     for i in range(n):
         if part >> i & 1:
             if i != at:
                 _move(W, i, at)
-            k.weight[at] = s if at == 0 else t
+            gjk.weight[at] = s if at == 0 else t
             at += 1
     if n != at:
         _move(W, n, at)
-    k.weight[at] = 1.0 - s - (t if at == 2 else 0.0)
-    k.points[0] = at + 1
+    gjk.weight[at] = 1.0 - s - (t if at == 2 else 0.0)
+    gjk.points[0] = at + 1
     e0, e1, e2 = W[0, 0] - W[at, 0], W[0, 1] - W[at, 1], W[0, 2] - W[at, 2]
     if at < 2:
         s = s if at == 1 else 0.0
         for axis in range(3):
-            k.nearest[axis] = W[at, axis] + s * (W[0, axis] - W[at, axis])
+            gjk.nearest[axis] = W[at, axis] + s * (W[0, axis] - W[at, axis])
         return
     f0, f1, f2 = W[1, 0] - W[2, 0], W[1, 1] - W[2, 1], W[1, 2] - W[2, 2]
     n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
     factor = (n0 * W[2, 0] + n1 * W[2, 1] + n2 * W[2, 2]) / (n0 * n0 + n1 * n1 + n2 * n2)
-    k.nearest[0], k.nearest[1], k.nearest[2] = factor * n0, factor * n1, factor * n2
+    gjk.nearest[0], gjk.nearest[1], gjk.nearest[2] = factor * n0, factor * n1, factor * n2

@@ -32,17 +32,17 @@ from artsim.sim.jit import inlined, njit
 
 
 @njit
-def height_field_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any) -> None:
+def height_field_convex(shapes: Any, placed: Any, gjk: Any, a: int, b: int, margin: Any, manifold: Any) -> None:
     """The kernel of a height field and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
-    l0, l1, l2, h0, h1, h2 = box_of(S, P, k, a, b, margin)
-    inside = _holds(S, k, a)
-    first = c.number[0]
-    rows, columns = S.field_shape[S.mesh[a], 0], S.field_shape[S.mesh[a], 1]
-    c0 = _cell(l0, S.size[a, 0], columns)
-    c1 = _cell(h0, S.size[a, 0], columns)
-    r0 = _cell(l1, S.size[a, 1], rows)
-    r1 = _cell(h1, S.size[a, 1], rows)
-    x, y, z = S.size[a, 0], S.size[a, 1], S.size[a, 2]
+    l0, l1, l2, h0, h1, h2 = box_of(shapes, placed, gjk, a, b, margin)
+    inside = _holds(shapes, gjk, a)
+    first = manifold.number[0]
+    rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
+    c0 = _cell(l0, shapes.size[a, 0], columns)
+    c1 = _cell(h0, shapes.size[a, 0], columns)
+    r0 = _cell(l1, shapes.size[a, 1], rows)
+    r1 = _cell(h1, shapes.size[a, 1], rows)
+    x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
     if l0 > x or h0 < -x or l1 > y or h1 < -y or l2 > z or h2 < -z:
         return
     nearest = inf
@@ -52,42 +52,46 @@ def height_field_convex(S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: 
     for r in range(r0, r1 + 1):
         for x in range(c0, c1 + 1):
             for half in range(2):
-                if _highest(S, a, r, x, half) < l2:
+                if _highest(shapes, a, r, x, half) < l2:
                     continue
-                begin_triangle(S, P, k, a, b, _corners(S, a, r, x, half), 0.0)
-                height, distance = look_at(k)
+                begin_triangle(shapes, placed, gjk, a, b, _corners(shapes, a, r, x, half), 0.0)
+                height, distance = look_at(gjk)
                 feature = 2 * (r * columns + x) + half
                 if distance < nearest * (1.0 + TIE) and (height >= 0.0 or distance < nearest * (1.0 - TIE)):
                     nearest = distance
                     behind = feature if height < 0.0 else -1
-                if height >= 0.0 and find_touch(S, k, b, margin):
-                    make_room(k, c, first)
+                if height >= 0.0 and find_touch(shapes, gjk, b, margin):
+                    make_room(gjk, manifold, first)
                     peaks = (
-                        _is_peak(S, k, a, r, x),
-                        _is_peak(S, k, a, r + half, x + 1),
-                        _is_peak(S, k, a, r + 1, x + 1 - half),
+                        _is_peak(shapes, gjk, a, r, x),
+                        _is_peak(shapes, gjk, a, r + half, x + 1),
+                        _is_peak(shapes, gjk, a, r + 1, x + 1 - half),
                     )
-                    gap = add_touch(S, k, margin, c, _rises(S, a, r, x, half), peaks, STRIDE * feature)
+                    gap = add_touch(
+                        shapes, gjk, margin, manifold, _rises(shapes, a, r, x, half), peaks, STRIDE * feature
+                    )
                     if gap > left_out:
                         left_out = gap
                         crossed = feature
     if not inside:
         behind = -1
-        _touch_walls(S, P, k, a, b, margin, c, first, r0, r1, c0, c1)
+        _touch_walls(shapes, placed, gjk, a, b, margin, manifold, first, r0, r1, c0, c1)
     pushing = behind if behind >= 0 else crossed
-    if pushing >= 0 and not is_touched(c, first):
+    if pushing >= 0 and not is_touched(manifold, first):
         cell = pushing // 2
-        begin_triangle(S, P, k, a, b, _corners(S, a, cell // columns, cell % columns, pushing % 2), 0.0)
-        push_out(S, k, margin, c, STRIDE * pushing)
-    merge(c, first, SAME * S.reach[b])
-    thin_out(k, c, first, MOST_KEPT)
+        begin_triangle(
+            shapes, placed, gjk, a, b, _corners(shapes, a, cell // columns, cell % columns, pushing % 2), 0.0
+        )
+        push_out(shapes, gjk, margin, manifold, STRIDE * pushing)
+    merge(manifold, first, SAME * shapes.reach[b])
+    thin_out(gjk, manifold, first, MOST_KEPT)
 
 
 @inlined
-def _holds(S: Any, k: Any, a: int) -> bool:
+def _holds(shapes: Any, gjk: Any, a: int) -> bool:
     """Whether the origin of b is above the base and within the walls."""
-    x, y, z = abs(k.offset[0]), abs(k.offset[1]), k.offset[2]
-    return bool(x < S.size[a, 0] and y < S.size[a, 1] and z > -S.size[a, 2])
+    x, y, z = abs(gjk.offset[0]), abs(gjk.offset[1]), gjk.offset[2]
+    return bool(x < shapes.size[a, 0] and y < shapes.size[a, 1] and z > -shapes.size[a, 2])
 
 
 @inlined
@@ -98,75 +102,75 @@ def _cell(x: Any, half: Any, points: int) -> int:
 
 
 @inlined
-def _point(S: Any, a: int, r: int, x: int) -> Any:
+def _point(shapes: Any, a: int, r: int, x: int) -> Any:
     """A point of the grid, in a's axes."""
-    f = S.mesh[a]
-    rows, columns = S.field_shape[f, 0], S.field_shape[f, 1]
+    f = shapes.mesh[a]
+    rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
     return (
-        S.size[a, 0] * (2.0 * x / (columns - 1.0) - 1.0),
-        S.size[a, 1] * (2.0 * r / (rows - 1.0) - 1.0),
-        S.elevation[S.field_start[f] + r * columns + x],
+        shapes.size[a, 0] * (2.0 * x / (columns - 1.0) - 1.0),
+        shapes.size[a, 1] * (2.0 * r / (rows - 1.0) - 1.0),
+        shapes.elevation[shapes.field_start[f] + r * columns + x],
     )
 
 
 @njit
-def _corners(S: Any, a: int, r: int, x: int, half: int) -> Any:
+def _corners(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
     """The nine numbers of a triangle's corners, two of them on the diagonal; half 0 is the one at low y."""
-    p0, p1, p2 = _point(S, a, r, x)
-    q0, q1, q2 = _point(S, a, r + half, x + 1)
-    s0, s1, s2 = _point(S, a, r + 1, x + 1 - half)
+    p0, p1, p2 = _point(shapes, a, r, x)
+    q0, q1, q2 = _point(shapes, a, r + half, x + 1)
+    s0, s1, s2 = _point(shapes, a, r + 1, x + 1 - half)
     return p0, p1, p2, q0, q1, q2, s0, s1, s2
 
 
 @inlined
-def _highest(S: Any, a: int, r: int, x: int, half: int) -> Any:
+def _highest(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
     """The highest z of a triangle."""
-    _, _, p2, _, _, q2, _, _, s2 = _corners(S, a, r, x, half)
+    _, _, p2, _, _, q2, _, _, s2 = _corners(shapes, a, r, x, half)
     return max(p2, q2, s2)
 
 
 @njit
-def _rises(S: Any, a: int, r: int, x: int, half: int) -> Any:
+def _rises(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
     """How far normals may lean over the three edges of a triangle."""
     if half == 0:  # along x at low y; along y at high x; the diagonal
         return (
-            _rise(S, a, r, x, r, x + 1, r + 1, x + 1, r - 1, x),
-            _rise(S, a, r, x + 1, r + 1, x + 1, r, x, r + 1, x + 2),
-            _rise(S, a, r + 1, x + 1, r, x, r, x + 1, r + 1, x),
+            _rise(shapes, a, r, x, r, x + 1, r + 1, x + 1, r - 1, x),
+            _rise(shapes, a, r, x + 1, r + 1, x + 1, r, x, r + 1, x + 2),
+            _rise(shapes, a, r + 1, x + 1, r, x, r, x + 1, r + 1, x),
         )
     return (  # the diagonal; along x at high y; along y at low x
-        _rise(S, a, r, x, r + 1, x + 1, r + 1, x, r, x + 1),
-        _rise(S, a, r + 1, x + 1, r + 1, x, r, x, r + 2, x + 1),
-        _rise(S, a, r + 1, x, r, x, r + 1, x + 1, r, x - 1),
+        _rise(shapes, a, r, x, r + 1, x + 1, r + 1, x, r, x + 1),
+        _rise(shapes, a, r + 1, x + 1, r + 1, x, r, x, r + 2, x + 1),
+        _rise(shapes, a, r + 1, x, r, x, r + 1, x + 1, r, x - 1),
     )
 
 
 @njit
-def _is_peak(S: Any, k: Any, a: int, r: int, x: int) -> bool:
+def _is_peak(shapes: Any, gjk: Any, a: int, r: int, x: int) -> bool:
     """Whether no edge from a point of the grid rises along the normal."""
-    f = S.mesh[a]
-    p0, p1, p2 = _point(S, a, r, x)
+    f = shapes.mesh[a]
+    p0, p1, p2 = _point(shapes, a, r, x)
     for i in range(6):  # the diagonals, along x, along y
         along = 1 if i % 2 == 0 else -1
         s = r + (along if i // 2 != 1 else 0)
         y = x + (along if i // 2 != 2 else 0)
-        if 0 <= s < S.field_shape[f, 0] and 0 <= y < S.field_shape[f, 1]:
-            q0, q1, q2 = _point(S, a, s, y)
-            if rises(k, q0 - p0, q1 - p1, q2 - p2):
+        if 0 <= s < shapes.field_shape[f, 0] and 0 <= y < shapes.field_shape[f, 1]:
+            q0, q1, q2 = _point(shapes, a, s, y)
+            if rises(gjk, q0 - p0, q1 - p1, q2 - p2):
                 return False
     return True
 
 
 @njit
-def _rise(S: Any, a: int, r0: int, x0: int, r1: int, x1: int, r2: int, x2: int, r3: int, x3: int) -> Any:
+def _rise(shapes: Any, a: int, r0: int, x0: int, r1: int, x1: int, r2: int, x2: int, r3: int, x3: int) -> Any:
     """`rise_over` the edge from grid point 0 to 1 of a triangle with corner 2; corner 3 is the one across."""
-    f = S.mesh[a]
-    if r3 < 0 or x3 < 0 or r3 >= S.field_shape[f, 0] or x3 >= S.field_shape[f, 1]:
+    f = shapes.mesh[a]
+    if r3 < 0 or x3 < 0 or r3 >= shapes.field_shape[f, 0] or x3 >= shapes.field_shape[f, 1]:
         return SHARP
-    p0, p1, p2 = _point(S, a, r0, x0)
-    q0, q1, q2 = _point(S, a, r1, x1)
-    s0, s1, s2 = _point(S, a, r2, x2)
-    t0, t1, t2 = _point(S, a, r3, x3)
+    p0, p1, p2 = _point(shapes, a, r0, x0)
+    q0, q1, q2 = _point(shapes, a, r1, x1)
+    s0, s1, s2 = _point(shapes, a, r2, x2)
+    t0, t1, t2 = _point(shapes, a, r3, x3)
     return rise_over(q0 - p0, q1 - p1, q2 - p2, s0 - p0, s1 - p1, s2 - p2, t0 - p0, t1 - p1, t2 - p2)
 
 
@@ -175,39 +179,78 @@ def _rise(S: Any, a: int, r0: int, x0: int, r1: int, x1: int, r2: int, x2: int, 
 
 @njit
 def _touch_walls(
-    S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any, first: int, r0: int, r1: int, c0: int, c1: int
+    shapes: Any,
+    placed: Any,
+    gjk: Any,
+    a: int,
+    b: int,
+    margin: Any,
+    manifold: Any,
+    first: int,
+    r0: int,
+    r1: int,
+    c0: int,
+    c1: int,
 ) -> None:
     """Contacts of the walls' pieces beside the cells under b, and of the underside."""
-    rows, columns = S.field_shape[S.mesh[a], 0], S.field_shape[S.mesh[a], 1]
+    rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
     feature = STRIDE * 2 * rows * columns
     for x in range(c0, c1 + 1):
         if r0 == 0:
-            _touch_wall(S, P, k, a, b, margin, c, first, 0, x, 0, x + 1, feature + STRIDE * (8 * x))
+            _touch_wall(shapes, placed, gjk, a, b, margin, manifold, first, 0, x, 0, x + 1, feature + STRIDE * (8 * x))
         if r1 == rows - 2:
-            _touch_wall(S, P, k, a, b, margin, c, first, rows - 1, x + 1, rows - 1, x, feature + STRIDE * (8 * x + 2))
+            _touch_wall(
+                shapes,
+                placed,
+                gjk,
+                a,
+                b,
+                margin,
+                manifold,
+                first,
+                rows - 1,
+                x + 1,
+                rows - 1,
+                x,
+                feature + STRIDE * (8 * x + 2),
+            )
     for r in range(r0, r1 + 1):
         if c0 == 0:
-            _touch_wall(S, P, k, a, b, margin, c, first, r + 1, 0, r, 0, feature + STRIDE * (8 * r + 4))
+            _touch_wall(
+                shapes, placed, gjk, a, b, margin, manifold, first, r + 1, 0, r, 0, feature + STRIDE * (8 * r + 4)
+            )
         if c1 == columns - 2:
             _touch_wall(
-                S, P, k, a, b, margin, c, first, r, columns - 1, r + 1, columns - 1, feature + STRIDE * (8 * r + 6)
+                shapes,
+                placed,
+                gjk,
+                a,
+                b,
+                margin,
+                manifold,
+                first,
+                r,
+                columns - 1,
+                r + 1,
+                columns - 1,
+                feature + STRIDE * (8 * r + 6),
             )
-    x, y, z = S.size[a, 0], S.size[a, 1], -S.size[a, 2]
+    x, y, z = shapes.size[a, 0], shapes.size[a, 1], -shapes.size[a, 2]
     corners = (-x, -y, z, -x, y, z, x, y, z)
-    _touch_quad(S, P, k, a, b, margin, c, first, corners, SHARP, feature - 2 * STRIDE)
+    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, corners, SHARP, feature - 2 * STRIDE)
     corners = (x, y, z, x, -y, z, -x, -y, z)
-    _touch_quad(S, P, k, a, b, margin, c, first, corners, SHARP, feature - STRIDE)
+    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, corners, SHARP, feature - STRIDE)
 
 
 @njit
 def _touch_wall(
-    S: Any,
-    P: Any,
-    k: Any,
+    shapes: Any,
+    placed: Any,
+    gjk: Any,
     a: int,
     b: int,
     margin: Any,
-    c: Any,
+    manifold: Any,
     first: int,
     r0: int,
     x0: int,
@@ -216,32 +259,44 @@ def _touch_wall(
     feature: int,
 ) -> None:
     """The two triangles below a border edge of the surface, which has the field on its left."""
-    p0, p1, p2 = _point(S, a, r0, x0)
-    q0, q1, q2 = _point(S, a, r1, x1)
-    z = -S.size[a, 2]
-    rise = SHARP if _is_corner(S, a, r0, x0) else 0.0
-    _touch_quad(S, P, k, a, b, margin, c, first, (p0, p1, p2, p0, p1, z, q0, q1, z), rise, feature)
-    rise = SHARP if _is_corner(S, a, r1, x1) else 0.0
-    _touch_quad(S, P, k, a, b, margin, c, first, (q0, q1, z, q0, q1, q2, p0, p1, p2), rise, feature + STRIDE)
+    p0, p1, p2 = _point(shapes, a, r0, x0)
+    q0, q1, q2 = _point(shapes, a, r1, x1)
+    z = -shapes.size[a, 2]
+    rise = SHARP if _is_corner(shapes, a, r0, x0) else 0.0
+    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, (p0, p1, p2, p0, p1, z, q0, q1, z), rise, feature)
+    rise = SHARP if _is_corner(shapes, a, r1, x1) else 0.0
+    _touch_quad(
+        shapes, placed, gjk, a, b, margin, manifold, first, (q0, q1, z, q0, q1, q2, p0, p1, p2), rise, feature + STRIDE
+    )
 
 
 @inlined
-def _is_corner(S: Any, a: int, r: int, x: int) -> bool:
+def _is_corner(shapes: Any, a: int, r: int, x: int) -> bool:
     """Whether a point of the grid is one of its four corners."""
-    f = S.mesh[a]
-    return (r == 0 or r == S.field_shape[f, 0] - 1) and (x == 0 or x == S.field_shape[f, 1] - 1)
+    f = shapes.mesh[a]
+    return (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)
 
 
 @njit
 def _touch_quad(
-    S: Any, P: Any, k: Any, a: int, b: int, margin: Any, c: Any, first: int, corners: Any, rise: Any, feature: int
+    shapes: Any,
+    placed: Any,
+    gjk: Any,
+    a: int,
+    b: int,
+    margin: Any,
+    manifold: Any,
+    first: int,
+    corners: Any,
+    rise: Any,
+    feature: int,
 ) -> None:
     """Half of a quadrilateral: the rise over its first edge is given, its second is a border, its third the diagonal.
 
     Corners are no peaks: where two walls meet above the ground, the edges have it.
     """
-    begin_triangle(S, P, k, a, b, corners, 0.0)
-    height, _ = look_at(k)
-    if height >= 0.0 and find_touch(S, k, b, margin):
-        make_room(k, c, first)
-        add_touch(S, k, margin, c, (rise, SHARP, 0.0), (False, False, False), feature)
+    begin_triangle(shapes, placed, gjk, a, b, corners, 0.0)
+    height, _ = look_at(gjk)
+    if height >= 0.0 and find_touch(shapes, gjk, b, margin):
+        make_room(gjk, manifold, first)
+        add_touch(shapes, gjk, margin, manifold, (rise, SHARP, 0.0), (False, False, False), feature)

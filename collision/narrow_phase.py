@@ -23,68 +23,68 @@ from artsim.sim.jit import njit
 
 
 @njit
-def collide(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """Contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, appended to c.
 
     In closed form where there is one, else by GJK and EPA. What cannot move (planes, fields, triangles) does not touch
     its like.
     """
-    one = S.kind[a]
+    one = shapes.kind[a]
     if one == PLANE:
-        _with_plane(S, P, a, b, margin, c)
+        _with_plane(shapes, placed, a, b, margin, manifold)
     elif one == HEIGHT_FIELD or one == TRIANGLES:
-        if S.kind[b] > TRIANGLES:
-            _with_triangles(S, P, k, a, b, margin, c)
+        if shapes.kind[b] > TRIANGLES:
+            _with_triangles(shapes, placed, gjk, a, b, margin, manifold)
     elif one == SPHERE:
-        _with_sphere(S, P, k, a, b, margin, c)
-    elif one == CAPSULE and S.kind[b] == CAPSULE:
-        capsule_capsule(S, P, a, b, margin, c)
-    elif one == CAPSULE and S.kind[b] == BOX:
-        capsule_box(S, P, a, b, margin, c)
-    elif one == BOX and S.kind[b] == BOX:
-        if box_box(S, P, a, b, margin, c):
-            crossed_boxes(S, P, k, a, b, margin, c)
+        _with_sphere(shapes, placed, gjk, a, b, margin, manifold)
+    elif one == CAPSULE and shapes.kind[b] == CAPSULE:
+        capsule_capsule(shapes, placed, a, b, margin, manifold)
+    elif one == CAPSULE and shapes.kind[b] == BOX:
+        capsule_box(shapes, placed, a, b, margin, manifold)
+    elif one == BOX and shapes.kind[b] == BOX:
+        if box_box(shapes, placed, a, b, margin, manifold):
+            crossed_boxes(shapes, placed, gjk, a, b, margin, manifold)
     else:
-        convex_convex(S, P, k, a, b, margin, c)
+        convex_convex(shapes, placed, gjk, a, b, margin, manifold)
 
 
 @njit
-def _with_plane(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
-    other = S.kind[b]
+def _with_plane(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+    other = shapes.kind[b]
     if other == SPHERE:
-        plane_sphere(S, P, a, b, margin, c)
+        plane_sphere(shapes, placed, a, b, margin, manifold)
     elif other == CAPSULE:
-        plane_capsule(S, P, a, b, margin, c)
+        plane_capsule(shapes, placed, a, b, margin, manifold)
     elif other == ELLIPSOID:
-        plane_ellipsoid(S, P, a, b, margin, c)
+        plane_ellipsoid(shapes, placed, a, b, margin, manifold)
     elif other == CYLINDER:
-        plane_cylinder(S, P, a, b, margin, c)
+        plane_cylinder(shapes, placed, a, b, margin, manifold)
     elif other == BOX:
-        plane_box(S, P, a, b, margin, c)
+        plane_box(shapes, placed, a, b, margin, manifold)
     else:
-        plane_convex(S, P, a, b, margin, c)
+        plane_convex(shapes, placed, a, b, margin, manifold)
 
 
 @njit
-def _with_triangles(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
-    if S.kind[a] == TRIANGLES:
-        triangles_convex(S, P, k, a, b, margin, c)
+def _with_triangles(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+    if shapes.kind[a] == TRIANGLES:
+        triangles_convex(shapes, placed, gjk, a, b, margin, manifold)
     else:
-        height_field_convex(S, P, k, a, b, margin, c)
+        height_field_convex(shapes, placed, gjk, a, b, margin, manifold)
 
 
 @njit
-def _with_sphere(S: Any, P: Any, k: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
-    other = S.kind[b]
+def _with_sphere(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+    other = shapes.kind[b]
     if other == SPHERE:
-        sphere_sphere(S, P, a, b, margin, c)
+        sphere_sphere(shapes, placed, a, b, margin, manifold)
     elif other == CAPSULE:
-        sphere_capsule(S, P, a, b, margin, c)
+        sphere_capsule(shapes, placed, a, b, margin, manifold)
     elif other == CYLINDER:
-        sphere_cylinder(S, P, a, b, margin, c)
+        sphere_cylinder(shapes, placed, a, b, margin, manifold)
     elif other == BOX:
-        sphere_box(S, P, a, b, margin, c)
+        sphere_box(shapes, placed, a, b, margin, manifold)
     else:
-        convex_convex(S, P, k, a, b, margin, c)
+        convex_convex(shapes, placed, gjk, a, b, margin, manifold)
     if other == CAPSULE or other == CYLINDER or other == BOX:
-        beside_ball(S, P, k, a, b, margin, c)
+        beside_ball(shapes, placed, gjk, a, b, margin, manifold)

@@ -22,88 +22,94 @@ DIAGONAL = 0.7071067811865476  # cosine of 45 degrees
 
 
 @inlined
-def height(P: Any, a: Any, x0: Any, x1: Any, x2: Any) -> Any:
+def height(placed: Any, a: Any, x0: Any, x1: Any, x2: Any) -> Any:
     """Of a point above plane a."""
-    n0, n1, n2 = axis(P, a, 2)
-    return dot(x0 - P.position[a, 0], x1 - P.position[a, 1], x2 - P.position[a, 2], n0, n1, n2)
+    n0, n1, n2 = axis(placed, a, 2)
+    return dot(x0 - placed.position[a, 0], x1 - placed.position[a, 1], x2 - placed.position[a, 2], n0, n1, n2)
 
 
 @inlined
-def add_point(P: Any, a: Any, x0: Any, x1: Any, x2: Any, gap: Any, margin: Any, feature: Any, c: Any) -> None:
+def add_point(
+    placed: Any, a: Any, x0: Any, x1: Any, x2: Any, gap: Any, margin: Any, feature: Any, manifold: Any
+) -> None:
     """The contact of a surface's point that is `gap` above plane a."""
     if gap < margin:
-        n0, n1, n2 = axis(P, a, 2)
+        n0, n1, n2 = axis(placed, a, 2)
         half = 0.5 * gap
-        add_contact(c, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, feature)
+        add_contact(manifold, gap, x0 - half * n0, x1 - half * n1, x2 - half * n2, n0, n1, n2, feature)
 
 
 @njit
-def plane_sphere(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_sphere(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact."""
-    x0, x1, x2 = centre(P, b)
-    r = S.size[b, 0]
-    n0, n1, n2 = axis(P, a, 2)
-    add_point(P, a, x0 - r * n0, x1 - r * n1, x2 - r * n2, height(P, a, x0, x1, x2) - r, margin, 0, c)
+    x0, x1, x2 = centre(placed, b)
+    r = shapes.size[b, 0]
+    n0, n1, n2 = axis(placed, a, 2)
+    add_point(placed, a, x0 - r * n0, x1 - r * n1, x2 - r * n2, height(placed, a, x0, x1, x2) - r, margin, 0, manifold)
 
 
 @njit
-def plane_capsule(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_capsule(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """Two contacts, one of each end."""
-    x0, x1, x2 = centre(P, b)
-    u0, u1, u2 = axis(P, b, 2)
-    r = S.size[b, 0]
-    n0, n1, n2 = axis(P, a, 2)
+    x0, x1, x2 = centre(placed, b)
+    u0, u1, u2 = axis(placed, b, 2)
+    r = shapes.size[b, 0]
+    n0, n1, n2 = axis(placed, a, 2)
     for end in range(2):
-        h = S.size[b, 1] * (2 * end - 1)
+        h = shapes.size[b, 1] * (2 * end - 1)
         y0 = x0 + h * u0
         y1 = x1 + h * u1
         y2 = x2 + h * u2
-        add_point(P, a, y0 - r * n0, y1 - r * n1, y2 - r * n2, height(P, a, y0, y1, y2) - r, margin, end, c)
+        add_point(
+            placed, a, y0 - r * n0, y1 - r * n1, y2 - r * n2, height(placed, a, y0, y1, y2) - r, margin, end, manifold
+        )
 
 
 @njit
-def plane_ellipsoid(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_ellipsoid(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact: the point whose tangent plane is parallel; r_i = s_i² l_i / |s l|, l the normal in its axes."""
-    n0, n1, n2 = axis(P, a, 2)
-    l0, l1, l2 = turned_back(P, b, n0, n1, n2)
-    w0 = S.size[b, 0] * l0
-    w1 = S.size[b, 1] * l1
-    w2 = S.size[b, 2] * l2
+    n0, n1, n2 = axis(placed, a, 2)
+    l0, l1, l2 = turned_back(placed, b, n0, n1, n2)
+    w0 = shapes.size[b, 0] * l0
+    w1 = shapes.size[b, 1] * l1
+    w2 = shapes.size[b, 2] * l2
     reach = sqrt(dot(w0, w1, w2, w0, w1, w2))
-    x0, x1, x2 = centre(P, b)
-    gap = height(P, a, x0, x1, x2) - reach
+    x0, x1, x2 = centre(placed, b)
+    gap = height(placed, a, x0, x1, x2) - reach
     if gap < margin:
-        w0 *= S.size[b, 0] / reach
-        w1 *= S.size[b, 1] / reach
-        w2 *= S.size[b, 2] / reach
-        R = P.rotation
+        w0 *= shapes.size[b, 0] / reach
+        w1 *= shapes.size[b, 1] / reach
+        w2 *= shapes.size[b, 2] / reach
+        R = placed.rotation
         x0 -= R[b, 0, 0] * w0 + R[b, 0, 1] * w1 + R[b, 0, 2] * w2
         x1 -= R[b, 1, 0] * w0 + R[b, 1, 1] * w1 + R[b, 1, 2] * w2
         x2 -= R[b, 2, 0] * w0 + R[b, 2, 1] * w1 + R[b, 2, 2] * w2
-        add_point(P, a, x0, x1, x2, gap, margin, 0, c)
+        add_point(placed, a, x0, x1, x2, gap, margin, 0, manifold)
 
 
 @inlined
-def add_rim(S: Any, P: Any, a: Any, b: Any, end: Any, w0: Any, w1: Any, margin: Any, feature: Any, c: Any) -> None:
+def add_rim(
+    shapes: Any, placed: Any, a: Any, b: Any, end: Any, w0: Any, w1: Any, margin: Any, feature: Any, manifold: Any
+) -> None:
     """The contact of the point of a cylinder's rim in direction (w0, w1) of its axes, at the end -1 or 1."""
-    x0, x1, x2 = centre(P, b)
-    R = P.rotation
-    r = S.size[b, 0]
-    h = S.size[b, 1] * end
+    x0, x1, x2 = centre(placed, b)
+    R = placed.rotation
+    r = shapes.size[b, 0]
+    h = shapes.size[b, 1] * end
     x0 += r * (w0 * R[b, 0, 0] + w1 * R[b, 0, 1]) + h * R[b, 0, 2]
     x1 += r * (w0 * R[b, 1, 0] + w1 * R[b, 1, 1]) + h * R[b, 1, 2]
     x2 += r * (w0 * R[b, 2, 0] + w1 * R[b, 2, 1]) + h * R[b, 2, 2]
-    add_point(P, a, x0, x1, x2, height(P, a, x0, x1, x2), margin, feature, c)
+    add_point(placed, a, x0, x1, x2, height(placed, a, x0, x1, x2), margin, feature, manifold)
 
 
 @njit
-def plane_cylinder(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_cylinder(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """Lying: the lowest point of either rim. Standing: four of the lower rim, fixed in it but for the lowest.
 
     Features: 0 and 1 the lowest points of the rims, then the fixed ones.
     """
-    n0, n1, n2 = axis(P, a, 2)
-    l0, l1, l2 = turned_back(P, b, n0, n1, n2)
+    n0, n1, n2 = axis(placed, a, 2)
+    l0, l1, l2 = turned_back(placed, b, n0, n1, n2)
     tilt = sqrt(l0 * l0 + l1 * l1)
     end = -1 if l2 > 0.0 else 1
     w0 = 0.0
@@ -111,28 +117,28 @@ def plane_cylinder(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
     if tilt > UPRIGHT:
         w0 = -l0 / tilt
         w1 = -l1 / tilt
-        add_rim(S, P, a, b, end, w0, w1, margin, (end + 1) // 2, c)
+        add_rim(shapes, placed, a, b, end, w0, w1, margin, (end + 1) // 2, manifold)
     if abs(l2) < STANDING:
-        add_rim(S, P, a, b, -end, w0, w1, margin, (1 - end) // 2, c)
+        add_rim(shapes, placed, a, b, -end, w0, w1, margin, (1 - end) // 2, manifold)
         return
     for k in range(4):  # the lowest point stands in for the fixed one next to it
         q0 = 0.0 if k & 1 else 1.0 - k
         q1 = 2.0 - k if k & 1 else 0.0
         near = q0 * w0 + q1 * w1
         if near < DIAGONAL:
-            add_rim(S, P, a, b, end, q0, q1, margin, 4 + 2 * (end + 1) + k, c)
+            add_rim(shapes, placed, a, b, end, q0, q1, margin, 4 + 2 * (end + 1) + k, manifold)
 
 
 @njit
-def plane_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_box(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """The four corners of the face that looks at the plane; features: corners, three bits."""
-    n0, n1, n2 = axis(P, a, 2)
-    l0, l1, l2 = turned_back(P, b, n0, n1, n2)
-    x0, x1, x2 = centre(P, b)
-    middle = height(P, a, x0, x1, x2)
-    e0 = S.size[b, 0] * l0
-    e1 = S.size[b, 1] * l1
-    e2 = S.size[b, 2] * l2
+    n0, n1, n2 = axis(placed, a, 2)
+    l0, l1, l2 = turned_back(placed, b, n0, n1, n2)
+    x0, x1, x2 = centre(placed, b)
+    middle = height(placed, a, x0, x1, x2)
+    e0 = shapes.size[b, 0] * l0
+    e1 = shapes.size[b, 1] * l1
+    e2 = shapes.size[b, 2] * l2
     if middle - (abs(e0) + abs(e1) + abs(e2)) >= margin:
         return
     k = 0
@@ -144,7 +150,7 @@ def plane_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
         k = 2
         steepest = l2
     down = 0 if steepest > 0.0 else 1  # the bit of the lower side
-    R = P.rotation
+    R = placed.rotation
     for corner in range(8):
         if (corner >> k) & 1 != down:
             continue
@@ -152,78 +158,80 @@ def plane_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
         s1 = (corner & 2) - 1
         s2 = (corner >> 1 & 2) - 1
         gap = middle + s0 * e0 + s1 * e1 + s2 * e2
-        h0 = s0 * S.size[b, 0]
-        h1 = s1 * S.size[b, 1]
-        h2 = s2 * S.size[b, 2]
+        h0 = s0 * shapes.size[b, 0]
+        h1 = s1 * shapes.size[b, 1]
+        h2 = s2 * shapes.size[b, 2]
         y0 = x0 + h0 * R[b, 0, 0] + h1 * R[b, 0, 1] + h2 * R[b, 0, 2]
         y1 = x1 + h0 * R[b, 1, 0] + h1 * R[b, 1, 1] + h2 * R[b, 1, 2]
         y2 = x2 + h0 * R[b, 2, 0] + h1 * R[b, 2, 1] + h2 * R[b, 2, 2]
-        add_point(P, a, y0, y1, y2, gap, margin, corner, c)
+        add_point(placed, a, y0, y1, y2, gap, margin, corner, manifold)
 
 
 @inlined
-def corner_height(S: Any, v: Any, l0: Any, l1: Any, l2: Any) -> Any:
+def corner_height(shapes: Any, v: Any, l0: Any, l1: Any, l2: Any) -> Any:
     """Of vertex v along l, both in the shape's axes."""
-    return l0 * S.vertex[v, 0] + l1 * S.vertex[v, 1] + l2 * S.vertex[v, 2]
+    return l0 * shapes.vertex[v, 0] + l1 * shapes.vertex[v, 1] + l2 * shapes.vertex[v, 2]
 
 
 @inlined
-def add_corner(S: Any, P: Any, a: Any, b: Any, first: Any, v: Any, margin: Any, c: Any) -> None:
+def add_corner(shapes: Any, placed: Any, a: Any, b: Any, first: Any, v: Any, margin: Any, manifold: Any) -> None:
     """The contact of vertex v of convex mesh b."""
-    x0, x1, x2 = centre(P, b)
-    R = P.rotation
-    p = S.vertex
+    x0, x1, x2 = centre(placed, b)
+    R = placed.rotation
+    p = shapes.vertex
     x0 += R[b, 0, 0] * p[v, 0] + R[b, 0, 1] * p[v, 1] + R[b, 0, 2] * p[v, 2]
     x1 += R[b, 1, 0] * p[v, 0] + R[b, 1, 1] * p[v, 1] + R[b, 1, 2] * p[v, 2]
     x2 += R[b, 2, 0] * p[v, 0] + R[b, 2, 1] * p[v, 1] + R[b, 2, 2] * p[v, 2]
-    add_point(P, a, x0, x1, x2, height(P, a, x0, x1, x2), margin, v - first, c)
+    add_point(placed, a, x0, x1, x2, height(placed, a, x0, x1, x2), margin, v - first, manifold)
 
 
 @njit
-def plane_convex(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def plane_convex(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """The corners within the margin, or of more than FEW those that can come to lie on the plane; features: corners."""
-    x0, x1, x2 = centre(P, b)
-    middle = height(P, a, x0, x1, x2)
-    if middle - S.reach[b] >= margin:
+    x0, x1, x2 = centre(placed, b)
+    middle = height(placed, a, x0, x1, x2)
+    if middle - shapes.reach[b] >= margin:
         return
-    n0, n1, n2 = axis(P, a, 2)
-    l0, l1, l2 = turned_back(P, b, n0, n1, n2)
-    first = S.vertex_start[S.mesh[b]]
-    last = S.vertex_start[S.mesh[b] + 1]
+    n0, n1, n2 = axis(placed, a, 2)
+    l0, l1, l2 = turned_back(placed, b, n0, n1, n2)
+    first = shapes.vertex_start[shapes.mesh[b]]
+    last = shapes.vertex_start[shapes.mesh[b] + 1]
     lowest = first
-    depth = corner_height(S, first, l0, l1, l2)
+    depth = corner_height(shapes, first, l0, l1, l2)
     number = 0
     for v in range(first, last):
-        h = corner_height(S, v, l0, l1, l2)
+        h = corner_height(shapes, v, l0, l1, l2)
         number += 1 if middle + h < margin else 0
         if h < depth:
             depth = h
             lowest = v
     if number > FEW:
-        add_corner(S, P, a, b, first, lowest, margin, c)
-        add_tilted(S, P, a, b, lowest, (margin - min(middle + depth, 0.0)) / S.reach[b], margin, c)
+        add_corner(shapes, placed, a, b, first, lowest, margin, manifold)
+        add_tilted(
+            shapes, placed, a, b, lowest, (margin - min(middle + depth, 0.0)) / shapes.reach[b], margin, manifold
+        )
     elif number > 0:
         for v in range(first, last):
-            add_corner(S, P, a, b, first, v, margin, c)
+            add_corner(shapes, placed, a, b, first, v, margin, manifold)
 
 
 @njit
-def add_tilted(S: Any, P: Any, a: Any, b: Any, lowest: Any, most: Any, margin: Any, c: Any) -> None:
+def add_tilted(shapes: Any, placed: Any, a: Any, b: Any, lowest: Any, most: Any, margin: Any, manifold: Any) -> None:
     """The corners that are lowest when b is tilted in any of AROUND directions, by up to `most` [rad], each once.
 
     Whatever becomes of the velocities, a corner goes in deepest only if it is lowest at the end of the step; b turns
     by no more than its margin over its reach, or contacts are looked for again. The outermost corners alone hold
     nothing that is domed: its middle goes in between them.
     """
-    n0, n1, n2 = axis(P, a, 2)
-    l0, l1, l2 = turned_back(P, b, n0, n1, n2)
-    n0, n1, n2 = axis(P, a, 0)
-    u0, u1, u2 = turned_back(P, b, n0, n1, n2)
-    n0, n1, n2 = axis(P, a, 1)
-    v0, v1, v2 = turned_back(P, b, n0, n1, n2)
-    first = S.vertex_start[S.mesh[b]]
-    last = S.vertex_start[S.mesh[b] + 1]
-    begin = c.number[0] - 1
+    n0, n1, n2 = axis(placed, a, 2)
+    l0, l1, l2 = turned_back(placed, b, n0, n1, n2)
+    n0, n1, n2 = axis(placed, a, 0)
+    u0, u1, u2 = turned_back(placed, b, n0, n1, n2)
+    n0, n1, n2 = axis(placed, a, 1)
+    v0, v1, v2 = turned_back(placed, b, n0, n1, n2)
+    first = shapes.vertex_start[shapes.mesh[b]]
+    last = shapes.vertex_start[shapes.mesh[b] + 1]
+    begin = manifold.number[0] - 1
     cosine = COSINE_16
     sine = SINE_16
     for _ in range(AROUND):
@@ -232,12 +240,12 @@ def add_tilted(S: Any, P: Any, a: Any, b: Any, lowest: Any, most: Any, margin: A
             x = tilt * cosine
             y = tilt * sine
             best = farthest_vertex(
-                S, first, last, lowest, x * u0 + y * v0 - l0, x * u1 + y * v1 - l1, x * u2 + y * v2 - l2
+                shapes, first, last, lowest, x * u0 + y * v0 - l0, x * u1 + y * v1 - l1, x * u2 + y * v2 - l2
             )
             known = False
-            for k in range(begin, c.number[0]):
-                known = known or c.feature[k] == best - first
+            for k in range(begin, manifold.number[0]):
+                known = known or manifold.feature[k] == best - first
             if not known:
-                add_corner(S, P, a, b, first, best, margin, c)
+                add_corner(shapes, placed, a, b, first, best, margin, manifold)
             tilt *= FINER
         cosine, sine = DIAGONAL * (cosine - sine), DIAGONAL * (sine + cosine)

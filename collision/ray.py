@@ -20,18 +20,18 @@ MISSED = (-1.0, 0.0, 0.0, 0.0)
 
 
 @njit
-def ray_shape(S: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> Any:
+def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> Any:
     """Shape n of any kind. window: half sizes of a plane, 0: endless; floor: z of a height field's base."""
-    kind = S.kind[n]
+    kind = shapes.kind[n]
     if kind == PLANE:
         return ray_plane(window, p, v)
-    if _passes_by(p, v, S.reach[n]):
+    if _passes_by(p, v, shapes.reach[n]):
         return MISSED
     if kind == TRIANGLES:
-        return ray_triangles(S, S.mesh[n], p, v)
+        return ray_triangles(shapes, shapes.mesh[n], p, v)
     if kind == HEIGHT_FIELD:
-        return ray_height_field(S, n, floor, p, v)
-    return ray_primitive(kind, S.size[n], p, v)
+        return ray_height_field(shapes, n, floor, p, v)
+    return ray_primitive(kind, shapes.size[n], p, v)
 
 
 @njit
@@ -196,18 +196,18 @@ def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_triangles(S: Any, mesh: Any, p: Any, v: Any) -> Any:
+def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
     """Both sides of a mesh's triangles; the normal is theirs, corners counter-clockwise."""
     best = MISSED
-    node = S.node_start[mesh]
-    last = S.node_start[mesh + 1]
+    node = shapes.node_start[mesh]
+    last = shapes.node_start[mesh + 1]
     while node < last:
-        if not _meets_box(S.node_box[node], p, v, best[0]):
-            node = S.node_skip[node]
+        if not _meets_box(shapes.node_box[node], p, v, best[0]):
+            node = shapes.node_skip[node]
             continue
-        for t in range(S.node_triangle[node, 0], S.node_triangle[node, 1]):
-            T = S.triangle[t]
-            found = ray_triangle(S.vertex[T[0]], S.vertex[T[1]], S.vertex[T[2]], p, v)
+        for t in range(shapes.node_triangle[node, 0], shapes.node_triangle[node, 1]):
+            T = shapes.triangle[t]
+            found = ray_triangle(shapes.vertex[T[0]], shapes.vertex[T[1]], shapes.vertex[T[2]], p, v)
             if found[0] >= 0.0 and (best[0] < 0.0 or found[0] < best[0]):
                 best = found
         node += 1
@@ -253,17 +253,17 @@ def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 
 @njit
-def ray_height_field(S: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
+def ray_height_field(shapes: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
     """Surface, walls, and the box below z = floor."""
-    x, y, z = S.size[n, 0], S.size[n, 1], S.size[n, 2]
+    x, y, z = shapes.size[n, 0], shapes.size[n, 1], shapes.size[n, 2]
     half = 0.5 * (floor + z)
     best = ray_box(x, y, half, (p[0], p[1], p[2] - 0.5 * (floor - z)), v)
     low, high = _above(p, v, x, y, floor, z)
     if low > high:
         return best
-    best = _nearer(best, _surface(S, n, p, v, low, high))
+    best = _nearer(best, _surface(shapes, n, p, v, low, high))
     for side in range(4):
-        best = _nearer(best, _wall(S, n, floor, p, v, side))
+        best = _nearer(best, _wall(shapes, n, floor, p, v, side))
     return best
 
 
@@ -282,11 +282,11 @@ def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
 
 
 @njit
-def _surface(S: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
+def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
     """The triangles of the cells that lie under the ray between two distances, row by row."""
-    f = S.mesh[n]
-    rows, columns = S.field_shape[f, 0], S.field_shape[f, 1]
-    x, y = S.size[n, 0], S.size[n, 1]
+    f = shapes.mesh[n]
+    rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
+    x, y = shapes.size[n, 0], shapes.size[n, 1]
     dx, dy = 2.0 * x / (columns - 1), 2.0 * y / (rows - 1)
     best = MISSED
     first, last = _cells(p[1] + low * v[1] + y, p[1] + high * v[1] + y, dy, rows)
@@ -298,8 +298,8 @@ def _surface(S: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
             begin, end = max(low, min(a, b)), min(high, max(a, b))
         left, right = _cells(p[0] + begin * v[0] + x, p[0] + end * v[0] + x, dx, columns)
         for c in range(left, right):
-            at = S.field_start[f] + r * columns + c
-            e = S.elevation
+            at = shapes.field_start[f] + r * columns + c
+            e = shapes.elevation
             x0, y0 = c * dx - x, r * dy - y
             a = (x0, y0, e[at])
             b = (x0 + dx, y0 + dy, e[at + columns + 1])
@@ -317,28 +317,28 @@ def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
 
 
 @njit
-def _wall(S: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
+def _wall(shapes: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
     """One of the four walls, between the floor and the surface's edge: at low and high x, at low and high y."""
-    f = S.mesh[n]
-    rows, columns = S.field_shape[f, 0], S.field_shape[f, 1]
+    f = shapes.mesh[n]
+    rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
     across = side // 2  # the axis that the wall is square to
     along = 1 - across
     out = 1.0 if side % 2 == 1 else -1.0
     if abs(v[across]) <= LEVEL:
         return MISSED
-    s = (out * S.size[n, across] - p[across]) / v[across]
+    s = (out * shapes.size[n, across] - p[across]) / v[across]
     points = rows if across == 0 else columns
-    place = (p[along] + s * v[along] + S.size[n, along]) / (2.0 * S.size[n, along]) * (points - 1)
+    place = (p[along] + s * v[along] + shapes.size[n, along]) / (2.0 * shapes.size[n, along]) * (points - 1)
     if s < 0.0 or place < 0.0 or place > points - 1.0:
         return MISSED
     k = min(int(place), points - 2)
     step = columns if across == 0 else 1
-    at = S.field_start[f] + k * step
+    at = shapes.field_start[f] + k * step
     if side == 1:
         at += columns - 1
     elif side == 3:
         at += (rows - 1) * columns
-    height = S.elevation[at] * (k + 1 - place) + S.elevation[at + step] * (place - k)
+    height = shapes.elevation[at] * (k + 1 - place) + shapes.elevation[at + step] * (place - k)
     z = p[2] + s * v[2]
     if z < floor or z >= height:
         return MISSED

@@ -14,12 +14,22 @@ NEAR = 1e-10  # relative to the shapes: a shorter distance says nothing about a 
 
 @inlined
 def add_ball(
-    c: Any, margin: Any, x0: Any, x1: Any, x2: Any, radius: Any, gap: Any, n0: Any, n1: Any, n2: Any, feature: Any
+    manifold: Any,
+    margin: Any,
+    x0: Any,
+    x1: Any,
+    x2: Any,
+    radius: Any,
+    gap: Any,
+    n0: Any,
+    n1: Any,
+    n2: Any,
+    feature: Any,
 ) -> None:
     """The contact of a ball about x, of shape a, with what is `gap` beyond its surface along the normal."""
     if gap < margin:
         r = radius + 0.5 * gap
-        add_contact(c, gap, x0 + r * n0, x1 + r * n1, x2 + r * n2, n0, n1, n2, feature)
+        add_contact(manifold, gap, x0 + r * n0, x1 + r * n1, x2 + r * n2, n0, n1, n2, feature)
 
 
 @inlined
@@ -79,44 +89,44 @@ def from_cylinder(radius: Any, h: Any, x0: Any, x1: Any, x2: Any) -> Any:
 
 
 @njit
-def sphere_sphere(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def sphere_sphere(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact; of concentric spheres the normal is up."""
-    x0, x1, x2 = centre(P, a)
-    y0, y1, y2 = centre(P, b)
+    x0, x1, x2 = centre(placed, a)
+    y0, y1, y2 = centre(placed, b)
     d, n0, n1, n2 = direction(y0 - x0, y1 - x1, y2 - x2, 1e-150, 0.0, 0.0, 1.0)
-    radius = S.size[a, 0]
-    add_ball(c, margin, x0, x1, x2, radius, d - (radius + S.size[b, 0]), n0, n1, n2, 0)
+    radius = shapes.size[a, 0]
+    add_ball(manifold, margin, x0, x1, x2, radius, d - (radius + shapes.size[b, 0]), n0, n1, n2, 0)
 
 
 @njit
-def sphere_capsule(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def sphere_capsule(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact; a sphere centred on the capsule's axis leaves across it."""
-    x0, x1, x2 = centre(P, a)
-    y0, y1, y2 = centre(P, b)
-    u0, u1, u2 = axis(P, b, 2)
-    t = clamp(dot(x0 - y0, x1 - y1, x2 - y2, u0, u1, u2), S.size[b, 1])
-    f0, f1, f2 = axis(P, b, 0)
-    radius = S.size[a, 0]
-    both = radius + S.size[b, 0]
+    x0, x1, x2 = centre(placed, a)
+    y0, y1, y2 = centre(placed, b)
+    u0, u1, u2 = axis(placed, b, 2)
+    t = clamp(dot(x0 - y0, x1 - y1, x2 - y2, u0, u1, u2), shapes.size[b, 1])
+    f0, f1, f2 = axis(placed, b, 0)
+    radius = shapes.size[a, 0]
+    both = radius + shapes.size[b, 0]
     d, n0, n1, n2 = direction(y0 + t * u0 - x0, y1 + t * u1 - x1, y2 + t * u2 - x2, NEAR * both, f0, f1, f2)
-    add_ball(c, margin, x0, x1, x2, radius, d - both, n0, n1, n2, 0)
+    add_ball(manifold, margin, x0, x1, x2, radius, d - both, n0, n1, n2, 0)
 
 
 @njit
-def sphere_cylinder(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def sphere_cylinder(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact."""
-    x0, x1, x2 = centre(P, a)
-    l0, l1, l2 = into(P, b, x0, x1, x2)
-    d, m0, m1, m2 = from_cylinder(S.size[b, 0], S.size[b, 1], l0, l1, l2)
-    n0, n1, n2 = turned(P, b, -m0, -m1, -m2)
-    add_ball(c, margin, x0, x1, x2, S.size[a, 0], d - S.size[a, 0], n0, n1, n2, 0)
+    x0, x1, x2 = centre(placed, a)
+    l0, l1, l2 = into(placed, b, x0, x1, x2)
+    d, m0, m1, m2 = from_cylinder(shapes.size[b, 0], shapes.size[b, 1], l0, l1, l2)
+    n0, n1, n2 = turned(placed, b, -m0, -m1, -m2)
+    add_ball(manifold, margin, x0, x1, x2, shapes.size[a, 0], d - shapes.size[a, 0], n0, n1, n2, 0)
 
 
 @njit
-def sphere_box(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def sphere_box(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
     """One contact."""
-    x0, x1, x2 = centre(P, a)
-    l0, l1, l2 = into(P, b, x0, x1, x2)
-    d, m0, m1, m2 = from_box(S.size[b, 0], S.size[b, 1], S.size[b, 2], l0, l1, l2)
-    n0, n1, n2 = turned(P, b, -m0, -m1, -m2)
-    add_ball(c, margin, x0, x1, x2, S.size[a, 0], d - S.size[a, 0], n0, n1, n2, 0)
+    x0, x1, x2 = centre(placed, a)
+    l0, l1, l2 = into(placed, b, x0, x1, x2)
+    d, m0, m1, m2 = from_box(shapes.size[b, 0], shapes.size[b, 1], shapes.size[b, 2], l0, l1, l2)
+    n0, n1, n2 = turned(placed, b, -m0, -m1, -m2)
+    add_ball(manifold, margin, x0, x1, x2, shapes.size[a, 0], d - shapes.size[a, 0], n0, n1, n2, 0)

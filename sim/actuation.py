@@ -30,82 +30,92 @@ from artsim.sim.solvers.cone import largest
 
 
 @njit
-def applied_forces(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """f.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
-    row = f.counters[4]
-    for k in range(f.applied.shape[0]):
-        f.applied[k] = i.torque[row, k]
-    if i.controller[0] != NO_CONTROLLER:
-        _controller(m, q, v, w, i, f, e, x)
+def applied_forces(
+    model: Any, q: Any, v: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any
+) -> None:
+    """step.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
+    row = step.counters[4]
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = inputs.torque[row, k]
+    if inputs.controller[0] != NO_CONTROLLER:
+        _controller(model, q, v, data, inputs, step, equipment, equipment_data)
 
 
 @njit
-def _controller(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
+def _controller(
+    model: Any, q: Any, v: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any
+) -> None:
     """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
 
     Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
     tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated, and count as not accelerating.
     """
-    row = f.counters[4]
-    nv = f.applied.shape[0]
+    row = step.counters[4]
+    nv = step.applied.shape[0]
     for k in range(nv):
-        f.velocity[k] = 0.0
-        f.force[k] = 0.0
-        if i.controller[0] == COMPUTED_TORQUE:
-            f.velocity[k] = v[k]
-            c = m.dof_coord[k]
-            if c >= 0 and _actuated(m, k):
-                error = i.target[row, k] - q[c]
-                rate = i.target_velocity[row, k] - v[k]
-                f.force[k] = i.controller_gains[0] * error + i.controller_gains[1] * rate
+        step.velocity[k] = 0.0
+        step.force[k] = 0.0
+        if inputs.controller[0] == COMPUTED_TORQUE:
+            step.velocity[k] = v[k]
+            c = model.dof_coord[k]
+            if c >= 0 and _actuated(model, k):
+                error = inputs.target[row, k] - q[c]
+                rate = inputs.target_velocity[row, k] - v[k]
+                step.force[k] = inputs.controller_gains[0] * error + inputs.controller_gains[1] * rate
     for k in range(nv):
-        a = m.dof_independent[k]
-        lead = m.independent_dof[a] if a >= 0 else 0
+        a = model.dof_independent[k]
+        lead = model.independent_dof[a] if a >= 0 else 0
         # a follower's acceleration is its leader's
-        f.qacc[k] = w.gain[k] * f.force[lead] + w.drift[k] if a >= 0 else 0.0
-    if i.controller[0] == GRAVITY_COMPENSATION:
+        step.qacc[k] = data.gain[k] * step.force[lead] + data.drift[k] if a >= 0 else 0.0
+    if inputs.controller[0] == GRAVITY_COMPENSATION:
         for k in range(nv):
-            f.qacc[k] = 0.0
-    inverse_dynamics(m, f.velocity, f.qacc, w, f.force)
-    if e is not None and i.controller[0] == COMPUTED_TORQUE and has_inertia(e):
-        velocities(m, v, w)
-        tendon_paths(m, q, v, w, e, x)
-        add_inertia_forces(m, v, f.qacc, w, e, x, f.force)
+            step.qacc[k] = 0.0
+    inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
+    if equipment is not None and inputs.controller[0] == COMPUTED_TORQUE and has_inertia(equipment):
+        velocities(model, v, data)
+        tendon_paths(model, q, v, data, equipment, equipment_data)
+        add_inertia_forces(model, v, step.qacc, data, equipment, equipment_data, step.force)
     for k in range(nv):
-        a = m.dof_independent[k]
-        if a >= 0 and m.dof_coord[m.independent_dof[a]] >= 0 and _actuated(m, m.independent_dof[a]):
-            lead = m.independent_dof[a]
-            f.applied[lead] += w.gain[k] * (f.force[k] + m.armature[k] * f.qacc[k])
+        a = model.dof_independent[k]
+        if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
+            lead = model.independent_dof[a]
+            step.applied[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
     for k in range(nv):
-        f.applied[k] = min(max(f.applied[k], -m.effort[k]), m.effort[k])
+        step.applied[k] = min(max(step.applied[k], -model.effort[k]), model.effort[k])
 
 
 @inlined
-def _actuated(m: Any, k: Any) -> Any:
+def _actuated(model: Any, k: Any) -> Any:
     """A joint of one dof, as motors drive."""
-    body = m.dof_body[k]
-    return m.body_dof[body + 1] - m.body_dof[body] == 1
+    body = model.dof_body[k]
+    return model.body_dof[body + 1] - model.body_dof[body] == 1
 
 
 @njit
-def find_places(m: Any, q: Any, i: Any, f: Any, row: Any) -> None:
-    """f.place (nv,): coordinates, and for the rotations of ball and free joints what stands for them.
+def find_places(model: Any, q: Any, inputs: Any, step: Any, row: Any) -> None:
+    """step.place (nv,): coordinates, and for the rotations of ball and free joints what stands for them.
 
     A drive there turns along the rotation vector that leads to the target, e = log(q⁻¹ exp(target)) in the joint's
     axes; the place of its dofs is their target less e.
     """
-    for k in range(f.place.shape[0]):
-        f.place[k] = coordinate(m, q, k)
-    for body in range(1, m.body_parent.shape[0]):
-        kind = m.joint_type[body]
+    for k in range(step.place.shape[0]):
+        step.place[k] = coordinate(model, q, k)
+    for body in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[body]
         if kind == BALL or kind == FREE:
-            k = m.body_dof[body]
-            n = m.body_coord[body]
+            k = model.body_dof[body]
+            n = model.body_coord[body]
             shift = 3 if kind == FREE else 0
-            stiff = i.drive_stiffness[k + shift] + i.drive_stiffness[k + shift + 1] + i.drive_stiffness[k + shift + 2]
+            stiff = (
+                inputs.drive_stiffness[k + shift]
+                + inputs.drive_stiffness[k + shift + 1]
+                + inputs.drive_stiffness[k + shift + 2]
+            )
             if highest(stiff) > 0.0:
                 for lane in range(lane_count(q)):
-                    _find_turn(q, n + shift, i.target, row * f.place.shape[0] + k + shift, f.place, k + shift, lane)
+                    _find_turn(
+                        q, n + shift, inputs.target, row * step.place.shape[0] + k + shift, step.place, k + shift, lane
+                    )
 
 
 @njit
@@ -126,41 +136,41 @@ def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: A
 
 
 @inlined
-def driven_at(s: Any, i: Any, f: Any, k: Any) -> Any:
+def driven_at(state: Any, inputs: Any, step: Any, k: Any) -> Any:
     """As felt_at, for drives."""
-    return f.place[k] + i.time_step[0] * foreseen(f.share[k], s.qvel[k], f.velocity[k])
+    return step.place[k] + inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
 @njit
-def drive_force(i: Any, f: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
+def drive_force(inputs: Any, step: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
     """Force of drive k at coordinate q and velocity v [N m or N]."""
-    return f.stiffness[k] * (i.target[row, k] - q) + f.damping[k] * (i.target_velocity[row, k] - v)
+    return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
 
 
 @njit
-def coordinate(m: Any, q: Any, k: Any) -> Any:
+def coordinate(model: Any, q: Any, k: Any) -> Any:
     """The coordinate of dof k; 0 for the rotations of ball and free joints, which have none."""
-    c = m.dof_coord[k]
+    c = model.dof_coord[k]
     return q[c] if c >= 0 else real(0.0, q[0])
 
 
 @njit
-def weigh_springs(m: Any, i: Any, f: Any, x: Any) -> None:
-    """f.share (nv,) of what pulls each dof to a place: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
+def weigh_springs(model: Any, inputs: Any, step: Any, equipment_data: Any) -> None:
+    """step.share (nv,) of what pulls each dof to a place: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
 
     A drive whose gains are accelerations has x² = h² K. The sweeping solvers' drives are PhysX's: implicit Euler.
     """
-    square = i.time_step[0] * i.time_step[0]
-    for k in range(f.share.shape[0]):
-        stiff = m.stiffness[k] * i.mobility[k]
-        drive = i.drive_stiffness[k]
-        stiff = stiff + (drive if i.drive_acceleration[k] == 1 else drive * i.mobility[k])
-        if x is not None:
-            stiff = stiff + x.stiffness[k] * i.mobility[k]
+    square = inputs.time_step[0] * inputs.time_step[0]
+    for k in range(step.share.shape[0]):
+        stiff = model.stiffness[k] * inputs.mobility[k]
+        drive = inputs.drive_stiffness[k]
+        stiff = stiff + (drive if inputs.drive_acceleration[k] == 1 else drive * inputs.mobility[k])
+        if equipment_data is not None:
+            stiff = stiff + equipment_data.stiffness[k] * inputs.mobility[k]
         one = real(1.0, stiff)
-        f.share[k] = one / largest(one, square * stiff)
-        if _are_rows(i.solver[0]) and highest(i.drive_stiffness[k] + i.drive_damping[k]) > 0.0:
-            f.share[k] = one - one
+        step.share[k] = one / largest(one, square * stiff)
+        if _are_rows(inputs.solver[0]) and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
+            step.share[k] = one - one
 
 
 @inlined
@@ -177,49 +187,57 @@ def foreseen(share: Any, before: Any, after: Any) -> Any:
 
 
 @inlined
-def felt_at(m: Any, s: Any, i: Any, f: Any, k: Any) -> Any:
-    """The coordinate at which springs of dof k act over the step that ends at f.velocity."""
-    return coordinate(m, s.qpos, k) + i.time_step[0] * foreseen(f.share[k], s.qvel[k], f.velocity[k])
+def felt_at(model: Any, state: Any, inputs: Any, step: Any, k: Any) -> Any:
+    """The coordinate at which springs of dof k act over the step that ends at step.velocity."""
+    return coordinate(model, state.qpos, k) + inputs.time_step[0] * foreseen(
+        step.share[k], state.qvel[k], step.velocity[k]
+    )
 
 
 @inlined
-def actuator_force(x: Any, k: Any, q: Any, v: Any) -> Any:
+def actuator_force(equipment_data: Any, k: Any, q: Any, v: Any) -> Any:
     """What actuators do to dof k: explicit ones, and implicit ones at coordinate q and velocity v [N m or N]."""
-    return x.actuator_total[k] + x.offset[k] - x.stiffness[k] * q - x.damping[k] * v
+    return (
+        equipment_data.actuator_total[k]
+        + equipment_data.offset[k]
+        - equipment_data.stiffness[k] * q
+        - equipment_data.damping[k] * v
+    )
 
 
 @njit
-def implicit_system(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
-    """f.diagonal: h D + h² a K of damping, springs and the drives in M̂; f.force: what acts on that M̂, bias left out.
+def implicit_system(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment_data: Any) -> None:
+    """step.diagonal: h D + h² a K of damping, springs and the drives in M̂; step.force: what acts on that M̂, bias left
+    out.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).
     """
-    h = i.time_step[0]
-    row = f.counters[4]
-    for k in range(f.force.shape[0]):
-        q = coordinate(m, s.qpos, k)
-        v = s.qvel[k]
-        ahead = h * foreseen(f.share[k], v, v)
+    h = inputs.time_step[0]
+    row = step.counters[4]
+    for k in range(step.force.shape[0]):
+        q = coordinate(model, state.qpos, k)
+        v = state.qvel[k]
+        ahead = h * foreseen(step.share[k], v, v)
         q = q + ahead
-        d = m.damping[k] + w.slack[k]
-        stiff = m.stiffness[k]
-        force = f.applied[k] - d * v - stiff * (q - m.spring_reference[k])
-        if r.implicit[k]:
-            d += f.damping[k]
-            stiff += f.stiffness[k]
-            force += drive_force(i, f, row, k, f.place[k] + ahead, v)
-        if x is not None:
-            d += x.damping[k]
-            stiff += x.stiffness[k]
-            force += actuator_force(x, k, q, v) + x.passive[k] + x.tendon[k]
-        f.diagonal[k] = h * d + h * h * (1.0 - 0.75 * f.share[k]) * stiff
-        f.force[k] = force
+        d = model.damping[k] + data.slack[k]
+        stiff = model.stiffness[k]
+        force = step.applied[k] - d * v - stiff * (q - model.spring_reference[k])
+        if rows.implicit[k]:
+            d += step.damping[k]
+            stiff += step.stiffness[k]
+            force += drive_force(inputs, step, row, k, step.place[k] + ahead, v)
+        if equipment_data is not None:
+            d += equipment_data.damping[k]
+            stiff += equipment_data.stiffness[k]
+            force += actuator_force(equipment_data, k, q, v) + equipment_data.passive[k] + equipment_data.tendon[k]
+        step.diagonal[k] = h * d + h * h * (1.0 - 0.75 * step.share[k]) * stiff
+        step.force[k] = force
 
 
 @njit
-def passive_forces(m: Any, s: Any, i: Any, f: Any) -> None:
-    """f.passive (nv,) of damping and springs as they act over the step."""
-    for k in range(f.passive.shape[0]):
-        v = f.velocity[k]
-        q = felt_at(m, s, i, f, k)
-        f.passive[k] = -m.damping[k] * v - m.stiffness[k] * (q - m.spring_reference[k])
+def passive_forces(model: Any, state: Any, inputs: Any, step: Any) -> None:
+    """step.passive (nv,) of damping and springs as they act over the step."""
+    for k in range(step.passive.shape[0]):
+        v = step.velocity[k]
+        q = felt_at(model, state, inputs, step, k)
+        step.passive[k] = -model.damping[k] * v - model.stiffness[k] * (q - model.spring_reference[k])

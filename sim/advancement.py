@@ -30,104 +30,146 @@ _MOST = 20_000  # distances of one step; then everything that is not done stops
 
 
 @njit
-def advance(m: Any, s: Any, w: Any, i: Any, f: Any, g: Any, S: Any, k: Any, c: Any, t: Any, a: Any) -> None:
-    """f.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
+def advance(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    contact_model: Any,
+    shapes: Any,
+    gjk: Any,
+    manifold: Any,
+    contact_data: Any,
+    continuous: Any,
+) -> None:
+    """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
 
     w and t then hold the places of the last pose that was looked at.
     """
-    for n in range(a.stop.shape[0]):
-        a.stop[n] = MOVING
-    kinematics(m, s.qpos, w)
-    _reaches(m, f, w, a)
-    place_moving(m, w, g, t)
-    for n in range(g.body.shape[0]):
+    for n in range(continuous.stop.shape[0]):
+        continuous.stop[n] = MOVING
+    kinematics(model, state.qpos, data)
+    _reaches(model, step, data, continuous)
+    place_moving(model, data, contact_model, contact_data)
+    for n in range(contact_model.body.shape[0]):
         for axis in range(3):
-            a.start[n, axis] = t.position[n, axis]
-    _pose(m, s, w, i, f, g, t, a, 1.0)
-    if not _choose(i, g, S, t, a):
+            continuous.start[n, axis] = contact_data.position[n, axis]
+    _pose(model, state, data, inputs, step, contact_model, contact_data, continuous, 1.0)
+    if not _choose(inputs, contact_model, shapes, contact_data, continuous):
         return
     time = 0.0
     looked = 0
     while time < 1.0:
-        _pose(m, s, w, i, f, g, t, a, time)
+        _pose(model, state, data, inputs, step, contact_model, contact_data, continuous, time)
         later = 1.0
-        for n in range(a.number[0]):
-            if a.next[n] <= time:
+        for n in range(continuous.number[0]):
+            if continuous.next[n] <= time:
                 looked += 1
-                _look(m, w, i, g, S, k, c, t, a, n, time, looked > _MOST)
-            later = min(later, a.next[n])
+                _look(
+                    model,
+                    data,
+                    inputs,
+                    contact_model,
+                    shapes,
+                    gjk,
+                    manifold,
+                    contact_data,
+                    continuous,
+                    n,
+                    time,
+                    looked > _MOST,
+                )
+            later = min(later, continuous.next[n])
         time = later
-    for v in range(f.tangent.shape[0]):
-        f.tangent[v] *= min(a.stop[a.tree[m.dof_body[v]]], 1.0)
+    for v in range(step.tangent.shape[0]):
+        step.tangent[v] *= min(continuous.stop[continuous.tree[model.dof_body[v]]], 1.0)
 
 
 @njit
-def _reaches(m: Any, f: Any, w: Any, a: Any) -> None:
+def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
     """Of every body how fast its tree turns it at most, and how far it is from its tree's root along the links.
 
     Angular velocities of joints that turn against each other add up here: links that stay parallel move on circles.
     """
-    velocities(m, f.tangent, w)
-    o = w.angular_velocity
-    for b in range(1, m.body_parent.shape[0]):
-        above = m.body_parent[b]
+    velocities(model, step.tangent, data)
+    o = data.angular_velocity
+    for b in range(1, model.body_parent.shape[0]):
+        above = model.body_parent[b]
         d0, d1, d2 = o[b, 0] - o[above, 0], o[b, 1] - o[above, 1], o[b, 2] - o[above, 2]
-        a.turning[b] = a.turning[above] + math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
-        a.arm[b] = 0.0
+        continuous.turning[b] = continuous.turning[above] + math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+        continuous.arm[b] = 0.0
         if above > 0:
-            x = w.offset[b]
-            a.arm[b] = a.arm[above] + math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+            x = data.offset[b]
+            continuous.arm[b] = continuous.arm[above] + math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
 
 
 @njit
-def _pose(m: Any, s: Any, w: Any, i: Any, f: Any, g: Any, t: Any, a: Any, time: Any) -> None:
+def _pose(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    contact_model: Any,
+    contact_data: Any,
+    continuous: Any,
+    time: Any,
+) -> None:
     """Shapes where they are after that share of the step, and the velocities of what still moves."""
-    for n in range(f.stage_qpos.shape[0]):
-        f.stage_qpos[n] = s.qpos[n]
-    for v in range(f.tangent.shape[0]):
-        f.stage_qvel[v] = f.tangent[v] * min(time, a.stop[a.tree[m.dof_body[v]]])
-    move(m, f.stage_qpos, f.stage_qvel, i.time_step[0])
-    kinematics(m, f.stage_qpos, w)
-    for v in range(f.tangent.shape[0]):
-        f.stage_qvel[v] = f.tangent[v] if a.stop[a.tree[m.dof_body[v]]] == MOVING else 0.0
-    velocities(m, f.stage_qvel, w)
-    place_moving(m, w, g, t)
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    for v in range(step.tangent.shape[0]):
+        step.stage_qvel[v] = step.tangent[v] * min(time, continuous.stop[continuous.tree[model.dof_body[v]]])
+    move(model, step.stage_qpos, step.stage_qvel, inputs.time_step[0])
+    kinematics(model, step.stage_qpos, data)
+    for v in range(step.tangent.shape[0]):
+        step.stage_qvel[v] = step.tangent[v] if continuous.stop[continuous.tree[model.dof_body[v]]] == MOVING else 0.0
+    velocities(model, step.stage_qvel, data)
+    place_moving(model, data, contact_model, contact_data)
 
 
 @njit
-def _choose(i: Any, g: Any, S: Any, t: Any, a: Any) -> bool:
+def _choose(inputs: Any, contact_model: Any, shapes: Any, contact_data: Any, continuous: Any) -> bool:
     """The pairs to look at: whose arcs leave the straight lines by more than their slack, and which may meet. False
     when there are none. Shapes are at the end of the step.
     """
-    h = i.time_step[0]
-    for n in range(g.body.shape[0]):
-        b = g.body[n]
-        angle = h * a.turning[b]
-        arm = a.arm[b] + a.beside[n]
-        a.bent[n] = 0.5 * angle * angle * (g.swing[n] + arm)
-        chord = _length(t.position[n], a.start[n])
-        a.way[n] = chord + min(angle, 2.0) * g.swing[n] + min(0.5 * angle * angle, 2.0) * arm
-    a.number[0] = 0
-    for p in range(a.pair.shape[0]):
-        one = a.pair[p, 0]
-        two = a.pair[p, 1]
-        slack = SLACK * min(a.thickness[one], a.thickness[two])
-        if a.bent[one] + a.bent[two] <= slack and not _turns(i, g, t, a, one) and not _turns(i, g, t, a, two):
+    h = inputs.time_step[0]
+    for n in range(contact_model.body.shape[0]):
+        b = contact_model.body[n]
+        angle = h * continuous.turning[b]
+        arm = continuous.arm[b] + continuous.beside[n]
+        continuous.bent[n] = 0.5 * angle * angle * (contact_model.swing[n] + arm)
+        chord = _length(contact_data.position[n], continuous.start[n])
+        continuous.way[n] = chord + min(angle, 2.0) * contact_model.swing[n] + min(0.5 * angle * angle, 2.0) * arm
+    continuous.number[0] = 0
+    for p in range(continuous.pair.shape[0]):
+        one = continuous.pair[p, 0]
+        two = continuous.pair[p, 1]
+        slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
+        if (
+            continuous.bent[one] + continuous.bent[two] <= slack
+            and not _turns(inputs, contact_model, contact_data, continuous, one)
+            and not _turns(inputs, contact_model, contact_data, continuous, two)
+        ):
             continue
-        if _length(a.start[one], a.start[two]) - S.reach[one] - S.reach[two] > a.way[one] + a.way[two]:
+        if (
+            _length(continuous.start[one], continuous.start[two]) - shapes.reach[one] - shapes.reach[two]
+            > continuous.way[one] + continuous.way[two]
+        ):
             continue
-        n = a.number[0]
-        a.number[0] = n + 1
-        a.chosen[n] = p
-        a.next[n] = 0.0
-        a.depth[n] = slack
-    return bool(a.number[0] > 0)
+        n = continuous.number[0]
+        continuous.number[0] = n + 1
+        continuous.chosen[n] = p
+        continuous.next[n] = 0.0
+        continuous.depth[n] = slack
+    return bool(continuous.number[0] > 0)
 
 
 @inlined
-def _turns(i: Any, g: Any, t: Any, a: Any, n: Any) -> bool:
+def _turns(inputs: Any, contact_model: Any, contact_data: Any, continuous: Any, n: Any) -> bool:
     """Whether detection.py counts with less than the whole step for shape n."""
-    turns: bool = i.time_step[0] * a.turning[g.body[n]] > t.straight[n]
+    turns: bool = inputs.time_step[0] * continuous.turning[contact_model.body[n]] > contact_data.straight[n]
     return turns
 
 
@@ -139,66 +181,77 @@ def _length(p: Any, q: Any) -> Any:
 
 @njit
 def _look(
-    m: Any, w: Any, i: Any, g: Any, S: Any, k: Any, c: Any, t: Any, a: Any, n: Any, time: Any, enough: Any
+    model: Any,
+    data: Any,
+    inputs: Any,
+    contact_model: Any,
+    shapes: Any,
+    gjk: Any,
+    manifold: Any,
+    contact_data: Any,
+    continuous: Any,
+    n: Any,
+    time: Any,
+    enough: Any,
 ) -> None:
-    """a.next of candidate n, the share of the step up to which it can be no deeper than it may; its trees stop where
-    that is now, or where `enough` has been looked at."""
-    h = i.time_step[0]
-    one = a.pair[a.chosen[n], 0]
-    two = a.pair[a.chosen[n], 1]
-    b = g.body[one]
-    d = g.body[two]
-    if not _moves(a, b) and not _moves(a, d):
-        a.next[n] = MOVING
+    """continuous.next of candidate n, the share of the step up to which it can be no deeper than it may; its trees stop
+    where that is now, or where `enough` has been looked at."""
+    h = inputs.time_step[0]
+    one = continuous.pair[continuous.chosen[n], 0]
+    two = continuous.pair[continuous.chosen[n], 1]
+    b = contact_model.body[one]
+    d = contact_model.body[two]
+    if not _moves(continuous, b) and not _moves(continuous, d):
+        continuous.next[n] = MOVING
         return
-    turning = max(_turning(a, b), _turning(a, d))
-    speed = _closing(m, w, g, t, a, one, two)
+    turning = max(_turning(continuous, b), _turning(continuous, d))
+    speed = _closing(model, data, contact_model, contact_data, continuous, one, two)
     margin = h * (1.0 - time) * speed
-    c.number[0] = 0
-    collide(S, t, k, one, two, margin, c)
+    manifold.number[0] = 0
+    collide(shapes, contact_data, gjk, one, two, margin, manifold)
     gap = margin
-    for found in range(c.number[0]):
-        gap = min(gap, c.gap[found])
-    slack = SLACK * min(a.thickness[one], a.thickness[two])
+    for found in range(manifold.number[0]):
+        gap = min(gap, manifold.gap[found])
+    slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
     if time == 0.0:  # what is deep already may stay, and move a little
-        a.depth[n] = max(slack, 0.5 * slack - gap)
-    room = gap + a.depth[n]
+        continuous.depth[n] = max(slack, 0.5 * slack - gap)
+    room = gap + continuous.depth[n]
     if room < _CLOSE * slack or enough:
         for body in (b, d):
-            if _moves(a, body):
-                a.stop[a.tree[body]] = time
-        a.next[n] = MOVING
+            if _moves(continuous, body):
+                continuous.stop[continuous.tree[body]] = time
+        continuous.next[n] = MOVING
         return
     advance = room / (h * speed) if room < h * speed else 1.0
     if turning * h * advance > _TURN:
         advance = _TURN / (h * turning)
-    a.next[n] = time + advance
+    continuous.next[n] = time + advance
 
 
 @inlined
-def _moves(a: Any, b: Any) -> bool:
+def _moves(continuous: Any, b: Any) -> bool:
     """Whether body b has not stopped."""
-    moves: bool = b > 0 and a.stop[a.tree[b]] == MOVING
+    moves: bool = b > 0 and continuous.stop[continuous.tree[b]] == MOVING
     return moves
 
 
 @inlined
-def _turning(a: Any, b: Any) -> Any:
+def _turning(continuous: Any, b: Any) -> Any:
     """How fast body b turns at most [rad/s]."""
-    return a.turning[b] if _moves(a, b) else 0.0
+    return continuous.turning[b] if _moves(continuous, b) else 0.0
 
 
 @inlined
-def _closing(m: Any, w: Any, g: Any, t: Any, a: Any, one: Any, two: Any) -> Any:
+def _closing(model: Any, data: Any, contact_model: Any, contact_data: Any, continuous: Any, one: Any, two: Any) -> Any:
     """A bound of the speed at which two shapes come nearer, until one of them has turned by _TURN [m/s]."""
-    u0, u1, u2 = velocity_of(m, w, g, t, one)
-    v0, v1, v2 = velocity_of(m, w, g, t, two)
+    u0, u1, u2 = velocity_of(model, data, contact_model, contact_data, one)
+    v0, v1, v2 = velocity_of(model, data, contact_model, contact_data, two)
     apart = math.sqrt((u0 - v0) * (u0 - v0) + (u1 - v1) * (u1 - v1) + (u2 - v2) * (u2 - v2))
-    return apart + _swinging(g, a, one) + _swinging(g, a, two)
+    return apart + _swinging(contact_model, continuous, one) + _swinging(contact_model, continuous, two)
 
 
 @inlined
-def _swinging(g: Any, a: Any, n: Any) -> Any:
+def _swinging(contact_model: Any, continuous: Any, n: Any) -> Any:
     """How much its turning adds to that."""
-    b = g.body[n]
-    return _turning(a, b) * (g.swing[n] + _TURN * (a.arm[b] + a.beside[n]))
+    b = contact_model.body[n]
+    return _turning(continuous, b) * (contact_model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

@@ -10,52 +10,52 @@ from artsim.sim.kinematics import axis_of, cross, like, origin_of, symmetric_tim
 
 
 @njit
-def centre_of_mass(m: Any, w: Any, c: Any) -> None:
+def centre_of_mass(model: Any, data: Any, c: Any) -> None:
     """c (3,), of all links, fixed ones too [m]. Needs `composites`. A robot without mass has it at 0."""
     for k in range(3):
-        c[k] = like(m.body_moment[0, k], w)
-    for i in range(1, m.body_parent.shape[0]):
-        if m.body_parent[i] == 0:
-            p = origin_of(m, w, i)
+        c[k] = like(model.body_moment[0, k], data)
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_parent[i] == 0:
+            p = origin_of(model, data, i)
             for k in range(3):
-                c[k] = c[k] + w.composite_moment[i, k] + m.carried_mass[i] * p[k]
+                c[k] = c[k] + data.composite_moment[i, k] + model.carried_mass[i] * p[k]
     for k in range(3):
-        c[k] = c[k] * _per_mass(m)
+        c[k] = c[k] * _per_mass(model)
 
 
 @inlined
-def _per_mass(m: Any) -> Any:
-    return 1.0 / m.carried_mass[0] if m.carried_mass[0] > 0.0 else 0.0
+def _per_mass(model: Any) -> Any:
+    return 1.0 / model.carried_mass[0] if model.carried_mass[0] > 0.0 else 0.0
 
 
 @njit
-def centre_of_mass_jacobian(m: Any, w: Any, J: Any) -> None:
+def centre_of_mass_jacobian(model: Any, data: Any, J: Any) -> None:
     """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composites`."""
-    h = w.composite_moment
-    for k in range(m.dof_body.shape[0]):
-        i = m.dof_body[k]
-        a0, a1, a2 = axis_of(w, k)
-        if m.dof_linear[k]:
-            share = _per_mass(m) * m.carried_mass[i]
+    h = data.composite_moment
+    for k in range(model.dof_body.shape[0]):
+        i = model.dof_body[k]
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
+            share = _per_mass(model) * model.carried_mass[i]
             J[0, k] = share * a0
             J[1, k] = share * a1
             J[2, k] = share * a2
         else:
             t0, t1, t2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
-            J[0, k] = _per_mass(m) * t0
-            J[1, k] = _per_mass(m) * t1
-            J[2, k] = _per_mass(m) * t2
+            J[0, k] = _per_mass(model) * t0
+            J[1, k] = _per_mass(model) * t1
+            J[2, k] = _per_mass(model) * t2
 
 
 @njit
-def centroidal_map(m: Any, w: Any, c: Any, A: Any) -> None:
+def centroidal_map(model: Any, data: Any, c: Any, A: Any) -> None:
     """A (6, nv): momentum per dof, linear, then angular about c (3,), world axes. Needs `composites`.
 
     Orin, Goswami, Lee 2013, with composite bodies. O(nv).
     """
-    for k in range(m.dof_body.shape[0]):
-        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        p = origin_of(m, w, m.dof_body[k])
+    for k in range(model.dof_body.shape[0]):
+        f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
+        p = origin_of(model, data, model.dof_body[k])
         t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
         A[0, k] = f0
         A[1, k] = f1
@@ -75,56 +75,56 @@ def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
 
 
 @njit
-def root_wrench(m: Any, w: Any, c: Any, out: Any) -> None:
+def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
     """out (6,): sum of the wrenches that `inverse_dynamics` left at the trees' roots, about c (3,).
 
     Without gravity that is the rate of the momentum (fixed parts have none).
     """
     for row in range(6):
-        out[row] = like(0.0, w)
-    for i in range(1, m.body_parent.shape[0]):
-        if m.body_parent[i] == 0:
-            p = origin_of(m, w, i)
-            f = w.force[i]
+        out[row] = like(0.0, data)
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_parent[i] == 0:
+            p = origin_of(model, data, i)
+            f = data.force[i]
             t = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f[0], f[1], f[2])
             for row in range(3):
                 out[row] = out[row] + f[row]
-                out[3 + row] = out[3 + row] + w.torque[i, row] + t[row]
+                out[3 + row] = out[3 + row] + data.torque[i, row] + t[row]
 
 
 @njit
-def kinetic_energy(m: Any, v: Any, w: Any) -> Any:
+def kinetic_energy(model: Any, v: Any, data: Any) -> Any:
     """½ vᵀ M v, rotors included [J]. Needs `world_inertia` and `velocities`."""
-    total = like(0.0, w)
-    for i in range(1, m.body_parent.shape[0]):
-        total += body_energy(m, w, i)
+    total = like(0.0, data)
+    for i in range(1, model.body_parent.shape[0]):
+        total += body_energy(model, data, i)
     for k in range(v.shape[0]):
-        total += 0.5 * m.armature[k] * v[k] * v[k]
+        total += 0.5 * model.armature[k] * v[k] * v[k]
     return total
 
 
 @njit
-def body_energy(m: Any, w: Any, i: Any) -> Any:
+def body_energy(model: Any, data: Any, i: Any) -> Any:
     """Kinetic energy of body i, without its rotors [J]."""
-    u0 = w.velocity[i, 0]
-    u1 = w.velocity[i, 1]
-    u2 = w.velocity[i, 2]
-    o0 = w.angular_velocity[i, 0]
-    o1 = w.angular_velocity[i, 1]
-    o2 = w.angular_velocity[i, 2]
-    L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
-    c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
-    linear = 0.5 * m.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
+    u0 = data.velocity[i, 0]
+    u1 = data.velocity[i, 1]
+    u2 = data.velocity[i, 2]
+    o0 = data.angular_velocity[i, 0]
+    o1 = data.angular_velocity[i, 1]
+    o2 = data.angular_velocity[i, 2]
+    L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
+    c0, c1, c2 = cross(o0, o1, o2, data.moment[i, 0], data.moment[i, 1], data.moment[i, 2])
+    linear = 0.5 * model.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
     return linear + 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
 
 
 @njit
-def potential_energy(m: Any, q: Any, c: Any) -> Any:
+def potential_energy(model: Any, q: Any, c: Any) -> Any:
     """Of gravity, the centre of mass being at c (3,), and of linear springs of single coordinates [J]."""
-    g = m.gravity
-    total = -m.carried_mass[0] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
-    for k in range(m.stiffness.shape[0]):
-        if m.stiffness[k] != 0.0 and m.dof_coord[k] >= 0:
-            x = q[m.dof_coord[k]] - m.spring_reference[k]
-            total += 0.5 * m.stiffness[k] * x * x
+    g = model.gravity
+    total = -model.carried_mass[0] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
+    for k in range(model.stiffness.shape[0]):
+        if model.stiffness[k] != 0.0 and model.dof_coord[k] >= 0:
+            x = q[model.dof_coord[k]] - model.spring_reference[k]
+            total += 0.5 * model.stiffness[k] * x * x
     return total

@@ -9,16 +9,16 @@ from artsim.sim.lanes import cycles
 
 
 @inlined
-def start(k: Any) -> None:
+def start(clock: Any) -> None:
     """The begin of what is timed."""
-    if k is not None:
-        k.last[0] = cycles()
+    if clock is not None:
+        clock.last[0] = cycles()
 
 
 @inlined
-def mark(k: Any, phase: Any) -> None:
+def mark(clock: Any, phase: Any) -> None:
     """The end of a phase; nothing is compiled of it where k, the run's Clock, is None."""
-    if k is not None:
+    if clock is not None:
         now = cycles()
-        k.ticks[phase] += now - k.last[0]
-        k.last[0] = now
+        clock.ticks[phase] += now - clock.last[0]
+        clock.last[0] = now

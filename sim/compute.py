@@ -51,71 +51,72 @@ _SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the piv
 
 
 @njit
-def compute(m: Any, s: Any, w: Any, j: Any, x: Any, t: Any, b: Any) -> None:
+def compute(model: Any, state: Any, data: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
     """All wanted quantities of the task's rows. j, x: lane scratch; t: the task; b: inputs and outputs."""
-    _constants(s, w, x)
-    for first in range(t.rows[0], t.rows[1], lane_count(s.qpos)):
-        _inputs(m, s, w, x, t, b, first)
-        if t.places[0] == 1:
-            _place(m, s, w, t, b)
-            _links(m, s, w, x, t, b, first)
-            _whole_robot(m, s, w, x, t, b, first)
-            _matrices(m, s, w, x, t, b, first)
-            _forward_dynamics(m, s, w, x, t, b, first)
-        _forces(m, s, w, j, x, t, b, first)
-        _status(w, x, b, first)
+    _constants(state, data, scratch)
+    for first in range(task.rows[0], task.rows[1], lane_count(state.qpos)):
+        _inputs(model, state, data, scratch, task, batch, first)
+        if task.places[0] == 1:
+            _place(model, state, data, task, batch)
+            _links(model, state, data, scratch, task, batch, first)
+            _whole_robot(model, state, data, scratch, task, batch, first)
+            _matrices(model, state, data, scratch, task, batch, first)
+            _forward_dynamics(model, state, data, scratch, task, batch, first)
+        _forces(model, state, data, joints, scratch, task, batch, first)
+        _status(data, scratch, batch, first)
 
 
 # ------------------------------------------------------------------ inputs and status
 
 
 @njit
-def _constants(s: Any, w: Any, x: Any) -> None:
+def _constants(state: Any, data: Any, scratch: Any) -> None:
     """What no pack changes: inputs that are not given, the gains and drifts of dofs that follow nothing."""
-    zero = like(0.0, w)
-    for k in range(x.zero.shape[0]):
-        s.qvel[k] = zero
-        x.qacc[k] = zero
-        x.zero[k] = zero
-        w.gain[k] = like(1.0, w)
-        w.drift[k] = zero
+    zero = like(0.0, data)
+    for k in range(scratch.zero.shape[0]):
+        state.qvel[k] = zero
+        scratch.qacc[k] = zero
+        scratch.zero[k] = zero
+        data.gain[k] = like(1.0, data)
+        data.drift[k] = zero
 
 
 @njit
-def _inputs(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """State and acceleration of the pack, followers from their leaders when reduced; x.check sees what is wrong."""
-    gather(b.qpos, first, s.qpos)
-    x.check[0] = normalise(m, s.qpos, w)
-    if b.qvel.shape[0] > 0:
-        gather(b.qvel, first, s.qvel)
-    if b.qacc.shape[0] > 0:
-        gather(b.qacc, first, x.qacc)
-    if t.reduced[0] == 1:
-        expand(m, s.qpos, s.qvel, w)
-        _expand_acceleration(m, w, x)
-    x.check[0] = x.check[0] + _wrong(s.qpos, w)
-    if b.qvel.shape[0] > 0:
-        x.check[0] = x.check[0] + _wrong(s.qvel, w)
-    if b.qacc.shape[0] > 0:
-        x.check[0] = x.check[0] + _wrong(x.qacc, w)
-    x.check[1] = like(0.0, w)
+def _inputs(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    """State and acceleration of the pack, followers from their leaders when reduced; scratch.check sees what is
+    wrong."""
+    gather(batch.qpos, first, state.qpos)
+    scratch.check[0] = normalise(model, state.qpos, data)
+    if batch.qvel.shape[0] > 0:
+        gather(batch.qvel, first, state.qvel)
+    if batch.qacc.shape[0] > 0:
+        gather(batch.qacc, first, scratch.qacc)
+    if task.reduced[0] == 1:
+        expand(model, state.qpos, state.qvel, data)
+        _expand_acceleration(model, data, scratch)
+    scratch.check[0] = scratch.check[0] + _wrong(state.qpos, data)
+    if batch.qvel.shape[0] > 0:
+        scratch.check[0] = scratch.check[0] + _wrong(state.qvel, data)
+    if batch.qacc.shape[0] > 0:
+        scratch.check[0] = scratch.check[0] + _wrong(scratch.qacc, data)
+    scratch.check[1] = like(0.0, data)
 
 
 @njit
-def _expand_acceleration(m: Any, w: Any, x: Any) -> None:
-    """x.qacc = G u̇ + Ġ u, u̇ being its independent entries."""
-    for k in range(x.zero.shape[0]):
-        a = m.dof_independent[k]
-        x.input[k] = x.qacc[m.independent_dof[a]] if a >= 0 else like(0.0, w)
-    for k in range(x.zero.shape[0]):
-        x.qacc[k] = w.gain[k] * x.input[k] + w.drift[k]
+def _expand_acceleration(model: Any, data: Any, scratch: Any) -> None:
+    """scratch.qacc = G u̇ + Ġ u, u̇ being its independent entries."""
+    for k in range(scratch.zero.shape[0]):
+        a = model.dof_independent[k]
+        scratch.input[k] = scratch.qacc[model.independent_dof[a]] if a >= 0 else like(0.0, data)
+    for k in range(scratch.zero.shape[0]):
+        scratch.qacc[k] = data.gain[k] * scratch.input[k] + data.drift[k]
 
 
 @inlined
-def _wrong(values: Any, w: Any) -> Any:
+def _wrong(values: Any, data: Any) -> Any:
     """0 when all values are numbers up to _LARGEST, NaN or more than that otherwise."""
-    largest = like(_LARGEST, w)
-    zero = like(0.0, w)
+    largest = like(_LARGEST, data)
+    zero = like(0.0, data)
     total = zero
     for k in range(values.shape[0]):
         y = absolute(values[k])
@@ -124,23 +125,23 @@ def _wrong(values: Any, w: Any) -> Any:
 
 
 @inlined
-def _check_result(values: Any, w: Any, x: Any) -> None:
-    """x.check[1] stays 0 while all values are finite; otherwise it becomes NaN."""
-    total = like(0.0, w)
+def _check_result(values: Any, data: Any, scratch: Any) -> None:
+    """scratch.check[1] stays 0 while all values are finite; otherwise it becomes NaN."""
+    total = like(0.0, data)
     for k in range(values.shape[0]):
         total = total + 0.0 * values[k]
-    x.check[1] = x.check[1] + total
+    scratch.check[1] = scratch.check[1] + total
 
 
 @njit
-def normalise(m: Any, q: Any, w: Any) -> Any:
+def normalise(model: Any, q: Any, data: Any) -> Any:
     """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN. Returns `_wrong` of them."""
-    wrong = like(0.0, w)
-    for i in range(1, m.body_parent.shape[0]):
-        kind = m.joint_type[i]
+    wrong = like(0.0, data)
+    for i in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[i]
         if kind == BALL or kind == FREE:
-            n = m.body_coord[i] + (3 if kind == FREE else 0)
-            wrong = wrong + _wrong(q[n : n + 4], w)
+            n = model.body_coord[i] + (3 if kind == FREE else 0)
+            wrong = wrong + _wrong(q[n : n + 4], data)
             scale = 1.0 / sqrt(q[n] * q[n] + q[n + 1] * q[n + 1] + q[n + 2] * q[n + 2] + q[n + 3] * q[n + 3])
             for k in range(n, n + 4):
                 q[k] = q[k] * scale
@@ -148,247 +149,261 @@ def normalise(m: Any, q: Any, w: Any) -> Any:
 
 
 @njit
-def _status(w: Any, x: Any, b: Any, first: Any) -> None:
-    for lane in range(lane_count(w.arm)):
+def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
+    for lane in range(lane_count(data.arm)):
         status = OK
-        if lane_of(x.check[1], lane) != 0.0:
+        if lane_of(scratch.check[1], lane) != 0.0:
             status = BAD_RESULT
-        if lane_of(x.check[0], lane) != 0.0:
+        if lane_of(scratch.check[0], lane) != 0.0:
             status = BAD_INPUT
-        b.status[first + lane] = status
+        batch.status[first + lane] = status
 
 
 # ------------------------------------------------------------------ quantities
 
 
 @njit
-def _place(m: Any, s: Any, w: Any, t: Any, b: Any) -> None:
+def _place(model: Any, state: Any, data: Any, task: Any, batch: Any) -> None:
     """Where bodies are; of their mass properties what is needed, while their rotations are at hand."""
-    composite = b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + b.centroidal_momentum_matrix.shape[0]
-    composite += b.momentum.shape[0] + b.com.shape[0] + b.com_jacobian.shape[0] + b.potential_energy.shape[0]
-    composite += b.centroidal_bias.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0]
-    single = b.forward_dynamics.shape[0] + b.centroidal_bias.shape[0] + b.kinetic_energy.shape[0]
-    for i in range(1, m.body_parent.shape[0]):
-        place_body(m, s.qpos, w, i)
+    composite = (
+        batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + batch.centroidal_momentum_matrix.shape[0]
+    )
+    composite += (
+        batch.momentum.shape[0] + batch.com.shape[0] + batch.com_jacobian.shape[0] + batch.potential_energy.shape[0]
+    )
+    composite += batch.centroidal_bias.shape[0] + task.reduced[0] * batch.forward_dynamics.shape[0]
+    single = batch.forward_dynamics.shape[0] + batch.centroidal_bias.shape[0] + batch.kinetic_energy.shape[0]
+    for i in range(1, model.body_parent.shape[0]):
+        place_body(model, state.qpos, data, i)
         if single > 0:
-            turn_inertia(m, w, i, w.moment, w.inertia)
+            turn_inertia(model, data, i, data.moment, data.inertia)
         if composite > 0:
-            turn_inertia(m, w, i, w.composite_moment, w.composite_inertia)
+            turn_inertia(model, data, i, data.composite_moment, data.composite_inertia)
     if composite > 0:
-        add_to_parents(m, w)
+        add_to_parents(model, data)
 
 
 @njit
-def _links(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    poses(m, w, x, t, b, first)
-    if b.link_velocity.shape[0] + b.jacobian_dot.shape[0] + b.kinetic_energy.shape[0] > 0:
-        velocities(m, s.qvel, w)
-    if b.link_velocity.shape[0] > 0:
-        link_velocities(m, w, x, t, b, first)
-    if b.jacobian.shape[0] > 0:
-        jacobians(m, w, x, t, b, first)
-    if b.jacobian_dot.shape[0] > 0:
-        if t.reduced[0] == 1:
-            gain_rates(m, s.qpos, s.qvel, w, x)
-            if b.jacobian.shape[0] == 0:
-                motion_columns(m, w)
-        jacobian_rates(m, w, x, t, b, first)
-    if b.wrench.shape[0] > 0:
-        wrench_forces(m, w, x, t, b, first)
-        x.check[0] = x.check[0] + _wrong(x.wrench, w)
-    if b.external_force.shape[0] > 0:
-        for k in range(w.bias.shape[0]):
-            w.bias[k] = -x.external[k]
-        _out(m, w, x, t, b.external_force, first)
-    if b.link_acceleration.shape[0] > 0:
-        link_accelerations(m, s.qvel, x.qacc, w, x, t, b, first)
+def _links(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    poses(model, data, scratch, task, batch, first)
+    if batch.link_velocity.shape[0] + batch.jacobian_dot.shape[0] + batch.kinetic_energy.shape[0] > 0:
+        velocities(model, state.qvel, data)
+    if batch.link_velocity.shape[0] > 0:
+        link_velocities(model, data, scratch, task, batch, first)
+    if batch.jacobian.shape[0] > 0:
+        jacobians(model, data, scratch, task, batch, first)
+    if batch.jacobian_dot.shape[0] > 0:
+        if task.reduced[0] == 1:
+            gain_rates(model, state.qpos, state.qvel, data, scratch)
+            if batch.jacobian.shape[0] == 0:
+                motion_columns(model, data)
+        jacobian_rates(model, data, scratch, task, batch, first)
+    if batch.wrench.shape[0] > 0:
+        wrench_forces(model, data, scratch, task, batch, first)
+        scratch.check[0] = scratch.check[0] + _wrong(scratch.wrench, data)
+    if batch.external_force.shape[0] > 0:
+        for k in range(data.bias.shape[0]):
+            data.bias[k] = -scratch.external[k]
+        _out(model, data, scratch, task, batch.external_force, first)
+    if batch.link_acceleration.shape[0] > 0:
+        link_accelerations(model, state.qvel, scratch.qacc, data, scratch, task, batch, first)
 
 
 @njit
-def _whole_robot(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+def _whole_robot(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """Centre of mass, momentum, energy."""
-    about = b.com.shape[0] + b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] + b.centroidal_bias.shape[0]
-    if about + b.potential_energy.shape[0] > 0:
-        centre_of_mass(m, w, x.com)
-    if b.com.shape[0] > 0:
-        scatter_row(x.com, b.com, first, x.stage)
-    if b.com_jacobian.shape[0] > 0:
-        centre_of_mass_jacobian(m, w, x.short_columns)
-        if t.reduced[0] == 1:
-            reduce_rows(m, w, x.short_columns, x.reduced_short_columns)
-            scatter_row(x.reduced_short_columns, b.com_jacobian, first, x.stage)
+    about = (
+        batch.com.shape[0]
+        + batch.centroidal_momentum_matrix.shape[0]
+        + batch.momentum.shape[0]
+        + batch.centroidal_bias.shape[0]
+    )
+    if about + batch.potential_energy.shape[0] > 0:
+        centre_of_mass(model, data, scratch.com)
+    if batch.com.shape[0] > 0:
+        scatter_row(scratch.com, batch.com, first, scratch.stage)
+    if batch.com_jacobian.shape[0] > 0:
+        centre_of_mass_jacobian(model, data, scratch.short_columns)
+        if task.reduced[0] == 1:
+            reduce_rows(model, data, scratch.short_columns, scratch.reduced_short_columns)
+            scatter_row(scratch.reduced_short_columns, batch.com_jacobian, first, scratch.stage)
         else:
-            scatter_row(x.short_columns, b.com_jacobian, first, x.stage)
-    if b.centroidal_momentum_matrix.shape[0] + b.momentum.shape[0] > 0:
-        centroidal_map(m, w, x.com, x.columns)
-        if b.momentum.shape[0] > 0:
-            momentum(x.columns, s.qvel, like(0.0, w), x.vector)
-            scatter_row(x.vector, b.momentum, first, x.stage)
-        if b.centroidal_momentum_matrix.shape[0] > 0:
-            if t.reduced[0] == 1:
-                reduce_rows(m, w, x.columns, x.reduced_columns)
-                scatter_row(x.reduced_columns, b.centroidal_momentum_matrix, first, x.stage)
+            scatter_row(scratch.short_columns, batch.com_jacobian, first, scratch.stage)
+    if batch.centroidal_momentum_matrix.shape[0] + batch.momentum.shape[0] > 0:
+        centroidal_map(model, data, scratch.com, scratch.columns)
+        if batch.momentum.shape[0] > 0:
+            momentum(scratch.columns, state.qvel, like(0.0, data), scratch.vector)
+            scatter_row(scratch.vector, batch.momentum, first, scratch.stage)
+        if batch.centroidal_momentum_matrix.shape[0] > 0:
+            if task.reduced[0] == 1:
+                reduce_rows(model, data, scratch.columns, scratch.reduced_columns)
+                scatter_row(scratch.reduced_columns, batch.centroidal_momentum_matrix, first, scratch.stage)
             else:
-                scatter_row(x.columns, b.centroidal_momentum_matrix, first, x.stage)
-    if b.centroidal_bias.shape[0] > 0:
-        fall(m, w, 0.0)
-        inverse_dynamics(m, s.qvel, w.drift, w, w.bias)
-        fall(m, w, 1.0)
-        root_wrench(m, w, x.com, x.vector)
-        scatter_row(x.vector, b.centroidal_bias, first, x.stage)
-    if b.kinetic_energy.shape[0] > 0:
-        x.number[0] = kinetic_energy(m, s.qvel, w)
-        scatter_row(x.number, b.kinetic_energy, first, x.stage)
-    if b.potential_energy.shape[0] > 0:
-        x.number[0] = potential_energy(m, s.qpos, x.com)
-        scatter_row(x.number, b.potential_energy, first, x.stage)
+                scatter_row(scratch.columns, batch.centroidal_momentum_matrix, first, scratch.stage)
+    if batch.centroidal_bias.shape[0] > 0:
+        fall(model, data, 0.0)
+        inverse_dynamics(model, state.qvel, data.drift, data, data.bias)
+        fall(model, data, 1.0)
+        root_wrench(model, data, scratch.com, scratch.vector)
+        scatter_row(scratch.vector, batch.centroidal_bias, first, scratch.stage)
+    if batch.kinetic_energy.shape[0] > 0:
+        scratch.number[0] = kinetic_energy(model, state.qvel, data)
+        scatter_row(scratch.number, batch.kinetic_energy, first, scratch.stage)
+    if batch.potential_energy.shape[0] > 0:
+        scratch.number[0] = potential_energy(model, state.qpos, scratch.com)
+        scatter_row(scratch.number, batch.potential_energy, first, scratch.stage)
 
 
 @njit
-def _forces(m: Any, s: Any, w: Any, j: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+def _forces(model: Any, state: Any, data: Any, joints: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """Joint forces of gravity, velocity and acceleration: no body's place is needed for them."""
-    placed = b.gravity.shape[0] > 0
-    if b.gravity.shape[0] > 0:
-        gravity_compensation(m, s.qpos, w, j, w.bias)
-        _out(m, w, x, t, b.gravity, first)
-    if b.coriolis.shape[0] > 0:
-        joint_forces(m, s.qpos, s.qvel, w.drift, 0.0, placed, w, j, w.bias)
+    placed = batch.gravity.shape[0] > 0
+    if batch.gravity.shape[0] > 0:
+        gravity_compensation(model, state.qpos, data, joints, data.bias)
+        _out(model, data, scratch, task, batch.gravity, first)
+    if batch.coriolis.shape[0] > 0:
+        joint_forces(model, state.qpos, state.qvel, data.drift, 0.0, placed, data, joints, data.bias)
         placed = True
-        _add_rotors(m, w.drift, w.bias)
-        _out(m, w, x, t, b.coriolis, first)
-    if b.bias.shape[0] > 0:
-        joint_forces(m, s.qpos, s.qvel, w.drift, 1.0, placed, w, j, w.bias)
+        _add_rotors(model, data.drift, data.bias)
+        _out(model, data, scratch, task, batch.coriolis, first)
+    if batch.bias.shape[0] > 0:
+        joint_forces(model, state.qpos, state.qvel, data.drift, 1.0, placed, data, joints, data.bias)
         placed = True
-        _add_rotors(m, w.drift, w.bias)
-        _out(m, w, x, t, b.bias, first)
-    if b.inverse_dynamics.shape[0] > 0:
-        joint_forces(m, s.qpos, s.qvel, x.qacc, 1.0, placed, w, j, w.bias)
-        _add_rotors(m, x.qacc, w.bias)
-        if b.wrench.shape[0] > 0:
-            for k in range(w.bias.shape[0]):
-                w.bias[k] = w.bias[k] - x.external[k]
-        _out(m, w, x, t, b.inverse_dynamics, first)
+        _add_rotors(model, data.drift, data.bias)
+        _out(model, data, scratch, task, batch.bias, first)
+    if batch.inverse_dynamics.shape[0] > 0:
+        joint_forces(model, state.qpos, state.qvel, scratch.qacc, 1.0, placed, data, joints, data.bias)
+        _add_rotors(model, scratch.qacc, data.bias)
+        if batch.wrench.shape[0] > 0:
+            for k in range(data.bias.shape[0]):
+                data.bias[k] = data.bias[k] - scratch.external[k]
+        _out(model, data, scratch, task, batch.inverse_dynamics, first)
 
 
 @inlined
-def _add_rotors(m: Any, a: Any, tau: Any) -> None:
+def _add_rotors(model: Any, a: Any, tau: Any) -> None:
     """What the rotors need for accelerations a."""
     for k in range(tau.shape[0]):
-        tau[k] = tau[k] + m.armature[k] * a[k]
+        tau[k] = tau[k] + model.armature[k] * a[k]
 
 
 @inlined
-def _out(m: Any, w: Any, x: Any, t: Any, out: Any, first: Any) -> None:
-    """w.bias as a row; reduced: Gᵀ w.bias."""
-    if t.reduced[0] == 1:
-        reduce_vector(m, w.bias, w, x.reduced)
-        _check_result(x.reduced, w, x)
-        scatter_row(x.reduced, out, first, x.stage)
+def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -> None:
+    """data.bias as a row; reduced: Gᵀ data.bias."""
+    if task.reduced[0] == 1:
+        reduce_vector(model, data.bias, data, scratch.reduced)
+        _check_result(scratch.reduced, data, scratch)
+        scatter_row(scratch.reduced, out, first, scratch.stage)
     else:
-        _check_result(w.bias, w, x)
-        scatter_row(w.bias, out, first, x.stage)
+        _check_result(data.bias, data, scratch)
+        scatter_row(data.bias, out, first, scratch.stage)
 
 
 @njit
-def _matrices(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    """M and its inverse; reduced: of GᵀMG, whose factors stay in w.factor for forward dynamics."""
-    reduced_forward = t.reduced[0] * b.forward_dynamics.shape[0]
-    if b.mass_matrix.shape[0] + b.inverse_mass_matrix.shape[0] + reduced_forward > 0:
-        mass_matrix(m, w)
-        if t.reduced[0] == 1:
-            reduce_matrix(m, w, x.zero)
-            _matrices_of(w.factor, m.independent_parent, m.independent_run, w, x, t, b, first)
+def _matrices(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    """M and its inverse; reduced: of GᵀMG, whose factors stay in data.factor for forward dynamics."""
+    reduced_forward = task.reduced[0] * batch.forward_dynamics.shape[0]
+    if batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + reduced_forward > 0:
+        mass_matrix(model, data)
+        if task.reduced[0] == 1:
+            reduce_matrix(model, data, scratch.zero)
+            _matrices_of(
+                data.factor, model.independent_parent, model.independent_run, data, scratch, task, batch, first
+            )
         else:
-            _matrices_of(w.mass_matrix, m.dof_parent, m.dof_run, w, x, t, b, first)
-    if b.coupling_matrix.shape[0] > 0:
-        _coupling_matrix(m, s, w, x, b, first)
+            _matrices_of(data.mass_matrix, model.dof_parent, model.dof_run, data, scratch, task, batch, first)
+    if batch.coupling_matrix.shape[0] > 0:
+        _coupling_matrix(model, state, data, scratch, batch, first)
 
 
 @njit
-def _matrices_of(M: Any, parent: Any, run: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
+def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """Outputs of M (lower triangle, entries of the tree's ancestors); factorised when more than M is wanted."""
     n = M.shape[0]
-    if b.mass_matrix.shape[0] > 0:
-        scatter_chosen(M, t.mass_entries, b.mass_matrix, first, x.stage)
-    if b.inverse_mass_matrix.shape[0] + t.reduced[0] * b.forward_dynamics.shape[0] > 0:
+    if batch.mass_matrix.shape[0] > 0:
+        scatter_chosen(M, task.mass_entries, batch.mass_matrix, first, scratch.stage)
+    if batch.inverse_mass_matrix.shape[0] + task.reduced[0] * batch.forward_dynamics.shape[0] > 0:
         for k in range(n):
-            x.column[k] = M[k, k]
-        factorise(M, x.pivot, parent, run)
+            scratch.column[k] = M[k, k]
+        factorise(M, scratch.pivot, parent, run)
         for k in range(n):
-            _check_pivot(x.pivot[k], x.column[k], w, x)
-    if b.inverse_mass_matrix.shape[0] > 0:
-        invert(M, x.pivot, parent, x.square)
-        scatter_chosen(x.square, t.inverse_entries, b.inverse_mass_matrix, first, x.stage)
+            _check_pivot(scratch.pivot[k], scratch.column[k], data, scratch)
+    if batch.inverse_mass_matrix.shape[0] > 0:
+        invert(M, scratch.pivot, parent, scratch.square)
+        scatter_chosen(scratch.square, task.inverse_entries, batch.inverse_mass_matrix, first, scratch.stage)
 
 
 @inlined
-def _check_pivot(inverse: Any, inertia: Any, w: Any, x: Any) -> None:
-    """x.check[1] stays 0 while 1 / inverse is a positive part of the inertia, not what rounding leaves of nothing."""
-    worst = like(_SINGULAR, w)
-    zero = like(0.0, w)
+def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
+    """scratch.check[1] stays 0 while 1 / inverse is a positive part of the inertia, not what rounding leaves of
+    nothing."""
+    worst = like(_SINGULAR, data)
+    zero = like(0.0, data)
     wrong = where_greater(inverse * inertia, worst, worst, zero * inverse)
-    x.check[1] = x.check[1] + where_greater(inverse, zero, wrong, worst)
+    scratch.check[1] = scratch.check[1] + where_greater(inverse, zero, wrong, worst)
 
 
 @njit
-def _check_pivots(m: Any, w: Any, x: Any) -> None:
+def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
     """The pivots of `articulated_dynamics` against the inertia that each dof would move if nothing gave way."""
-    for i in range(m.body_parent.shape[0]):
-        x.inertia[i] = w.inertia[i, 0] + w.inertia[i, 3] + w.inertia[i, 5]
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
-        d = w.offset[i]
-        x.inertia[m.body_parent[i]] += x.inertia[i] + m.carried_mass[i] * (d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
-    for k in range(m.dof_body.shape[0]):
-        i = m.dof_body[k]
-        inertia = like(m.carried_mass[i], w) if m.dof_linear[k] else x.inertia[i]
-        _check_pivot(w.pivot[k], inertia, w, x)
+    for i in range(model.body_parent.shape[0]):
+        scratch.inertia[i] = data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5]
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
+        d = data.offset[i]
+        scratch.inertia[model.body_parent[i]] += scratch.inertia[i] + model.carried_mass[i] * (
+            d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+        )
+    for k in range(model.dof_body.shape[0]):
+        i = model.dof_body[k]
+        inertia = like(model.carried_mass[i], data) if model.dof_linear[k] else scratch.inertia[i]
+        _check_pivot(data.pivot[k], inertia, data, scratch)
 
 
 @njit
-def _coupling_matrix(m: Any, s: Any, w: Any, x: Any, b: Any, first: Any) -> None:
+def _coupling_matrix(model: Any, state: Any, data: Any, scratch: Any, batch: Any, first: Any) -> None:
     """G, one entry a row. State and gains of the pack stay as they are: in full coordinates nothing else is coupled."""
-    for k in range(x.gain.shape[0]):
-        x.gain[k] = like(1.0 if m.dof_independent[k] >= 0 else 0.0, w)
-        if m.dof_coord[k] >= 0:
-            x.input[k] = s.qpos[m.dof_coord[k]]
-    for c in range(m.coupling_follower.shape[0]):
-        f = m.coupling_follower[c]
-        l = m.coupling_leader[c]
+    for k in range(scratch.gain.shape[0]):
+        scratch.gain[k] = like(1.0 if model.dof_independent[k] >= 0 else 0.0, data)
+        if model.dof_coord[k] >= 0:
+            scratch.input[k] = state.qpos[model.dof_coord[k]]
+    for c in range(model.coupling_follower.shape[0]):
+        f = model.coupling_follower[c]
+        l = model.coupling_leader[c]
         if l >= 0:
-            y, slope, _ = follow(m.coupling_polynomial[c], x.input[l])
-            x.input[f] = y
-            x.gain[f] = slope * x.gain[l]
-    for k in range(x.gains.shape[0]):
-        for a in range(x.gains.shape[1]):
-            x.gains[k, a] = x.gain[k] if m.dof_independent[k] == a else like(0.0, w)
-    scatter_row(x.gains, b.coupling_matrix, first, x.stage)
+            y, slope, _ = follow(model.coupling_polynomial[c], scratch.input[l])
+            scratch.input[f] = y
+            scratch.gain[f] = slope * scratch.gain[l]
+    for k in range(scratch.gains.shape[0]):
+        for a in range(scratch.gains.shape[1]):
+            scratch.gains[k, a] = scratch.gain[k] if model.dof_independent[k] == a else like(0.0, data)
+    scatter_row(scratch.gains, batch.coupling_matrix, first, scratch.stage)
 
 
 @njit
-def _forward_dynamics(m: Any, s: Any, w: Any, x: Any, t: Any, b: Any, first: Any) -> None:
-    if b.forward_dynamics.shape[0] == 0:
+def _forward_dynamics(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    if batch.forward_dynamics.shape[0] == 0:
         return
-    if b.tau.shape[0] > 0:
-        gather(b.tau, first, x.input)
-        x.check[0] = x.check[0] + _wrong(x.input, w)
+    if batch.tau.shape[0] > 0:
+        gather(batch.tau, first, scratch.input)
+        scratch.check[0] = scratch.check[0] + _wrong(scratch.input, data)
     else:
-        for k in range(x.input.shape[0]):
-            x.input[k] = x.zero[k]
-    if b.wrench.shape[0] > 0:
-        for k in range(x.input.shape[0]):
-            x.input[k] = x.input[k] + x.external[k]
-    if t.reduced[0] == 1:
-        coupled_bias(m, s.qvel, w)
-        for k in range(x.input.shape[0]):
-            w.bias[k] = x.input[k] - w.bias[k]
-        reduce_vector(m, w.bias, w, x.reduced)
-        solve(w.factor, x.pivot, m.independent_parent, m.independent_run, x.reduced)
-        _check_result(x.reduced, w, x)
-        scatter_row(x.reduced, b.forward_dynamics, first, x.stage)
+        for k in range(scratch.input.shape[0]):
+            scratch.input[k] = scratch.zero[k]
+    if batch.wrench.shape[0] > 0:
+        for k in range(scratch.input.shape[0]):
+            scratch.input[k] = scratch.input[k] + scratch.external[k]
+    if task.reduced[0] == 1:
+        coupled_bias(model, state.qvel, data)
+        for k in range(scratch.input.shape[0]):
+            data.bias[k] = scratch.input[k] - data.bias[k]
+        reduce_vector(model, data.bias, data, scratch.reduced)
+        solve(data.factor, scratch.pivot, model.independent_parent, model.independent_run, scratch.reduced)
+        _check_result(scratch.reduced, data, scratch)
+        scatter_row(scratch.reduced, batch.forward_dynamics, first, scratch.stage)
     else:
-        for k in range(x.diagonal.shape[0]):
-            x.diagonal[k] = like(m.armature[k], w)
-        articulated_dynamics(m, s.qvel, x.input, x.diagonal, w, w.bias)
-        _check_pivots(m, w, x)
-        _check_result(w.bias, w, x)
-        scatter_row(w.bias, b.forward_dynamics, first, x.stage)
+        for k in range(scratch.diagonal.shape[0]):
+            scratch.diagonal[k] = like(model.armature[k], data)
+        articulated_dynamics(model, state.qvel, scratch.input, scratch.diagonal, data, data.bias)
+        _check_pivots(model, data, scratch)
+        _check_result(data.bias, data, scratch)
+        scatter_row(data.bias, batch.forward_dynamics, first, scratch.stage)

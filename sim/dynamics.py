@@ -13,74 +13,74 @@ from artsim.sim.lanes import subtract_row
 
 
 @njit
-def inverse_dynamics(m: Any, v: Any, a: Any, w: Any, tau: Any) -> None:
+def inverse_dynamics(model: Any, v: Any, a: Any, data: Any, tau: Any) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + g, without armature. RNEA, Featherstone 2008, table 5.1. O(nb).
 
     Needs `kinematics` and `world_inertia`. Leaves in w the accelerations and, per body, force and torque through
     its joint.
     """
-    accelerations(m, v, a, w)
-    f = w.force
-    n = w.torque
-    for i in range(1, m.body_parent.shape[0]):
-        mass = m.body_mass[i]
-        h0 = w.moment[i, 0]
-        h1 = w.moment[i, 1]
-        h2 = w.moment[i, 2]
-        o0 = w.angular_velocity[i, 0]
-        o1 = w.angular_velocity[i, 1]
-        o2 = w.angular_velocity[i, 2]
-        x0 = w.angular_acceleration[i, 0]
-        x1 = w.angular_acceleration[i, 1]
-        x2 = w.angular_acceleration[i, 2]
-        b0 = w.acceleration[i, 0]
-        b1 = w.acceleration[i, 1]
-        b2 = w.acceleration[i, 2]
+    accelerations(model, v, a, data)
+    f = data.force
+    n = data.torque
+    for i in range(1, model.body_parent.shape[0]):
+        mass = model.body_mass[i]
+        h0 = data.moment[i, 0]
+        h1 = data.moment[i, 1]
+        h2 = data.moment[i, 2]
+        o0 = data.angular_velocity[i, 0]
+        o1 = data.angular_velocity[i, 1]
+        o2 = data.angular_velocity[i, 2]
+        x0 = data.angular_acceleration[i, 0]
+        x1 = data.angular_acceleration[i, 1]
+        x2 = data.angular_acceleration[i, 2]
+        b0 = data.acceleration[i, 0]
+        b1 = data.acceleration[i, 1]
+        b2 = data.acceleration[i, 2]
         c0, c1, c2 = cross(o0, o1, o2, h0, h1, h2)
         c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
         e0, e1, e2 = cross(x0, x1, x2, h0, h1, h2)
         f[i, 0] = mass * b0 + e0 + c0
         f[i, 1] = mass * b1 + e1 + c1
         f[i, 2] = mass * b2 + e2 + c2
-        L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+        L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
         g0, g1, g2 = cross(o0, o1, o2, L0, L1, L2)
-        k0, k1, k2 = symmetric_times(w.inertia, i, x0, x1, x2)
+        k0, k1, k2 = symmetric_times(data.inertia, i, x0, x1, x2)
         t0, t1, t2 = cross(h0, h1, h2, b0, b1, b2)
         n[i, 0] = k0 + g0 + t0
         n[i, 1] = k1 + g1 + t1
         n[i, 2] = k2 + g2 + t2
-    gather_forces(m, w, tau)
+    gather_forces(model, data, tau)
 
 
 @njit
-def coupled_bias(m: Any, v: Any, w: Any) -> None:
-    """w.bias (nv,) = C(q, v) v + g + M Ġ u, rotors included: the force at zero independent acceleration. O(nb)."""
-    inverse_dynamics(m, v, w.drift, w, w.bias)
-    for k in range(m.armature.shape[0]):
-        w.bias[k] = w.bias[k] + m.armature[k] * w.drift[k]
+def coupled_bias(model: Any, v: Any, data: Any) -> None:
+    """data.bias (nv,) = C(q, v) v + g + M Ġ u, rotors included: the force at zero independent acceleration. O(nb)."""
+    inverse_dynamics(model, v, data.drift, data, data.bias)
+    for k in range(model.armature.shape[0]):
+        data.bias[k] = data.bias[k] + model.armature[k] * data.drift[k]
 
 
 @njit
-def gather_forces(m: Any, w: Any, tau: Any) -> None:
+def gather_forces(model: Any, data: Any, tau: Any) -> None:
     """Joint forces of the wrenches in w, adding each body's wrench to its parent's on the way. O(nb)."""
-    f = w.force
-    n = w.torque
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
+    f = data.force
+    n = data.torque
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
         f0 = f[i, 0]
         f1 = f[i, 1]
         f2 = f[i, 2]
         n0 = n[i, 0]
         n1 = n[i, 1]
         n2 = n[i, 2]
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            a0, a1, a2 = axis_of(w, k)
-            if m.dof_linear[k]:
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(data, k)
+            if model.dof_linear[k]:
                 tau[k] = a0 * f0 + a1 * f1 + a2 * f2
             else:
                 tau[k] = a0 * n0 + a1 * n1 + a2 * n2
-        above = m.body_parent[i]
+        above = model.body_parent[i]
         if above > 0:
-            c0, c1, c2 = cross(w.offset[i, 0], w.offset[i, 1], w.offset[i, 2], f0, f1, f2)
+            c0, c1, c2 = cross(data.offset[i, 0], data.offset[i, 1], data.offset[i, 2], f0, f1, f2)
             f[above, 0] += f0
             f[above, 1] += f1
             f[above, 2] += f2
@@ -90,28 +90,28 @@ def gather_forces(m: Any, w: Any, tau: Any) -> None:
 
 
 @njit
-def composites(m: Any, w: Any) -> None:
+def composites(model: Any, data: Any) -> None:
     """First moment and inertia of each body with all below it, about its origin. Needs `world_inertia`. O(nb)."""
-    for i in range(m.body_parent.shape[0]):
+    for i in range(model.body_parent.shape[0]):
         for k in range(3):
-            w.composite_moment[i, k] = w.moment[i, k]
+            data.composite_moment[i, k] = data.moment[i, k]
         for k in range(6):
-            w.composite_inertia[i, k] = w.inertia[i, k]
-    add_to_parents(m, w)
+            data.composite_inertia[i, k] = data.inertia[i, k]
+    add_to_parents(model, data)
 
 
 @njit
-def add_to_parents(m: Any, w: Any) -> None:
-    """The bodies' own moments and inertias in w.composite_* become those of all they carry. O(nb)."""
-    Y = w.composite_inertia
-    h = w.composite_moment
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
-        above = m.body_parent[i]
+def add_to_parents(model: Any, data: Any) -> None:
+    """The bodies' own moments and inertias in data.composite_* become those of all they carry. O(nb)."""
+    Y = data.composite_inertia
+    h = data.composite_moment
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
+        above = model.body_parent[i]
         if above > 0:
-            mass = m.carried_mass[i]
-            p0 = w.offset[i, 0]
-            p1 = w.offset[i, 1]
-            p2 = w.offset[i, 2]
+            mass = model.carried_mass[i]
+            p0 = data.offset[i, 0]
+            p1 = data.offset[i, 1]
+            p2 = data.offset[i, 2]
             h0 = h[i, 0]
             h1 = h[i, 1]
             h2 = h[i, 2]
@@ -132,56 +132,56 @@ def add_to_parents(m: Any, w: Any) -> None:
 
 
 @inlined
-def column_momentum(m: Any, w: Any, k: Any) -> Any:
+def column_momentum(model: Any, data: Any, k: Any) -> Any:
     """Momentum of dof k's body and all below it at unit velocity of k: linear, and angular about the body's origin."""
-    i = m.dof_body[k]
-    a0, a1, a2 = axis_of(w, k)
-    h = w.composite_moment
-    if m.dof_linear[k]:
-        mass = m.carried_mass[i]
+    i = model.dof_body[k]
+    a0, a1, a2 = axis_of(data, k)
+    h = data.composite_moment
+    if model.dof_linear[k]:
+        mass = model.carried_mass[i]
         f0 = mass * a0
         f1 = mass * a1
         f2 = mass * a2
         n0, n1, n2 = cross(h[i, 0], h[i, 1], h[i, 2], a0, a1, a2)
     else:
         f0, f1, f2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
-        n0, n1, n2 = symmetric_times(w.composite_inertia, i, a0, a1, a2)
+        n0, n1, n2 = symmetric_times(data.composite_inertia, i, a0, a1, a2)
     return f0, f1, f2, n0, n1, n2
 
 
 @njit
-def mass_matrix(m: Any, w: Any) -> None:
-    """M into w.mass_matrix: lower triangle, entries of ancestors only, armature included. CRBA, O(n d).
+def mass_matrix(model: Any, data: Any) -> None:
+    """M into data.mass_matrix: lower triangle, entries of ancestors only, armature included. CRBA, O(n d).
 
     Featherstone 2008, sec. 6.2, with the columns seen at the tree's reference point: an entry is six products.
     """
-    motion_columns(m, w)
-    S = w.motion
-    M = w.mass_matrix
-    for k in range(m.dof_body.shape[0]):
-        i = m.dof_body[k]
-        f0, f1, f2, n0, n1, n2 = column_momentum(m, w, k)
-        a0, a1, a2 = axis_of(w, k)
+    motion_columns(model, data)
+    S = data.motion
+    M = data.mass_matrix
+    for k in range(model.dof_body.shape[0]):
+        i = model.dof_body[k]
+        f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
+        a0, a1, a2 = axis_of(data, k)
         # within the joint about the body's own origin, where small inertias keep their digits
-        first = m.body_dof[i]
+        first = model.body_dof[i]
         for j in range(first, k):
-            b0, b1, b2 = axis_of(w, j)
-            if m.dof_linear[j]:
+            b0, b1, b2 = axis_of(data, j)
+            if model.dof_linear[j]:
                 M[k, j] = b0 * f0 + b1 * f1 + b2 * f2
             else:
                 M[k, j] = b0 * n0 + b1 * n1 + b2 * n2
-        own = a0 * f0 + a1 * f1 + a2 * f2 if m.dof_linear[k] else a0 * n0 + a1 * n1 + a2 * n2
-        M[k, k] = own + m.armature[k]
-        c0, c1, c2 = cross(w.arm[i, 0], w.arm[i, 1], w.arm[i, 2], f0, f1, f2)
+        own = a0 * f0 + a1 * f1 + a2 * f2 if model.dof_linear[k] else a0 * n0 + a1 * n1 + a2 * n2
+        M[k, k] = own + model.armature[k]
+        c0, c1, c2 = cross(data.arm[i, 0], data.arm[i, 1], data.arm[i, 2], f0, f1, f2)
         n0 = n0 + c0
         n1 = n1 + c1
         n2 = n2 + c2
-        j = m.dof_parent[first]
+        j = model.dof_parent[first]
         while j >= 0:
-            start = m.dof_run[j]
+            start = model.dof_run[j]
             for c in range(start, j + 1):
                 M[k, c] = S[0, c] * f0 + S[1, c] * f1 + S[2, c] * f2 + S[3, c] * n0 + S[4, c] * n1 + S[5, c] * n2
-            j = m.dof_parent[start]
+            j = model.dof_parent[start]
 
 
 @njit
@@ -267,41 +267,41 @@ def invert(L: Any, inverse_pivot: Any, parent: Any, out: Any) -> None:
 
 
 @njit
-def articulated_dynamics(m: Any, v: Any, tau: Any, diagonal: Any, w: Any, a: Any) -> None:
+def articulated_dynamics(model: Any, v: Any, tau: Any, diagonal: Any, data: Any, a: Any) -> None:
     """a (nv,) = (M + diag)⁻¹ (tau - C v - g), `diagonal` (nv,) holding armature and implicit terms. ABA, O(nb).
 
     Featherstone 2008, table 7.1. A joint's dofs are eliminated one by one, as if massless bodies lay between them.
     Needs `kinematics` and `world_inertia`; articulated inertias are [f; n] = [A B; Bᵀ C] [a; α] about each origin.
     """
-    nb = m.body_parent.shape[0]
+    nb = model.body_parent.shape[0]
     for i in range(1, nb):
-        _bias_wrench(m, v, w, i)
-        rigid_inertia(m, w, i)
+        _bias_wrench(model, v, data, i)
+        rigid_inertia(model, data, i)
     for i in range(nb - 1, 0, -1):
-        for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
-            _eliminate(m, w, i, k, tau[k], diagonal[k])
-        if m.body_parent[i] > 0:
-            _add_to_parent(m, w, i)
-    _accelerate(m, w, a)
+        for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
+            _eliminate(model, data, i, k, tau[k], diagonal[k])
+        if model.body_parent[i] > 0:
+            _add_to_parent(model, data, i)
+    _accelerate(model, data, a)
 
 
 @inlined
-def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
-    """Body i's velocity-product acceleration (left in w.acceleration, w.angular_acceleration, relative to the parent's)
-    and gyroscopic wrench (in w.force, w.torque)."""
-    o = w.angular_velocity
-    above = m.body_parent[i]
+def _bias_wrench(model: Any, v: Any, data: Any, i: Any) -> None:
+    """Body i's velocity-product acceleration (left in data.acceleration, data.angular_acceleration, relative to the
+    parent's) and gyroscopic wrench (in data.force, data.torque)."""
+    o = data.angular_velocity
+    above = model.body_parent[i]
     o0 = o[above, 0]
     o1 = o[above, 1]
     o2 = o[above, 2]
-    c0, c1, c2 = cross(o0, o1, o2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
+    c0, c1, c2 = cross(o0, o1, o2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
     b0, b1, b2 = cross(o0, o1, o2, c0, c1, c2)
     r0 = o0 - o0
     r1 = r0
     r2 = r0
-    for k in range(m.body_dof[i], m.body_dof[i + 1]):
-        a0, a1, a2 = axis_of(w, k)
-        if m.dof_linear[k]:
+    for k in range(model.body_dof[i], model.body_dof[i + 1]):
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
             s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
             t = 2.0 * v[k]
             b0 = b0 + s0 * t
@@ -312,39 +312,39 @@ def _bias_wrench(m: Any, v: Any, w: Any, i: Any) -> None:
             r1 = r1 + a1 * v[k]
             r2 = r2 + a2 * v[k]
     s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
-    w.acceleration[i, 0] = b0
-    w.acceleration[i, 1] = b1
-    w.acceleration[i, 2] = b2
-    w.angular_acceleration[i, 0] = s0
-    w.angular_acceleration[i, 1] = s1
-    w.angular_acceleration[i, 2] = s2
+    data.acceleration[i, 0] = b0
+    data.acceleration[i, 1] = b1
+    data.acceleration[i, 2] = b2
+    data.angular_acceleration[i, 0] = s0
+    data.angular_acceleration[i, 1] = s1
+    data.angular_acceleration[i, 2] = s2
     o0 = o0 + r0
     o1 = o1 + r1
     o2 = o2 + r2
     o[i, 0] = o0
     o[i, 1] = o1
     o[i, 2] = o2
-    c0, c1, c2 = cross(o0, o1, o2, w.moment[i, 0], w.moment[i, 1], w.moment[i, 2])
+    c0, c1, c2 = cross(o0, o1, o2, data.moment[i, 0], data.moment[i, 1], data.moment[i, 2])
     f0, f1, f2 = cross(o0, o1, o2, c0, c1, c2)
-    w.force[i, 0] = f0
-    w.force[i, 1] = f1
-    w.force[i, 2] = f2
-    L0, L1, L2 = symmetric_times(w.inertia, i, o0, o1, o2)
+    data.force[i, 0] = f0
+    data.force[i, 1] = f1
+    data.force[i, 2] = f2
+    L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
     n0, n1, n2 = cross(o0, o1, o2, L0, L1, L2)
-    w.torque[i, 0] = n0
-    w.torque[i, 1] = n1
-    w.torque[i, 2] = n2
+    data.torque[i, 0] = n0
+    data.torque[i, 1] = n1
+    data.torque[i, 2] = n2
 
 
 @inlined
-def rigid_inertia(m: Any, w: Any, i: Any) -> None:
-    """Body i's own inertia, stiffened, into w.articulated: B maps α to force, α × h = -[h]× α."""
-    Y = w.articulated
-    zero = like(0.0, w)
-    mass = zero + m.body_mass[i]
-    h0 = w.moment[i, 0]
-    h1 = w.moment[i, 1]
-    h2 = w.moment[i, 2]
+def rigid_inertia(model: Any, data: Any, i: Any) -> None:
+    """Body i's own inertia, stiffened, into data.articulated: B maps α to force, α × h = -[h]× α."""
+    Y = data.articulated
+    zero = like(0.0, data)
+    mass = zero + model.body_mass[i]
+    h0 = data.moment[i, 0]
+    h1 = data.moment[i, 1]
+    h2 = data.moment[i, 2]
     Y[i, 0] = mass
     Y[i, 1] = zero
     Y[i, 2] = zero
@@ -361,15 +361,15 @@ def rigid_inertia(m: Any, w: Any, i: Any) -> None:
     Y[i, 13] = -h0
     Y[i, 14] = zero
     for c in range(6):
-        Y[i, 15 + c] = w.inertia[i, c] + w.stiffening[i, c]
+        Y[i, 15 + c] = data.inertia[i, c] + data.stiffening[i, c]
 
 
 @inlined
-def projected_inertia(m: Any, w: Any, i: Any, k: Any) -> Any:
+def projected_inertia(model: Any, data: Any, i: Any, k: Any) -> Any:
     """U = I S of dof k in body i's articulated inertia: linear, angular; and D = Sᵀ I S."""
-    Y = w.articulated
-    a0, a1, a2 = axis_of(w, k)
-    if m.dof_linear[k]:
+    Y = data.articulated
+    a0, a1, a2 = axis_of(data, k)
+    if model.dof_linear[k]:
         U0 = Y[i, 0] * a0 + Y[i, 1] * a1 + Y[i, 2] * a2
         U1 = Y[i, 1] * a0 + Y[i, 3] * a1 + Y[i, 4] * a2
         U2 = Y[i, 2] * a0 + Y[i, 4] * a1 + Y[i, 5] * a2
@@ -389,29 +389,29 @@ def projected_inertia(m: Any, w: Any, i: Any, k: Any) -> Any:
 
 
 @inlined
-def _eliminate(m: Any, w: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
+def _eliminate(model: Any, data: Any, i: Any, k: Any, tau: Any, diagonal: Any) -> None:
     """Take dof k out of body i's articulated inertia and bias wrench: I -= U Uᵀ / D, p += U u / D."""
-    U0, U1, U2, U3, U4, U5, D = projected_inertia(m, w, i, k)
-    a0, a1, a2 = axis_of(w, k)
-    p = w.force if m.dof_linear[k] else w.torque
+    U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
+    a0, a1, a2 = axis_of(data, k)
+    p = data.force if model.dof_linear[k] else data.torque
     u = tau - (p[i, 0] * a0 + p[i, 1] * a1 + p[i, 2] * a2)
     inverse = 1.0 / (D + diagonal)
-    w.pivot[k] = inverse
-    w.surplus[k] = u
+    data.pivot[k] = inverse
+    data.surplus[k] = u
     s = u * inverse
-    w.force[i, 0] += U0 * s
-    w.force[i, 1] += U1 * s
-    w.force[i, 2] += U2 * s
-    w.torque[i, 0] += U3 * s
-    w.torque[i, 1] += U4 * s
-    w.torque[i, 2] += U5 * s
-    take_out(w, i, k, U0, U1, U2, U3, U4, U5, inverse)
+    data.force[i, 0] += U0 * s
+    data.force[i, 1] += U1 * s
+    data.force[i, 2] += U2 * s
+    data.torque[i, 0] += U3 * s
+    data.torque[i, 1] += U4 * s
+    data.torque[i, 2] += U5 * s
+    take_out(data, i, k, U0, U1, U2, U3, U4, U5, inverse)
 
 
 @inlined
-def take_out(w: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any, U5: Any, inverse: Any) -> None:
-    """I -= U Uᵀ inverse of body i's articulated inertia; U is kept in w.projected[k]."""
-    Y = w.articulated
+def take_out(data: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any, U5: Any, inverse: Any) -> None:
+    """I -= U Uᵀ inverse of body i's articulated inertia; U is kept in data.projected[k]."""
+    Y = data.articulated
     # U stays in registers here: an array entry would be loaded again after every store to Y
     x0 = U0 * inverse
     x1 = U1 * inverse
@@ -440,7 +440,7 @@ def take_out(w: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any
     Y[i, 18] -= y1 * U4
     Y[i, 19] -= y1 * U5
     Y[i, 20] -= y2 * U5
-    U = w.projected
+    U = data.projected
     U[k, 0] = U0
     U[k, 1] = U1
     U[k, 2] = U2
@@ -450,19 +450,19 @@ def take_out(w: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any
 
 
 @inlined
-def _add_to_parent(m: Any, w: Any, i: Any) -> None:
+def _add_to_parent(model: Any, data: Any, i: Any) -> None:
     """Articulated inertia of body i and its bias wrench, p + I c of the bias acceleration c, onto its parent."""
-    Y = w.articulated
-    above = m.body_parent[i]
-    d0 = w.offset[i, 0]
-    d1 = w.offset[i, 1]
-    d2 = w.offset[i, 2]
-    b0 = w.acceleration[i, 0]
-    b1 = w.acceleration[i, 1]
-    b2 = w.acceleration[i, 2]
-    x0 = w.angular_acceleration[i, 0]
-    x1 = w.angular_acceleration[i, 1]
-    x2 = w.angular_acceleration[i, 2]
+    Y = data.articulated
+    above = model.body_parent[i]
+    d0 = data.offset[i, 0]
+    d1 = data.offset[i, 1]
+    d2 = data.offset[i, 2]
+    b0 = data.acceleration[i, 0]
+    b1 = data.acceleration[i, 1]
+    b2 = data.acceleration[i, 2]
+    x0 = data.angular_acceleration[i, 0]
+    x1 = data.angular_acceleration[i, 1]
+    x2 = data.angular_acceleration[i, 2]
     A0 = Y[i, 0]
     A1 = Y[i, 1]
     A2 = Y[i, 2]
@@ -478,33 +478,33 @@ def _add_to_parent(m: Any, w: Any, i: Any) -> None:
     B6 = Y[i, 12]
     B7 = Y[i, 13]
     B8 = Y[i, 14]
-    f0 = w.force[i, 0] + A0 * b0 + A1 * b1 + A2 * b2 + B0 * x0 + B1 * x1 + B2 * x2
-    f1 = w.force[i, 1] + A1 * b0 + A3 * b1 + A4 * b2 + B3 * x0 + B4 * x1 + B5 * x2
-    f2 = w.force[i, 2] + A2 * b0 + A4 * b1 + A5 * b2 + B6 * x0 + B7 * x1 + B8 * x2
+    f0 = data.force[i, 0] + A0 * b0 + A1 * b1 + A2 * b2 + B0 * x0 + B1 * x1 + B2 * x2
+    f1 = data.force[i, 1] + A1 * b0 + A3 * b1 + A4 * b2 + B3 * x0 + B4 * x1 + B5 * x2
+    f2 = data.force[i, 2] + A2 * b0 + A4 * b1 + A5 * b2 + B6 * x0 + B7 * x1 + B8 * x2
     t0, t1, t2 = cross(d0, d1, d2, f0, f1, f2)
     k0 = Y[i, 15] * x0 + Y[i, 16] * x1 + Y[i, 17] * x2
     k1 = Y[i, 16] * x0 + Y[i, 18] * x1 + Y[i, 19] * x2
     k2 = Y[i, 17] * x0 + Y[i, 19] * x1 + Y[i, 20] * x2
-    w.force[above, 0] += f0
-    w.force[above, 1] += f1
-    w.force[above, 2] += f2
-    w.torque[above, 0] += w.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
-    w.torque[above, 1] += w.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
-    w.torque[above, 2] += w.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
-    shift_inertia(m, w, i)
+    data.force[above, 0] += f0
+    data.force[above, 1] += f1
+    data.force[above, 2] += f2
+    data.torque[above, 0] += data.torque[i, 0] + B0 * b0 + B3 * b1 + B6 * b2 + k0 + t0
+    data.torque[above, 1] += data.torque[i, 1] + B1 * b0 + B4 * b1 + B7 * b2 + k1 + t1
+    data.torque[above, 2] += data.torque[i, 2] + B2 * b0 + B5 * b1 + B8 * b2 + k2 + t2
+    shift_inertia(model, data, i)
 
 
 @inlined
-def shift_inertia(m: Any, w: Any, i: Any) -> None:
+def shift_inertia(model: Any, data: Any, i: Any) -> None:
     """Articulated inertia of body i, moved by its offset d, onto its parent.
 
     With D = [d]×: B' = B - A D, C' = C - Bᵀ D + D B'.
     """
-    Y = w.articulated
-    above = m.body_parent[i]
-    d0 = w.offset[i, 0]
-    d1 = w.offset[i, 1]
-    d2 = w.offset[i, 2]
+    Y = data.articulated
+    above = model.body_parent[i]
+    d0 = data.offset[i, 0]
+    d1 = data.offset[i, 1]
+    d2 = data.offset[i, 2]
     A0 = Y[i, 0]
     A1 = Y[i, 1]
     A2 = Y[i, 2]
@@ -564,25 +564,27 @@ def shift_inertia(m: Any, w: Any, i: Any) -> None:
 
 
 @njit
-def _accelerate(m: Any, w: Any, a: Any) -> None:
+def _accelerate(model: Any, data: Any, a: Any) -> None:
     """Outward: accelerations of bodies and dofs from the eliminated system."""
-    for i in range(1, m.body_parent.shape[0]):
-        above = m.body_parent[i]
-        x0 = w.angular_acceleration[above, 0]
-        x1 = w.angular_acceleration[above, 1]
-        x2 = w.angular_acceleration[above, 2]
-        c0, c1, c2 = cross(x0, x1, x2, w.offset[i, 0], w.offset[i, 1], w.offset[i, 2])
-        b0 = w.acceleration[above, 0] + c0 + w.acceleration[i, 0]
-        b1 = w.acceleration[above, 1] + c1 + w.acceleration[i, 1]
-        b2 = w.acceleration[above, 2] + c2 + w.acceleration[i, 2]
-        x0 = x0 + w.angular_acceleration[i, 0]
-        x1 = x1 + w.angular_acceleration[i, 1]
-        x2 = x2 + w.angular_acceleration[i, 2]
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            U = w.projected[k]
-            a[k] = (w.surplus[k] - (U[0] * b0 + U[1] * b1 + U[2] * b2 + U[3] * x0 + U[4] * x1 + U[5] * x2)) * w.pivot[k]
-            a0, a1, a2 = axis_of(w, k)
-            if m.dof_linear[k]:
+    for i in range(1, model.body_parent.shape[0]):
+        above = model.body_parent[i]
+        x0 = data.angular_acceleration[above, 0]
+        x1 = data.angular_acceleration[above, 1]
+        x2 = data.angular_acceleration[above, 2]
+        c0, c1, c2 = cross(x0, x1, x2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
+        b0 = data.acceleration[above, 0] + c0 + data.acceleration[i, 0]
+        b1 = data.acceleration[above, 1] + c1 + data.acceleration[i, 1]
+        b2 = data.acceleration[above, 2] + c2 + data.acceleration[i, 2]
+        x0 = x0 + data.angular_acceleration[i, 0]
+        x1 = x1 + data.angular_acceleration[i, 1]
+        x2 = x2 + data.angular_acceleration[i, 2]
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            U = data.projected[k]
+            a[k] = (
+                data.surplus[k] - (U[0] * b0 + U[1] * b1 + U[2] * b2 + U[3] * x0 + U[4] * x1 + U[5] * x2)
+            ) * data.pivot[k]
+            a0, a1, a2 = axis_of(data, k)
+            if model.dof_linear[k]:
                 b0 = b0 + a0 * a[k]
                 b1 = b1 + a1 * a[k]
                 b2 = b2 + a2 * a[k]
@@ -590,9 +592,9 @@ def _accelerate(m: Any, w: Any, a: Any) -> None:
                 x0 = x0 + a0 * a[k]
                 x1 = x1 + a1 * a[k]
                 x2 = x2 + a2 * a[k]
-        w.acceleration[i, 0] = b0
-        w.acceleration[i, 1] = b1
-        w.acceleration[i, 2] = b2
-        w.angular_acceleration[i, 0] = x0
-        w.angular_acceleration[i, 1] = x1
-        w.angular_acceleration[i, 2] = x2
+        data.acceleration[i, 0] = b0
+        data.acceleration[i, 1] = b1
+        data.acceleration[i, 2] = b2
+        data.angular_acceleration[i, 0] = x0
+        data.angular_acceleration[i, 1] = x1
+        data.angular_acceleration[i, 2] = x2

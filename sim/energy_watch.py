@@ -26,71 +26,75 @@ _PLACING = 0.2  # s at the start in which bodies are brought into place
 
 
 @njit
-def energies(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> Any:
+def energies(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> Any:
     """Kinetic and potential energy at the state [J]; w and x are then at the state."""
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    composites(m, w)
-    centre_of_mass(m, w, f.com)
-    velocities(m, s.qvel, w)
-    moving = kinetic_energy(m, s.qvel, w)
-    stored = potential_energy(m, s.qpos, f.com)
-    if e is not None:
-        tendon_paths(m, s.qpos, s.qvel, w, e, x)
-        moving += inertia_energy(e, x)
-        stored += spring_energy(m, s.qpos, e) + tendon_spring_energy(e, x)
+    kinematics(model, state.qpos, data)
+    world_inertia(model, data)
+    composites(model, data)
+    centre_of_mass(model, data, step.com)
+    velocities(model, state.qvel, data)
+    moving = kinetic_energy(model, state.qvel, data)
+    stored = potential_energy(model, state.qpos, step.com)
+    if equipment is not None:
+        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+        moving += inertia_energy(equipment, equipment_data)
+        stored += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment, equipment_data)
     return moving, stored
 
 
 @njit
-def watch_energy(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any, t: Any) -> None:
-    """Compare what the state has with what it was given, before a step; f.watch notes the first excess."""
-    if f.watch[EXCESS_STEP] > 0.0:
+def watch_energy(
+    model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, contact_data: Any
+) -> None:
+    """Compare what the state has with what it was given, before a step; step.watch notes the first excess."""
+    if step.watch[EXCESS_STEP] > 0.0:
         return
-    moving, stored = energies(m, s, w, f, e, x)
-    f.watch[MOST] = max(f.watch[MOST], f.energy[0] + f.watch[GIVEN] - stored)
-    slack = m.carried_mass[0] * (_LOOSE if _is_loose(e, t) else _SLACK) + 1e-9 * (abs(f.energy[0]) + abs(stored))
-    if moving > TOO_MUCH * f.watch[MOST] + slack:
-        f.watch[EXCESS_STEP] = f.counters[0] + 1.0
-        f.watch[EXCESS_DOF] = _liveliest(m, w)
-        f.watch[EXCESS_FACTOR] = moving / max(f.watch[MOST], slack)
+    moving, stored = energies(model, state, data, step, equipment, equipment_data)
+    step.watch[MOST] = max(step.watch[MOST], step.energy[0] + step.watch[GIVEN] - stored)
+    slack = model.carried_mass[0] * (_LOOSE if _is_loose(equipment, contact_data) else _SLACK) + 1e-9 * (
+        abs(step.energy[0]) + abs(stored)
+    )
+    if moving > TOO_MUCH * step.watch[MOST] + slack:
+        step.watch[EXCESS_STEP] = step.counters[0] + 1.0
+        step.watch[EXCESS_DOF] = _liveliest(model, data)
+        step.watch[EXCESS_FACTOR] = moving / max(step.watch[MOST], slack)
 
 
 @njit
-def note_work(i: Any, f: Any, x: Any, before: Any, after: Any) -> None:
-    """Add to f.watch the work of a step's forces, over the mean of the velocities (nv,) before and after it."""
-    h = i.time_step[0]
-    placing = f.counters[0] * h < _PLACING
+def note_work(inputs: Any, step: Any, equipment_data: Any, before: Any, after: Any) -> None:
+    """Add to step.watch the work of a step's forces, over the mean of the velocities (nv,) before and after it."""
+    h = inputs.time_step[0]
+    placing = step.counters[0] * h < _PLACING
     work = 0.0
     for k in range(before.shape[0]):
         way = 0.5 * h * (before[k] + after[k])
-        work += (f.applied[k] + f.drive[k]) * way
-        if x is not None:
-            work += x.given[k] * way
+        work += (step.applied[k] + step.drive[k]) * way
+        if equipment_data is not None:
+            work += equipment_data.given[k] * way
         if placing:
-            work += max(way * (f.limit[k] + f.loop[k] + f.contact[k] + f.coupling[k]), 0.0)
-    f.watch[GIVEN] += work
+            work += max(way * (step.limit[k] + step.loop[k] + step.contact[k] + step.coupling[k]), 0.0)
+    step.watch[GIVEN] += work
 
 
 @inlined
-def _is_loose(e: Any, t: Any) -> bool:
+def _is_loose(equipment: Any, contact_data: Any) -> bool:
     """Whether there is something that may start open, or inside something else."""
-    if t is not None:
+    if contact_data is not None:
         return True
-    if e is not None:
-        loose: bool = e.loop_kind.shape[0] + e.tendon_row_follower.shape[0] > 0
+    if equipment is not None:
+        loose: bool = equipment.loop_kind.shape[0] + equipment.tendon_row_follower.shape[0] > 0
         return loose
     return False
 
 
 @njit
-def _liveliest(m: Any, w: Any) -> Any:
+def _liveliest(model: Any, data: Any) -> Any:
     """The last dof of the body that has most kinetic energy. Needs `world_inertia` and `velocities`."""
     found = 0
     most = -1.0
-    for i in range(1, m.body_parent.shape[0]):
-        energy = body_energy(m, w, i)
-        if m.body_dof[i + 1] > m.body_dof[i] and energy > most:
+    for i in range(1, model.body_parent.shape[0]):
+        energy = body_energy(model, data, i)
+        if model.body_dof[i + 1] > model.body_dof[i] and energy > most:
             most = energy
-            found = m.body_dof[i + 1] - 1
+            found = model.body_dof[i + 1] - 1
     return found

@@ -12,12 +12,12 @@ from artsim.sim.sincos import sincos
 
 
 @njit
-def move(m: Any, q: Any, v: Any, h: Any) -> None:
+def move(model: Any, q: Any, v: Any, h: Any) -> None:
     """q ← q ⊕ h v: coordinates add, quaternions turn by exp(h ω), ω in the body's axes."""
-    for i in range(1, m.body_parent.shape[0]):
-        k = m.body_dof[i]
-        n = m.body_coord[i]
-        kind = m.joint_type[i]
+    for i in range(1, model.body_parent.shape[0]):
+        k = model.body_dof[i]
+        n = model.body_coord[i]
+        kind = model.joint_type[i]
         if kind == BALL or kind == FREE:
             if kind == FREE:
                 for axis in range(3):
@@ -26,22 +26,22 @@ def move(m: Any, q: Any, v: Any, h: Any) -> None:
                 k += 3
             turn_quaternion(q, n, h * v[k], h * v[k + 1], h * v[k + 2])
         else:
-            for axis in range(m.body_dof[i + 1] - k):
+            for axis in range(model.body_dof[i + 1] - k):
                 q[n + axis] += h * v[k + axis]
 
 
 @njit
-def inverse_tangent(m: Any, x: Any, v: Any) -> None:
+def inverse_tangent(model: Any, x: Any, v: Any) -> None:
     """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x whose body turns at v (Munthe-Kaas 1999).
 
     R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + c x × (x × ω), c = (1 - ½|x| cot ½|x|) / |x|²; other
     coordinates are flat.
     """
-    for i in range(1, m.body_parent.shape[0]):
-        kind = m.joint_type[i]
+    for i in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[i]
         if kind != BALL and kind != FREE:
             continue
-        k = m.body_dof[i] + (3 if kind == FREE else 0)
+        k = model.body_dof[i] + (3 if kind == FREE else 0)
         x0 = x[k]
         x1 = x[k + 1]
         x2 = x[k + 2]

@@ -19,21 +19,21 @@ from artsim.sim.sincos import sincos
 
 
 @inlined
-def _place(m: Any, q: Any, w: Any, j: Any, i: Any) -> None:
+def _place(model: Any, q: Any, data: Any, joints: Any, i: Any) -> None:
     """Turn and displacement of body i's joint at q (nq,), into j."""
-    kind = m.joint_type[i]
-    n = m.body_coord[i]
+    kind = model.joint_type[i]
+    n = model.body_coord[i]
     if kind == REVOLUTE:
         s, c = sincos(q[n])
-        j.sine[i] = s
-        j.cosine[i] = c
+        joints.sine[i] = s
+        joints.cosine[i] = c
     else:
-        _place_other(m, q, w, j, i, kind, n)
+        _place_other(model, q, data, joints, i, kind, n)
 
 
 @njit
-def _place_other(m: Any, q: Any, w: Any, j: Any, i: Any, kind: Any, n: Any) -> None:
-    d0 = like(0.0, w)
+def _place_other(model: Any, q: Any, data: Any, joints: Any, i: Any, kind: Any, n: Any) -> None:
+    d0 = like(0.0, data)
     d1 = d0
     d2 = d0
     if kind == PRISMATIC:
@@ -42,8 +42,8 @@ def _place_other(m: Any, q: Any, w: Any, j: Any, i: Any, kind: Any, n: Any) -> N
         d0 = q[n]
         d1 = q[n + 1]
         s, c = sincos(q[n + 2])
-        j.sine[i] = s
-        j.cosine[i] = c
+        joints.sine[i] = s
+        joints.cosine[i] = c
     else:
         if kind == FREE:
             d0 = q[n]
@@ -53,7 +53,7 @@ def _place_other(m: Any, q: Any, w: Any, j: Any, i: Any, kind: Any, n: Any) -> N
         x = q[n + 1]
         y = q[n + 2]
         z = q[n + 3]
-        Q = j.turn
+        Q = joints.turn
         Q[i, 0] = 1.0 - 2.0 * (y * y + z * z)
         Q[i, 1] = 2.0 * (x * y - q[n] * z)
         Q[i, 2] = 2.0 * (x * z + q[n] * y)
@@ -63,15 +63,15 @@ def _place_other(m: Any, q: Any, w: Any, j: Any, i: Any, kind: Any, n: Any) -> N
         Q[i, 6] = 2.0 * (x * z - q[n] * y)
         Q[i, 7] = 2.0 * (y * z + q[n] * x)
         Q[i, 8] = 1.0 - 2.0 * (x * x + y * y)
-    r = _outwards(m, i, d0, d1, d2)
+    r = _outwards(model, i, d0, d1, d2)
     for k in range(3):
-        j.reach[i, k] = r[k] + m.tree_position[i, k]
+        joints.reach[i, k] = r[k] + model.tree_position[i, k]
 
 
 @inlined
-def _inwards(m: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _inwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
     """A vector of the parent's axes in the joint's."""
-    T = m.tree_rotation
+    T = model.tree_rotation
     return (
         T[i, 0, 0] * a0 + T[i, 1, 0] * a1 + T[i, 2, 0] * a2,
         T[i, 0, 1] * a0 + T[i, 1, 1] * a1 + T[i, 2, 1] * a2,
@@ -80,9 +80,9 @@ def _inwards(m: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _outwards(m: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _outwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
     """A vector of the joint's axes in the parent's."""
-    T = m.tree_rotation
+    T = model.tree_rotation
     return (
         T[i, 0, 0] * a0 + T[i, 0, 1] * a1 + T[i, 0, 2] * a2,
         T[i, 1, 0] * a0 + T[i, 1, 1] * a1 + T[i, 1, 2] * a2,
@@ -91,16 +91,16 @@ def _outwards(m: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _to_child(j: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _to_child(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
     """A vector of the joint's axes in the child's."""
     b0 = a0
     b1 = a1
     b2 = a2
     if kind == REVOLUTE or kind == PLANAR:
-        b0 = j.cosine[i] * a0 + j.sine[i] * a1
-        b1 = j.cosine[i] * a1 - j.sine[i] * a0
+        b0 = joints.cosine[i] * a0 + joints.sine[i] * a1
+        b1 = joints.cosine[i] * a1 - joints.sine[i] * a0
     elif kind != PRISMATIC:
-        Q = j.turn
+        Q = joints.turn
         b0 = Q[i, 0] * a0 + Q[i, 3] * a1 + Q[i, 6] * a2
         b1 = Q[i, 1] * a0 + Q[i, 4] * a1 + Q[i, 7] * a2
         b2 = Q[i, 2] * a0 + Q[i, 5] * a1 + Q[i, 8] * a2
@@ -108,16 +108,16 @@ def _to_child(j: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @inlined
-def _to_joint(j: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
+def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
     """A vector of the child's axes in the joint's."""
     b0 = a0
     b1 = a1
     b2 = a2
     if kind == REVOLUTE or kind == PLANAR:
-        b0 = j.cosine[i] * a0 - j.sine[i] * a1
-        b1 = j.cosine[i] * a1 + j.sine[i] * a0
+        b0 = joints.cosine[i] * a0 - joints.sine[i] * a1
+        b1 = joints.cosine[i] * a1 + joints.sine[i] * a0
     elif kind != PRISMATIC:
-        Q = j.turn
+        Q = joints.turn
         b0 = Q[i, 0] * a0 + Q[i, 1] * a1 + Q[i, 2] * a2
         b1 = Q[i, 3] * a0 + Q[i, 4] * a1 + Q[i, 5] * a2
         b2 = Q[i, 6] * a0 + Q[i, 7] * a1 + Q[i, 8] * a2
@@ -128,20 +128,20 @@ def _to_joint(j: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @njit
-def joint_forces(m: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, w: Any, j: Any, tau: Any) -> None:
+def joint_forces(model: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, data: Any, joints: Any, tau: Any) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: j knows the joints at q."""
     for k in range(3):
-        j.acceleration[0, k] = like(-share * m.gravity[k], w)
-    for i in range(1, m.body_parent.shape[0]):
+        joints.acceleration[0, k] = like(-share * model.gravity[k], data)
+    for i in range(1, model.body_parent.shape[0]):
         if not placed:
-            _place(m, q, w, j, i)
-        if m.joint_type[i] == REVOLUTE:
-            _move_revolute(m, v, a, j, i)
+            _place(model, q, data, joints, i)
+        if model.joint_type[i] == REVOLUTE:
+            _move_revolute(model, v, a, joints, i)
         else:
-            _move_other(m, v, a, w, j, i)
-        _wrench(m, j, i)
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
-        _collect(m, j, i, tau)
+            _move_other(model, v, a, data, joints, i)
+        _wrench(model, joints, i)
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
+        _collect(model, joints, i, tau)
 
 
 @inlined
@@ -152,70 +152,70 @@ def _set(array: Any, i: Any, a0: Any, a1: Any, a2: Any) -> None:
 
 
 @inlined
-def _at_joint(m: Any, j: Any, i: Any, r0: Any, r1: Any, r2: Any) -> Any:
+def _at_joint(model: Any, joints: Any, i: Any, r0: Any, r1: Any, r2: Any) -> Any:
     """Angular velocity and acceleration of the parent, acceleration of its point at the joint, in the joint's axes."""
-    A = m.body_parent[i]
-    o0 = j.angular_velocity[A, 0]
-    o1 = j.angular_velocity[A, 1]
-    o2 = j.angular_velocity[A, 2]
-    e0 = j.angular_acceleration[A, 0]
-    e1 = j.angular_acceleration[A, 1]
-    e2 = j.angular_acceleration[A, 2]
+    A = model.body_parent[i]
+    o0 = joints.angular_velocity[A, 0]
+    o1 = joints.angular_velocity[A, 1]
+    o2 = joints.angular_velocity[A, 2]
+    e0 = joints.angular_acceleration[A, 0]
+    e1 = joints.angular_acceleration[A, 1]
+    e2 = joints.angular_acceleration[A, 2]
     c0, c1, c2 = cross(o0, o1, o2, r0, r1, r2)
     c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
     d0, d1, d2 = cross(e0, e1, e2, r0, r1, r2)
     return (
-        _inwards(m, i, o0, o1, o2),
-        _inwards(m, i, e0, e1, e2),
+        _inwards(model, i, o0, o1, o2),
+        _inwards(model, i, e0, e1, e2),
         _inwards(
-            m,
+            model,
             i,
-            j.acceleration[A, 0] + d0 + c0,
-            j.acceleration[A, 1] + d1 + c1,
-            j.acceleration[A, 2] + d2 + c2,
+            joints.acceleration[A, 0] + d0 + c0,
+            joints.acceleration[A, 1] + d1 + c1,
+            joints.acceleration[A, 2] + d2 + c2,
         ),
     )
 
 
 @inlined
-def _move_revolute(m: Any, v: Any, a: Any, j: Any, i: Any) -> None:
-    k = m.body_dof[i]
-    p = m.tree_position[i]
-    o, e, b = _at_joint(m, j, i, p[0], p[1], p[2])
-    s = j.sine[i]
-    c = j.cosine[i]
+def _move_revolute(model: Any, v: Any, a: Any, joints: Any, i: Any) -> None:
+    k = model.body_dof[i]
+    p = model.tree_position[i]
+    o, e, b = _at_joint(model, joints, i, p[0], p[1], p[2])
+    s = joints.sine[i]
+    c = joints.cosine[i]
     o0 = c * o[0] + s * o[1]
     o1 = c * o[1] - s * o[0]
-    _set(j.angular_velocity, i, o0, o1, o[2] + v[k])
+    _set(joints.angular_velocity, i, o0, o1, o[2] + v[k])
     e0 = c * e[0] + s * e[1] + o1 * v[k]
     e1 = c * e[1] - s * e[0] - o0 * v[k]
-    _set(j.angular_acceleration, i, e0, e1, e[2] + a[k])
-    _set(j.acceleration, i, c * b[0] + s * b[1], c * b[1] - s * b[0], b[2])
+    _set(joints.angular_acceleration, i, e0, e1, e[2] + a[k])
+    _set(joints.acceleration, i, c * b[0] + s * b[1], c * b[1] - s * b[0], b[2])
 
 
 @njit
-def _move_other(m: Any, v: Any, a: Any, w: Any, j: Any, i: Any) -> None:
-    kind = m.joint_type[i]
-    k = m.body_dof[i]
-    o, e, b = _at_joint(m, j, i, j.reach[i, 0], j.reach[i, 1], j.reach[i, 2])
-    l0, l1, l2 = _linear_rates(m, v, w, kind, k)
-    d0, d1, d2 = _linear_rates(m, a, w, kind, k)
+def _move_other(model: Any, v: Any, a: Any, data: Any, joints: Any, i: Any) -> None:
+    kind = model.joint_type[i]
+    k = model.body_dof[i]
+    o, e, b = _at_joint(model, joints, i, joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2])
+    l0, l1, l2 = _linear_rates(model, v, data, kind, k)
+    d0, d1, d2 = _linear_rates(model, a, data, kind, k)
     c0, c1, c2 = cross(o[0], o[1], o[2], l0, l1, l2)
-    b0, b1, b2 = _to_child(j, i, kind, b[0] + 2.0 * c0 + d0, b[1] + 2.0 * c1 + d1, b[2] + 2.0 * c2 + d2)
-    o0, o1, o2 = _to_child(j, i, kind, o[0], o[1], o[2])
-    e0, e1, e2 = _to_child(j, i, kind, e[0], e[1], e[2])
-    s0, s1, s2 = _angular_rates(m, v, w, kind, k)
-    r0, r1, r2 = _angular_rates(m, a, w, kind, k)
+    b0, b1, b2 = _to_child(joints, i, kind, b[0] + 2.0 * c0 + d0, b[1] + 2.0 * c1 + d1, b[2] + 2.0 * c2 + d2)
+    o0, o1, o2 = _to_child(joints, i, kind, o[0], o[1], o[2])
+    e0, e1, e2 = _to_child(joints, i, kind, e[0], e[1], e[2])
+    s0, s1, s2 = _angular_rates(model, v, data, kind, k)
+    r0, r1, r2 = _angular_rates(model, a, data, kind, k)
     c0, c1, c2 = cross(o0, o1, o2, s0, s1, s2)
-    _set(j.angular_velocity, i, o0 + s0, o1 + s1, o2 + s2)
-    _set(j.angular_acceleration, i, e0 + c0 + r0, e1 + c1 + r1, e2 + c2 + r2)
-    _set(j.acceleration, i, b0, b1, b2)
+    _set(joints.angular_velocity, i, o0 + s0, o1 + s1, o2 + s2)
+    _set(joints.angular_acceleration, i, e0 + c0 + r0, e1 + c1 + r1, e2 + c2 + r2)
+    _set(joints.acceleration, i, b0, b1, b2)
 
 
 @inlined
-def _linear_rates(m: Any, v: Any, w: Any, kind: Any, k: Any) -> Any:
+def _linear_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
     """What the dofs of a joint from k on say of its displacement, in the joint's axes."""
-    l0 = like(0.0, w)
+    l0 = like(0.0, data)
     l1 = l0
     l2 = l0
     if kind == PRISMATIC:
@@ -229,9 +229,9 @@ def _linear_rates(m: Any, v: Any, w: Any, kind: Any, k: Any) -> Any:
 
 
 @inlined
-def _angular_rates(m: Any, v: Any, w: Any, kind: Any, k: Any) -> Any:
+def _angular_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
     """What the dofs of a joint from k on say of its turn, in the child's axes."""
-    s0 = like(0.0, w)
+    s0 = like(0.0, data)
     s1 = s0
     s2 = s0
     if kind == PLANAR:
@@ -245,61 +245,61 @@ def _angular_rates(m: Any, v: Any, w: Any, kind: Any, k: Any) -> Any:
 
 
 @inlined
-def _wrench(m: Any, j: Any, i: Any) -> None:
+def _wrench(model: Any, joints: Any, i: Any) -> None:
     """Force and torque about the origin that move body i as it moves."""
-    mass = m.body_mass[i]
-    h = m.body_moment[i]
-    o0 = j.angular_velocity[i, 0]
-    o1 = j.angular_velocity[i, 1]
-    o2 = j.angular_velocity[i, 2]
-    e0 = j.angular_acceleration[i, 0]
-    e1 = j.angular_acceleration[i, 1]
-    e2 = j.angular_acceleration[i, 2]
-    b0 = j.acceleration[i, 0]
-    b1 = j.acceleration[i, 1]
-    b2 = j.acceleration[i, 2]
+    mass = model.body_mass[i]
+    h = model.body_moment[i]
+    o0 = joints.angular_velocity[i, 0]
+    o1 = joints.angular_velocity[i, 1]
+    o2 = joints.angular_velocity[i, 2]
+    e0 = joints.angular_acceleration[i, 0]
+    e1 = joints.angular_acceleration[i, 1]
+    e2 = joints.angular_acceleration[i, 2]
+    b0 = joints.acceleration[i, 0]
+    b1 = joints.acceleration[i, 1]
+    b2 = joints.acceleration[i, 2]
     c0, c1, c2 = cross(o0, o1, o2, h[0], h[1], h[2])
     c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
     d0, d1, d2 = cross(e0, e1, e2, h[0], h[1], h[2])
-    _set(j.force, i, mass * b0 + d0 + c0, mass * b1 + d1 + c1, mass * b2 + d2 + c2)
-    L0, L1, L2 = symmetric_times(m.body_inertia, i, o0, o1, o2)
+    _set(joints.force, i, mass * b0 + d0 + c0, mass * b1 + d1 + c1, mass * b2 + d2 + c2)
+    L0, L1, L2 = symmetric_times(model.body_inertia, i, o0, o1, o2)
     g0, g1, g2 = cross(o0, o1, o2, L0, L1, L2)
-    k0, k1, k2 = symmetric_times(m.body_inertia, i, e0, e1, e2)
+    k0, k1, k2 = symmetric_times(model.body_inertia, i, e0, e1, e2)
     t0, t1, t2 = cross(h[0], h[1], h[2], b0, b1, b2)
-    _set(j.torque, i, k0 + g0 + t0, k1 + g1 + t1, k2 + g2 + t2)
+    _set(joints.torque, i, k0 + g0 + t0, k1 + g1 + t1, k2 + g2 + t2)
 
 
 @inlined
-def _collect(m: Any, j: Any, i: Any, tau: Any) -> None:
+def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
     """Joint forces of body i from its wrench, which then goes to the parent."""
-    kind = m.joint_type[i]
-    k = m.body_dof[i]
-    A = m.body_parent[i]
-    n0 = j.torque[i, 0]
-    n1 = j.torque[i, 1]
-    n2 = j.torque[i, 2]
-    f0, f1, f2 = _to_joint(j, i, kind, j.force[i, 0], j.force[i, 1], j.force[i, 2])
-    _joint_components(m, kind, k, f0, f1, f2, n0, n1, n2, tau)
+    kind = model.joint_type[i]
+    k = model.body_dof[i]
+    A = model.body_parent[i]
+    n0 = joints.torque[i, 0]
+    n1 = joints.torque[i, 1]
+    n2 = joints.torque[i, 2]
+    f0, f1, f2 = _to_joint(joints, i, kind, joints.force[i, 0], joints.force[i, 1], joints.force[i, 2])
+    _joint_components(model, kind, k, f0, f1, f2, n0, n1, n2, tau)
     if A > 0:
-        n0, n1, n2 = _to_joint(j, i, kind, n0, n1, n2)
-        f0, f1, f2 = _outwards(m, i, f0, f1, f2)
-        n0, n1, n2 = _outwards(m, i, n0, n1, n2)
-        j.force[A, 0] += f0
-        j.force[A, 1] += f1
-        j.force[A, 2] += f2
+        n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
+        f0, f1, f2 = _outwards(model, i, f0, f1, f2)
+        n0, n1, n2 = _outwards(model, i, n0, n1, n2)
+        joints.force[A, 0] += f0
+        joints.force[A, 1] += f1
+        joints.force[A, 2] += f2
         if kind == REVOLUTE:
-            p = m.tree_position[i]
+            p = model.tree_position[i]
             c0, c1, c2 = cross(p[0], p[1], p[2], f0, f1, f2)
         else:
-            c0, c1, c2 = cross(j.reach[i, 0], j.reach[i, 1], j.reach[i, 2], f0, f1, f2)
-        j.torque[A, 0] += n0 + c0
-        j.torque[A, 1] += n1 + c1
-        j.torque[A, 2] += n2 + c2
+            c0, c1, c2 = cross(joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2], f0, f1, f2)
+        joints.torque[A, 0] += n0 + c0
+        joints.torque[A, 1] += n1 + c1
+        joints.torque[A, 2] += n2 + c2
 
 
 @inlined
 def _joint_components(
-    m: Any, kind: Any, k: Any, f0: Any, f1: Any, f2: Any, n0: Any, n1: Any, n2: Any, tau: Any
+    model: Any, kind: Any, k: Any, f0: Any, f1: Any, f2: Any, n0: Any, n1: Any, n2: Any, tau: Any
 ) -> None:
     """The dofs' shares of a force in the joint's axes and a torque in the child's."""
     if kind == REVOLUTE:
@@ -326,47 +326,47 @@ def _joint_components(
 
 
 @njit
-def gravity_compensation(m: Any, q: Any, w: Any, j: Any, tau: Any) -> None:
+def gravity_compensation(model: Any, q: Any, data: Any, joints: Any, tau: Any) -> None:
     """tau (nv,) = g(q). All bodies accelerate alike, so only directions and torques travel. O(nb)."""
     for k in range(3):
-        j.acceleration[0, k] = like(-m.gravity[k], w)
-    for i in range(1, m.body_parent.shape[0]):
-        _place(m, q, w, j, i)
-        A = m.body_parent[i]
-        b0, b1, b2 = _inwards(m, i, j.acceleration[A, 0], j.acceleration[A, 1], j.acceleration[A, 2])
-        b0, b1, b2 = _to_child(j, i, m.joint_type[i], b0, b1, b2)
-        _set(j.acceleration, i, b0, b1, b2)
-        h = m.body_moment[i]
+        joints.acceleration[0, k] = like(-model.gravity[k], data)
+    for i in range(1, model.body_parent.shape[0]):
+        _place(model, q, data, joints, i)
+        A = model.body_parent[i]
+        b0, b1, b2 = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
+        b0, b1, b2 = _to_child(joints, i, model.joint_type[i], b0, b1, b2)
+        _set(joints.acceleration, i, b0, b1, b2)
+        h = model.body_moment[i]
         n0, n1, n2 = cross(h[0], h[1], h[2], b0, b1, b2)
-        _set(j.torque, i, n0, n1, n2)
-    for i in range(m.body_parent.shape[0] - 1, 0, -1):
-        _collect_weight(m, j, i, tau)
+        _set(joints.torque, i, n0, n1, n2)
+    for i in range(model.body_parent.shape[0] - 1, 0, -1):
+        _collect_weight(model, joints, i, tau)
 
 
 @inlined
-def _collect_weight(m: Any, j: Any, i: Any, tau: Any) -> None:
-    kind = m.joint_type[i]
-    A = m.body_parent[i]
-    carried = m.carried_mass[i]
-    n0 = j.torque[i, 0]
-    n1 = j.torque[i, 1]
-    n2 = j.torque[i, 2]
+def _collect_weight(model: Any, joints: Any, i: Any, tau: Any) -> None:
+    kind = model.joint_type[i]
+    A = model.body_parent[i]
+    carried = model.carried_mass[i]
+    n0 = joints.torque[i, 0]
+    n1 = joints.torque[i, 1]
+    n2 = joints.torque[i, 2]
     if kind == REVOLUTE:
-        tau[m.body_dof[i]] = n2
+        tau[model.body_dof[i]] = n2
     else:
-        b0, b1, b2 = _inwards(m, i, j.acceleration[A, 0], j.acceleration[A, 1], j.acceleration[A, 2])
-        _joint_components(m, kind, m.body_dof[i], carried * b0, carried * b1, carried * b2, n0, n1, n2, tau)
+        b0, b1, b2 = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
+        _joint_components(model, kind, model.body_dof[i], carried * b0, carried * b1, carried * b2, n0, n1, n2, tau)
     if A > 0:
-        n0, n1, n2 = _to_joint(j, i, kind, n0, n1, n2)
-        n0, n1, n2 = _outwards(m, i, n0, n1, n2)
-        f0 = carried * j.acceleration[A, 0]
-        f1 = carried * j.acceleration[A, 1]
-        f2 = carried * j.acceleration[A, 2]
+        n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
+        n0, n1, n2 = _outwards(model, i, n0, n1, n2)
+        f0 = carried * joints.acceleration[A, 0]
+        f1 = carried * joints.acceleration[A, 1]
+        f2 = carried * joints.acceleration[A, 2]
         if kind == REVOLUTE:
-            p = m.tree_position[i]
+            p = model.tree_position[i]
             c0, c1, c2 = cross(p[0], p[1], p[2], f0, f1, f2)
         else:
-            c0, c1, c2 = cross(j.reach[i, 0], j.reach[i, 1], j.reach[i, 2], f0, f1, f2)
-        j.torque[A, 0] += n0 + c0
-        j.torque[A, 1] += n1 + c1
-        j.torque[A, 2] += n2 + c2
+            c0, c1, c2 = cross(joints.reach[i, 0], joints.reach[i, 1], joints.reach[i, 2], f0, f1, f2)
+        joints.torque[A, 0] += n0 + c0
+        joints.torque[A, 1] += n1 + c1
+        joints.torque[A, 2] += n2 + c2

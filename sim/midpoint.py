@@ -42,52 +42,52 @@ _WEIGHT = 0.5
 
 
 @njit
-def note_struck(w: Any, g: Any, t: Any) -> None:
-    """w.struck of the contacts found."""
-    for i in range(w.struck.shape[0]):
-        w.struck[i] = 0.0
-    for n in range(t.number[0]):
+def note_struck(data: Any, contact_model: Any, contact_data: Any) -> None:
+    """data.struck of the contacts found."""
+    for i in range(data.struck.shape[0]):
+        data.struck[i] = 0.0
+    for n in range(contact_data.number[0]):
         for end in range(2):
-            w.struck[g.body[t.shape[n, end]]] = 1.0
+            data.struck[contact_model.body[contact_data.shape[n, end]]] = 1.0
 
 
 @njit
-def foresee_spin(m: Any, v: Any, w: Any, h: Any, middle: Any) -> None:
+def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
     """middle (nv,), which is v: of bodies that turn alone, the angular velocity midway through the step, solved for.
 
     I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): so nothing else needs to
     be evaluated again, and the energy of a spin stays to rounding. Whatever has contacts, or turns by less than
     _SPINS, is left as it is. Needs kinematics and `world_inertia`.
     """
-    for i in range(1, m.body_parent.shape[0]):
-        if m.body_alone[i] == 1:
-            k = m.body_dof[i]
-            first = k + 3 if m.joint_type[i] == FREE else k
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_alone[i] == 1:
+            k = model.body_dof[i]
+            first = k + 3 if model.joint_type[i] == FREE else k
             square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
-            fast = (square - _SPINS * _SPINS) * (1.0 - w.struck[i])
+            fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
             if highest(fast) > 0.0:
-                o0, o1, o2 = _midway(m, v, w, h, i, first)
-                zero = like(0.0, w)
+                o0, o1, o2 = _midway(model, v, data, h, i, first)
+                zero = like(0.0, data)
                 for k in range(first, first + 3):
-                    a0, a1, a2 = axis_of(w, k)
+                    a0, a1, a2 = axis_of(data, k)
                     middle[k] = where_greater(fast, zero, a0 * o0 + a1 * o1 + a2 * o2, middle[k])
 
 
 @inlined
-def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
+def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
     """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. By Newton."""
-    h0, h1, h2 = w.moment[i, 0], w.moment[i, 1], w.moment[i, 2]
+    h0, h1, h2 = data.moment[i, 0], data.moment[i, 1], data.moment[i, 2]
     I0, I1, I2, I3, I4, I5 = (
-        w.inertia[i, 0],
-        w.inertia[i, 1],
-        w.inertia[i, 2],
-        w.inertia[i, 3],
-        w.inertia[i, 4],
-        w.inertia[i, 5],
+        data.inertia[i, 0],
+        data.inertia[i, 1],
+        data.inertia[i, 2],
+        data.inertia[i, 3],
+        data.inertia[i, 4],
+        data.inertia[i, 5],
     )
-    t0, t1, t2 = cross(h0, h1, h2, m.gravity[0], m.gravity[1], m.gravity[2])
-    if m.joint_type[i] == FREE:  # about the centre of mass
-        per = 1.0 / m.body_mass[i]
+    t0, t1, t2 = cross(h0, h1, h2, model.gravity[0], model.gravity[1], model.gravity[2])
+    if model.joint_type[i] == FREE:  # about the centre of mass
+        per = 1.0 / model.body_mass[i]
         I0 = I0 - per * (h1 * h1 + h2 * h2)
         I1 = I1 + per * h0 * h1
         I2 = I2 + per * h0 * h2
@@ -102,16 +102,16 @@ def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
     x1 = x0
     x2 = x0
     for k in range(first, first + 3):
-        a0, a1, a2 = axis_of(w, k)
+        a0, a1, a2 = axis_of(data, k)
         x0 = x0 + a0 * v[k]
         x1 = x1 + a1 * v[k]
         x2 = x2 + a2 * v[k]
-        A0 = A0 + m.armature[k] * a0 * a0
-        A1 = A1 + m.armature[k] * a0 * a1
-        A2 = A2 + m.armature[k] * a0 * a2
-        A3 = A3 + m.armature[k] * a1 * a1
-        A4 = A4 + m.armature[k] * a1 * a2
-        A5 = A5 + m.armature[k] * a2 * a2
+        A0 = A0 + model.armature[k] * a0 * a0
+        A1 = A1 + model.armature[k] * a0 * a1
+        A2 = A2 + model.armature[k] * a0 * a2
+        A3 = A3 + model.armature[k] * a1 * a1
+        A4 = A4 + model.armature[k] * a1 * a2
+        A5 = A5 + model.armature[k] * a2 * a2
     s0, s1, s2 = x0, x1, x2
     c = 2.0 / h
     for _ in range(_FORESEEN):
@@ -144,255 +144,257 @@ def _midway(m: Any, v: Any, w: Any, h: Any, i: Any, first: Any) -> Any:
 
 @inlined
 def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
-    """More than 0 where f.middle is not where the velocities found lead, but for bodies that have contacts."""
+    """More than 0 where step.middle is not where the velocities found lead, but for bodies that have contacts."""
     change, most = misled(m, s, w, f)
     return change - SETTLED * most
 
 
 @inlined
-def misled(m: Any, s: Any, w: Any, f: Any) -> Any:
-    """How far f.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
-    change = like(0.0, w)
+def misled(model: Any, state: Any, data: Any, step: Any) -> Any:
+    """How far step.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
+    change = like(0.0, data)
     most = change
-    for a in range(f.next.shape[0]):
-        k = m.independent_dof[a]
-        if m.dof_linear[k] == 1 and m.body_alone[m.dof_body[k]] == 1:
+    for a in range(step.next.shape[0]):
+        k = model.independent_dof[a]
+        if model.dof_linear[k] == 1 and model.body_alone[model.dof_body[k]] == 1:
             continue  # no force goes by it
-        middle = 0.5 * (s.qvel[k] + f.next[a])
-        change = largest(change, absolute(middle - f.middle[k]) * (1.0 - w.struck[m.dof_body[k]]))
+        middle = 0.5 * (state.qvel[k] + step.next[a])
+        change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
         most = largest(most, absolute(middle))
     return change, most
 
 
 @njit
-def go_midway(m: Any, s: Any, w: Any, f: Any) -> None:
-    """f.middle between the velocities of start and end, but for bodies that have contacts: these stay as they were."""
-    for k in range(f.middle.shape[0]):
-        f.start_qvel[k] = f.middle[k]
-        f.middle[k] = 0.5 * (s.qvel[k] + f.velocity[k])
-        if w.struck[m.dof_body[k]] > 0.0:
-            f.middle[k] = s.qvel[k]
+def go_midway(model: Any, state: Any, data: Any, step: Any) -> None:
+    """step.middle between the velocities of start and end, but for bodies that have contacts: these stay as they
+    were."""
+    for k in range(step.middle.shape[0]):
+        step.start_qvel[k] = step.middle[k]
+        step.middle[k] = 0.5 * (state.qvel[k] + step.velocity[k])
+        if data.struck[model.dof_body[k]] > 0.0:
+            step.middle[k] = state.qvel[k]
 
 
 @njit
-def go_back(f: Any) -> None:
-    """f.middle as it was before go_midway."""
-    for k in range(f.middle.shape[0]):
-        f.middle[k] = f.start_qvel[k]
+def go_back(step: Any) -> None:
+    """step.middle as it was before go_midway."""
+    for k in range(step.middle.shape[0]):
+        step.middle[k] = step.start_qvel[k]
 
 
 @inlined
-def turning_and_tautness(m: Any, w: Any, h: Any) -> Any:
+def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
     """More than 0: a body without contacts turns too fast for one evaluation; what hangs on a body may be too heavy
     for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
 
     Needs the bodies' angular velocities and accelerations.
     """
-    turning = like(-1.0, w)
+    turning = like(-1.0, data)
     tautness = turning
     spins = _TURN * _TURN / h
-    for i in range(1, m.body_parent.shape[0]):
-        kind = m.joint_type[i]
+    for i in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[i]
         most = _FREE_RATE if kind == FREE or kind == BALL else spins
-        o0 = w.angular_velocity[i, 0]
-        o1 = w.angular_velocity[i, 1]
-        o2 = w.angular_velocity[i, 2]
+        o0 = data.angular_velocity[i, 0]
+        o1 = data.angular_velocity[i, 1]
+        o2 = data.angular_velocity[i, 2]
         fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
-        turning = largest(turning, fast * (1.0 - w.struck[i]))  # how the struck turn midway is not known
-        above = m.body_parent[i]
+        turning = largest(turning, fast * (1.0 - data.struck[i]))  # how the struck turn midway is not known
+        above = model.body_parent[i]
         if above == 0:
             continue
-        force = h * h * m.carried_mass[i]
-        b0 = w.acceleration[i, 0]
-        b1 = w.acceleration[i, 1]
-        b2 = w.acceleration[i, 2]
-        d0 = w.offset[i, 0]
-        d1 = w.offset[i, 1]
-        d2 = w.offset[i, 2]
-        own = 0.5 * _TAUT * (w.inertia[above, 0] + w.inertia[above, 3] + w.inertia[above, 5])
+        force = h * h * model.carried_mass[i]
+        b0 = data.acceleration[i, 0]
+        b1 = data.acceleration[i, 1]
+        b2 = data.acceleration[i, 2]
+        d0 = data.offset[i, 0]
+        d1 = data.offset[i, 1]
+        d2 = data.offset[i, 2]
+        own = 0.5 * _TAUT * (data.inertia[above, 0] + data.inertia[above, 3] + data.inertia[above, 5])
         square = (b0 * b0 + b1 * b1 + b2 * b2) * (d0 * d0 + d1 * d1 + d2 * d2)
         tautness = largest(tautness, force * force * square - own * own)
     return turning, tautness
 
 
 @njit
-def loops_pull(m: Any, w: Any, h: Any, e: Any, x: Any) -> bool:
-    """Whether a loop's force, in x.loop_force, may be too large for a body between it and the root."""
-    for n in range(e.loop_kind.shape[0]):
-        F = x.loop_force[n]
+def loops_pull(model: Any, data: Any, h: Any, equipment: Any, equipment_data: Any) -> bool:
+    """Whether a loop's force, in equipment_data.loop_force, may be too large for a body between it and the root."""
+    for n in range(equipment.loop_kind.shape[0]):
+        F = equipment_data.loop_force[n]
         square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
         for end in range(2):
-            r = e.loop_position[2 * n + end]
+            r = equipment.loop_position[2 * n + end]
             r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
-            i = e.loop_body[n, end]
+            i = equipment.loop_body[n, end]
             while i > 0:
-                own = 0.5 * _TAUT * (w.inertia[i, 0] + w.inertia[i, 3] + w.inertia[i, 5])
+                own = 0.5 * _TAUT * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
                 if square * r2 > own * own:
                     return True
-                d = w.offset[i]
+                d = data.offset[i]
                 r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-                i = m.body_parent[i]
+                i = model.body_parent[i]
     return False
 
 
 @njit
-def clear_stiffening(w: Any) -> None:
+def clear_stiffening(data: Any) -> None:
     """No body is stiffened, no joint damped for it."""
-    zero = like(0.0, w)
-    for k in range(w.slack.shape[0]):
-        w.slack[k] = zero
-    for i in range(w.stiffening.shape[0]):
+    zero = like(0.0, data)
+    for k in range(data.slack.shape[0]):
+        data.slack[k] = zero
+    for i in range(data.stiffening.shape[0]):
         for c in range(6):
-            w.stiffening[i, c] = zero
+            data.stiffening[i, c] = zero
 
 
 @njit
-def stiffen(m: Any, v: Any, w: Any, h: Any, f: Any, e: Any, x: Any) -> bool:
-    """w.stiffening (nb, 6) and w.slack (nv,), dampings of joints, of the forces at f.qacc and v; False: of none.
+def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+    """data.stiffening (nb, 6) and data.slack (nv,), dampings of joints, of the forces at step.qacc and v; False: of
+    none.
 
-    Loops' forces are in x.loop_force.
+    Loops' forces are in equipment_data.loop_force.
     """
-    inverse_dynamics(m, v, f.qacc, w, f.force)
-    if e is not None:
-        _take_loops_off_joints(m, w, e, x)
-    clear_stiffening(w)
-    for i in range(1, m.body_parent.shape[0]):
-        _hold_by_own_weight(m, w, i)
-        above = m.body_parent[i]
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    if equipment is not None:
+        _take_loops_off_joints(model, data, equipment, equipment_data)
+    clear_stiffening(data)
+    for i in range(1, model.body_parent.shape[0]):
+        _hold_by_own_weight(model, data, i)
+        above = model.body_parent[i]
         if above > 0:
-            d = w.offset[i]
-            F = w.force[i]
-            _hold(w, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
-    if e is not None:
-        _hold_by_loops(w, e, x)
-    return _weigh(m, w, h)
+            d = data.offset[i]
+            F = data.force[i]
+            _hold(data, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
+    if equipment is not None:
+        _hold_by_loops(data, equipment, equipment_data)
+    return _weigh(model, data, h)
 
 
 @inlined
-def _hold(w: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: Any) -> None:
+def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: Any) -> None:
     """Add (F·r) (1 - r̂ r̂ᵀ) to body i where F pulls."""
     pull = F0 * r0 + F1 * r1 + F2 * r2
     square = r0 * r0 + r1 * r1 + r2 * r2
     if pull > 0.0 and square > 0.0:
         part = pull / square
-        w.stiffening[i, 0] += pull - part * r0 * r0
-        w.stiffening[i, 1] -= part * r0 * r1
-        w.stiffening[i, 2] -= part * r0 * r2
-        w.stiffening[i, 3] += pull - part * r1 * r1
-        w.stiffening[i, 4] -= part * r1 * r2
-        w.stiffening[i, 5] += pull - part * r2 * r2
+        data.stiffening[i, 0] += pull - part * r0 * r0
+        data.stiffening[i, 1] -= part * r0 * r1
+        data.stiffening[i, 2] -= part * r0 * r2
+        data.stiffening[i, 3] += pull - part * r1 * r1
+        data.stiffening[i, 4] -= part * r1 * r2
+        data.stiffening[i, 5] += pull - part * r2 * r2
 
 
 @inlined
-def _hold_by_own_weight(m: Any, w: Any, i: Any) -> None:
+def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
     """What body i's own mass, less its acceleration, does at its centre."""
-    mass = m.body_mass[i]
+    mass = model.body_mass[i]
     if mass <= 0.0:
         return
-    c0 = w.moment[i, 0] / mass
-    c1 = w.moment[i, 1] / mass
-    c2 = w.moment[i, 2] / mass
-    o = w.angular_velocity[i]
-    al = w.angular_acceleration[i]
-    b = w.acceleration[i]
+    c0 = data.moment[i, 0] / mass
+    c1 = data.moment[i, 1] / mass
+    c2 = data.moment[i, 2] / mass
+    o = data.angular_velocity[i]
+    al = data.angular_acceleration[i]
+    b = data.acceleration[i]
     s0, s1, s2 = cross(o[0], o[1], o[2], c0, c1, c2)
     s0, s1, s2 = cross(o[0], o[1], o[2], s0, s1, s2)
     t0, t1, t2 = cross(al[0], al[1], al[2], c0, c1, c2)
-    _hold(w, i, -mass * (b[0] + s0 + t0), -mass * (b[1] + s1 + t1), -mass * (b[2] + s2 + t2), c0, c1, c2)
+    _hold(data, i, -mass * (b[0] + s0 + t0), -mass * (b[1] + s1 + t1), -mass * (b[2] + s2 + t2), c0, c1, c2)
 
 
 @njit
-def _take_loops_off_joints(m: Any, w: Any, e: Any, x: Any) -> None:
+def _take_loops_off_joints(model: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
     """What loops carry does not go through the joints between their bodies and the root."""
-    for n in range(e.loop_kind.shape[0]):
+    for n in range(equipment.loop_kind.shape[0]):
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
-            i = e.loop_body[n, end]
+            i = equipment.loop_body[n, end]
             while i > 0:
                 for axis in range(3):
-                    w.force[i, axis] -= sign * x.loop_force[n, axis]
-                i = m.body_parent[i]
+                    data.force[i, axis] -= sign * equipment_data.loop_force[n, axis]
+                i = model.body_parent[i]
 
 
 @njit
-def _hold_by_loops(w: Any, e: Any, x: Any) -> None:
-    for n in range(e.loop_kind.shape[0]):
+def _hold_by_loops(data: Any, equipment: Any, equipment_data: Any) -> None:
+    for n in range(equipment.loop_kind.shape[0]):
         for end in range(2):
-            i = e.loop_body[n, end]
+            i = equipment.loop_body[n, end]
             if i > 0:
                 sign = 1.0 if end == 0 else -1.0
-                p = e.loop_position[2 * n + end]
-                r0, r1, r2 = turn(w.rotation, i, p[0], p[1], p[2])
-                F = x.loop_force[n]
-                _hold(w, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
+                p = equipment.loop_position[2 * n + end]
+                r0, r1, r2 = turn(data.rotation, i, p[0], p[1], p[2])
+                F = equipment_data.loop_force[n]
+                _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
 
 
 @njit
-def _weigh(m: Any, w: Any, h: Any) -> bool:
+def _weigh(model: Any, data: Any, h: Any) -> bool:
     """From stiffnesses to inertias, of all bodies if one needs it; joints' dampings."""
     worst = 0.0
-    for i in range(1, m.body_parent.shape[0]):
-        I = w.inertia[i]
-        K = w.stiffening[i]
+    for i in range(1, model.body_parent.shape[0]):
+        I = data.inertia[i]
+        K = data.stiffening[i]
         own = 0.5 * (I[0] + I[3] + I[5])
         stiff = 0.5 * h * h * (K[0] + K[3] + K[5])
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            own += m.armature[k] if m.dof_linear[k] == 0 else 0.0
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            own += model.armature[k] if model.dof_linear[k] == 0 else 0.0
         square = stiff / own if own > 0.0 else 0.0
         worst = max(worst, square)
         share = 1.0 / max(1.0, _NODES * square)
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            if m.dof_linear[k] == 0:
-                w.slack[k] = _DAMPING * (1.0 - share) * stiff / h
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            if model.dof_linear[k] == 0:
+                data.slack[k] = _DAMPING * (1.0 - share) * stiff / h
         for c in range(6):
-            w.stiffening[i, c] *= _WEIGHT * h * h
+            data.stiffening[i, c] *= _WEIGHT * h * h
     if worst <= _TAUT:
-        clear_stiffening(w)
+        clear_stiffening(data)
     return worst > _TAUT
 
 
 @njit
-def add_stiffened_bias(m: Any, w: Any, tau: Any, scratch: Any) -> None:
+def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
     """tau (nv,) += Jᵀ B α of the stiffened bodies, at the angular accelerations in w. Overwrites forces in w."""
-    for i in range(m.body_parent.shape[0]):
-        al = w.angular_acceleration[i]
-        t0, t1, t2 = symmetric_times(w.stiffening, i, al[0], al[1], al[2])
+    for i in range(model.body_parent.shape[0]):
+        al = data.angular_acceleration[i]
+        t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
         for axis in range(3):
-            w.force[i, axis] = 0.0
-        w.torque[i, 0] = t0
-        w.torque[i, 1] = t1
-        w.torque[i, 2] = t2
-    gather_forces(m, w, scratch)
+            data.force[i, axis] = 0.0
+        data.torque[i, 0] = t0
+        data.torque[i, 1] = t1
+        data.torque[i, 2] = t2
+    gather_forces(model, data, scratch)
     for k in range(tau.shape[0]):
         tau[k] += scratch[k]
 
 
 @njit
-def stiffen_composites(m: Any, w: Any) -> None:
-    """Add to w.composite_inertia what the bodies below are stiffened by."""
+def stiffen_composites(model: Any, data: Any) -> None:
+    """Add to data.composite_inertia what the bodies below are stiffened by."""
     for c in range(6):
-        for i in range(w.stiffening.shape[0]):
-            w.force_sum[i] = w.stiffening[i, c]
-        for i in range(w.stiffening.shape[0] - 1, 0, -1):
-            w.composite_inertia[i, c] += w.force_sum[i]
-            w.force_sum[m.body_parent[i]] += w.force_sum[i]
+        for i in range(data.stiffening.shape[0]):
+            data.force_sum[i] = data.stiffening[i, c]
+        for i in range(data.stiffening.shape[0] - 1, 0, -1):
+            data.composite_inertia[i, c] += data.force_sum[i]
+            data.force_sum[model.body_parent[i]] += data.force_sum[i]
 
 
 @njit
-def book_midpoint(m: Any, v: Any, w: Any, f: Any) -> None:
-    """Add to f.passive by how much the step's inertial forces were others than M qacc + bias at its start.
+def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
+    """Add to step.passive by how much the step's inertial forces were others than M qacc + bias at its start.
 
     M qacc + bias(q, v) is then the sum of all recorded forces as in any other step. v: at the step's start.
     """
-    inverse_dynamics(m, f.middle, f.qacc, w, f.force)
-    if f.counters[7] == 2:
-        add_stiffened_bias(m, w, f.force, f.tangent)
-        for k in range(f.force.shape[0]):
-            f.passive[k] -= w.slack[k] * f.velocity[k]
-        clear_stiffening(w)
-    for k in range(f.force.shape[0]):
-        f.passive[k] -= f.force[k]
-    inverse_dynamics(m, v, f.qacc, w, f.force)
-    for k in range(f.force.shape[0]):
-        f.passive[k] += f.force[k]
-    f.counters[7] = 0
+    inverse_dynamics(model, step.middle, step.qacc, data, step.force)
+    if step.counters[7] == 2:
+        add_stiffened_bias(model, data, step.force, step.tangent)
+        for k in range(step.force.shape[0]):
+            step.passive[k] -= data.slack[k] * step.velocity[k]
+        clear_stiffening(data)
+    for k in range(step.force.shape[0]):
+        step.passive[k] -= step.force[k]
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    for k in range(step.force.shape[0]):
+        step.passive[k] += step.force[k]
+    step.counters[7] = 0

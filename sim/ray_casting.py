@@ -11,39 +11,44 @@ from artsim.sim.kinematics import point_of, turn
 
 
 @njit
-def cast_rays(m: Any, w: Any, e: Any, x: Any, k: Any, S: Any, P: Any) -> None:
-    """x.ray_hit of every ray in x.ray: the distance, -1 where nothing is met, and the normal there, world axes.
+def cast_rays(
+    model: Any, data: Any, equipment: Any, equipment_data: Any, sights: Any, shapes: Any, placed: Any
+) -> None:
+    """equipment_data.ray_hit of every ray in equipment_data.ray: the distance, -1 where nothing is met, and the normal
+    there, world axes.
 
     What is on the ray's own link does not count. Needs kinematics.
     """
-    for n in range(k.body.shape[0]):
-        _place(m, w, k, P, n)
-    for ray in range(x.ray.shape[0]):
-        a = x.ray[ray]
+    for n in range(sights.body.shape[0]):
+        _place(model, data, sights, placed, n)
+    for ray in range(equipment_data.ray.shape[0]):
+        a = equipment_data.ray[ray]
         best = -1.0
-        for n in range(k.body.shape[0]):
-            if k.link[n] == e.ray_link[ray]:
+        for n in range(sights.body.shape[0]):
+            if sights.link[n] == equipment.ray_link[ray]:
                 continue
-            p = into(P, n, a[0], a[1], a[2])
-            v = turned_back(P, n, a[3], a[4], a[5])
-            s, n0, n1, n2 = ray_shape(S, n, k.window[n], k.floor[n], p, v)
+            p = into(placed, n, a[0], a[1], a[2])
+            v = turned_back(placed, n, a[3], a[4], a[5])
+            s, n0, n1, n2 = ray_shape(shapes, n, sights.window[n], sights.floor[n], p, v)
             if s >= 0.0 and (best < 0.0 or s < best):
                 best = s
-                n0, n1, n2 = turned(P, n, n0, n1, n2)
-                x.ray_hit[ray, 1] = n0
-                x.ray_hit[ray, 2] = n1
-                x.ray_hit[ray, 3] = n2
-        x.ray_hit[ray, 0] = best
+                n0, n1, n2 = turned(placed, n, n0, n1, n2)
+                equipment_data.ray_hit[ray, 1] = n0
+                equipment_data.ray_hit[ray, 2] = n1
+                equipment_data.ray_hit[ray, 3] = n2
+        equipment_data.ray_hit[ray, 0] = best
 
 
 @njit
-def _place(m: Any, w: Any, k: Any, P: Any, n: Any) -> None:
+def _place(model: Any, data: Any, sights: Any, placed: Any, n: Any) -> None:
     """P of shape n."""
-    c = k.place[n]
-    T = k.turn[n]
-    P.position[n, 0], P.position[n, 1], P.position[n, 2] = point_of(m, w, k.body[n], c[0], c[1], c[2])
+    c = sights.place[n]
+    T = sights.turn[n]
+    placed.position[n, 0], placed.position[n, 1], placed.position[n, 2] = point_of(
+        model, data, sights.body[n], c[0], c[1], c[2]
+    )
     for column in range(3):
-        r0, r1, r2 = turn(w.rotation, k.body[n], T[0, column], T[1, column], T[2, column])
-        P.rotation[n, 0, column] = r0
-        P.rotation[n, 1, column] = r1
-        P.rotation[n, 2, column] = r2
+        r0, r1, r2 = turn(data.rotation, sights.body[n], T[0, column], T[1, column], T[2, column])
+        placed.rotation[n, 0, column] = r0
+        placed.rotation[n, 1, column] = r1
+        placed.rotation[n, 2, column] = r2

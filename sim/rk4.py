@@ -38,251 +38,303 @@ from artsim.sim.step import bare_system, begin, choose_controls, is_finite, sett
 
 
 @njit
-def simulate_rk4(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, b: Any, e: Any, x: Any, y: Any) -> None:
+def simulate_rk4(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    block: Any,
+    equipment: Any,
+    equipment_data: Any,
+    solver: Any,
+) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(m, s, w, i, f, e, x, None, (y, None, None, None, None))
-    for _ in range(b.plan[0]):
-        if f.counters[0] % EVERY == 0:
-            watch_energy(m, s, w, f, e, x, None)
-        choose_controls(i, f)
-        r.report[0] = 0.0
-        r.report[1] = 0.0
-        if x is not None:
-            x.stage[0] = 0.0
-        _stage(m, s.qpos, s.qvel, w, i, r, f, e, x, y, s.activation)
-        if not is_finite(m, f):
+    begin(model, state, data, inputs, step, equipment, equipment_data, None, (solver, None, None, None, None))
+    for _ in range(block.plan[0]):
+        if step.counters[0] % EVERY == 0:
+            watch_energy(model, state, data, step, equipment, equipment_data, None)
+        choose_controls(inputs, step)
+        rows.report[0] = 0.0
+        rows.report[1] = 0.0
+        if equipment_data is not None:
+            equipment_data.stage[0] = 0.0
+        _stage(
+            model, state.qpos, state.qvel, data, inputs, rows, step, equipment, equipment_data, solver, state.activation
+        )
+        if not is_finite(model, step):
             break
-        if x is not None and x.feeler[0] != 0:
-            run_entry(x.feeler)
-        recorded = 1 if f.counters[0] % b.plan[1] == 0 else 0
+        if equipment_data is not None and equipment_data.feeler[0] != 0:
+            run_entry(equipment_data.feeler)
+        recorded = 1 if step.counters[0] % block.plan[1] == 0 else 0
         if recorded:
-            record(m, s, w, i, r, f, b, e, x, None, None)
-        if e is not None:
-            note_loop_gaps(m, w, f, e, x)
-        _finish(m, s, w, i, r, f, e, x, y)
-        note_work(i, f, x, f.start_qvel, s.qvel)  # of the last stage's forces
-        if f.counters[2] != 0:
-            f.counters[1] -= recorded  # a step that was not taken has no row
+            record(model, state, data, inputs, rows, step, block, equipment, equipment_data, None, None)
+        if equipment is not None:
+            note_loop_gaps(model, data, step, equipment, equipment_data)
+        _finish(model, state, data, inputs, rows, step, equipment, equipment_data, solver)
+        note_work(inputs, step, equipment_data, step.start_qvel, state.qvel)  # of the last stage's forces
+        if step.counters[2] != 0:
+            step.counters[1] -= recorded  # a step that was not taken has no row
             break
-        if x is not None and x.keeper[0] != 0:
-            run_entry(x.keeper)
-        f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w, f, e, x)
+        if equipment_data is not None and equipment_data.keeper[0] != 0:
+            run_entry(equipment_data.keeper)
+        step.counters[0] += 1
+    step.energy[1] = total_energy(model, state, data, step, equipment, equipment_data)
 
 
 @njit
-def _stage(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: Any, activation: Any) -> None:
-    """f.qacc (nv,), f.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as constraints."""
-    expand(m, q, v, w)
-    kinematics(m, q, w)
-    world_inertia(m, w)
-    applied_forces(m, q, v, w, i, f, e, x)
-    if e is not None:
-        equipment_forces(m, q, v, w, i, e, x, f, activation, 1)
-    for k in range(f.stiffness.shape[0]):
-        f.stiffness[k] = i.drive_stiffness[k]
-        f.damping[k] = i.drive_damping[k]
-    bare_system(m, q, v, w, i, f, e, x, None, None)
-    row = f.counters[4]
-    find_places(m, q, i, f, row)
-    for k in range(f.force.shape[0]):
-        place = coordinate(m, q, k)
-        drive = drive_force(i, f, row, k, f.place[k], v[k])
-        f.drive[k] = min(max(drive, -i.drive_limit[k]), i.drive_limit[k])
-        f.passive[k] = -m.damping[k] * v[k] - m.stiffness[k] * (place - m.spring_reference[k])
-        f.coupling[k] = 0.0
-        f.limit[k] = 0.0
-        f.loop[k] = 0.0
-        f.tendon[k] = 0.0
-        f.contact[k] = 0.0
-        if x is not None:
-            f.drive[k] += actuator_force(x, k, place, v[k])
-            f.passive[k] += x.passive[k]
-            f.tendon[k] = x.tendon[k]
-        f.diagonal[k] = 0.0
-        f.force[k] = f.applied[k] + f.drive[k] + f.passive[k] + f.tendon[k] - w.bias[k]
-    _spring_couplings(m, q, v, f)
-    if e is not None:
-        clear_loop_forces(x)
-        spring_tendons(e, x, f)
-    for k in range(f.force.shape[0]):
-        f.force[k] += f.coupling[k]
-    reduce_matrix(m, w, f.diagonal)
-    reduce_vector(m, f.force, w, f.free)
-    for a in range(f.next.shape[0]):
-        f.next[a] = 0.0
-    _hold(m, q, v, w, i, r, f, e, x)
-    run_newton(y, 0)
-    joint_forces(r, f, 1.0)
-    if e is not None:
-        note_loop_forces(r, e, x, 1.0)
-        note_tendon_forces(r, e, x, 1.0, True)
-    expand_velocity(m, f.next, w, f.qacc)
-    for k in range(f.qacc.shape[0]):
-        f.qacc[k] += w.drift[k]
+def _stage(
+    model: Any,
+    q: Any,
+    v: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    solver: Any,
+    activation: Any,
+) -> None:
+    """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as
+    constraints."""
+    expand(model, q, v, data)
+    kinematics(model, q, data)
+    world_inertia(model, data)
+    applied_forces(model, q, v, data, inputs, step, equipment, equipment_data)
+    if equipment is not None:
+        equipment_forces(model, q, v, data, inputs, equipment, equipment_data, step, activation, 1)
+    for k in range(step.stiffness.shape[0]):
+        step.stiffness[k] = inputs.drive_stiffness[k]
+        step.damping[k] = inputs.drive_damping[k]
+    bare_system(model, q, v, data, inputs, step, equipment, equipment_data, None, None)
+    row = step.counters[4]
+    find_places(model, q, inputs, step, row)
+    for k in range(step.force.shape[0]):
+        place = coordinate(model, q, k)
+        drive = drive_force(inputs, step, row, k, step.place[k], v[k])
+        step.drive[k] = min(max(drive, -inputs.drive_limit[k]), inputs.drive_limit[k])
+        step.passive[k] = -model.damping[k] * v[k] - model.stiffness[k] * (place - model.spring_reference[k])
+        step.coupling[k] = 0.0
+        step.limit[k] = 0.0
+        step.loop[k] = 0.0
+        step.tendon[k] = 0.0
+        step.contact[k] = 0.0
+        if equipment_data is not None:
+            step.drive[k] += actuator_force(equipment_data, k, place, v[k])
+            step.passive[k] += equipment_data.passive[k]
+            step.tendon[k] = equipment_data.tendon[k]
+        step.diagonal[k] = 0.0
+        step.force[k] = step.applied[k] + step.drive[k] + step.passive[k] + step.tendon[k] - data.bias[k]
+    _spring_couplings(model, q, v, step)
+    if equipment is not None:
+        clear_loop_forces(equipment_data)
+        spring_tendons(equipment, equipment_data, step)
+    for k in range(step.force.shape[0]):
+        step.force[k] += step.coupling[k]
+    reduce_matrix(model, data, step.diagonal)
+    reduce_vector(model, step.force, data, step.free)
+    for a in range(step.next.shape[0]):
+        step.next[a] = 0.0
+    _hold(model, q, v, data, inputs, rows, step, equipment, equipment_data)
+    run_newton(solver, 0)
+    joint_forces(rows, step, 1.0)
+    if equipment is not None:
+        note_loop_forces(rows, equipment, equipment_data, 1.0)
+        note_tendon_forces(rows, equipment, equipment_data, 1.0, True)
+    expand_velocity(model, step.next, data, step.qacc)
+    for k in range(step.qacc.shape[0]):
+        step.qacc[k] += data.drift[k]
 
 
 @njit
-def _spring_couplings(m: Any, q: Any, v: Any, f: Any) -> None:
-    """f.coupling of the compliant coupling rows as explicit springs."""
-    for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] < 0.0 and f.effective_coupling[c] > 0.0:
-            follower = m.row_follower[c]
-            leader = m.row_leader[c]
-            x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-            value, slope, _ = coupling_slope(m, c, x)
-            K, B = reference_of(m, c)
-            error = q[m.dof_coord[follower]] - value
-            force = -(K * error + B * coupling_rate(m, v, c, slope)) / f.effective_coupling[c]
-            f.coupling[follower] += force
+def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
+    """step.coupling of the compliant coupling rows as explicit springs."""
+    for c in range(model.row_follower.shape[0]):
+        if model.row_frequency[c] > 0.0 and model.row_impedance[c, 0] < 0.0 and step.effective_coupling[c] > 0.0:
+            follower = model.row_follower[c]
+            leader = model.row_leader[c]
+            x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
+            value, slope, _ = coupling_slope(model, c, x)
+            K, B = reference_of(model, c)
+            error = q[model.dof_coord[follower]] - value
+            force = -(K * error + B * coupling_rate(model, v, c, slope)) / step.effective_coupling[c]
+            step.coupling[follower] += force
             if leader >= 0:
-                f.coupling[leader] -= slope * force
+                step.coupling[leader] -= slope * force
 
 
 @njit
-def _hold(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
+def _hold(
+    model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
+) -> None:
     """Equalities as rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
-    a = 0.1 / i.time_step[0]
-    r.number[0] = 0
-    _hold_couplings(m, q, v, w, i, r, f, a)
-    if e is not None:
-        hold_loops(m, v, w, i, r, f, e, x, a)
-        hold_tendons(m, v, w, i, r, e, x, a)
+    a = 0.1 / inputs.time_step[0]
+    rows.number[0] = 0
+    _hold_couplings(model, q, v, data, inputs, rows, step, a)
+    if equipment is not None:
+        hold_loops(model, v, data, inputs, rows, step, equipment, equipment_data, a)
+        hold_tendons(model, v, data, inputs, rows, equipment, equipment_data, a)
 
 
 @njit
-def _hold_couplings(m: Any, q: Any, v: Any, w: Any, i: Any, r: Any, f: Any, a: Any) -> None:
+def _hold_couplings(model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, a: Any) -> None:
     """The rows of hard couplings, and of those that give way as MuJoCo's do."""
-    h = i.time_step[0]
-    for c in range(m.row_follower.shape[0]):
-        if m.row_frequency[c] > 0.0 and m.row_impedance[c, 0] < 0.0:
+    h = inputs.time_step[0]
+    for c in range(model.row_follower.shape[0]):
+        if model.row_frequency[c] > 0.0 and model.row_impedance[c, 0] < 0.0:
             continue
-        follower = m.row_follower[c]
-        leader = m.row_leader[c]
-        x = q[m.dof_coord[leader]] if leader >= 0 else 0.0
-        value, slope, bend = coupling_slope(m, c, x)
-        n = single_row(m, w, r, COUPLING_ROW, follower, 1.0)
+        follower = model.row_follower[c]
+        leader = model.row_leader[c]
+        x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
+        value, slope, bend = coupling_slope(model, c, x)
+        n = single_row(model, data, rows, COUPLING_ROW, follower, 1.0)
         if leader >= 0:
-            add_entry(m, w, r, leader, -slope)
-        error = q[m.dof_coord[follower]] - value
-        rate = coupling_rate(m, v, c, slope)
-        drift = drift_of(w, r, n)
-        if m.row_frequency[c] > 0.0:
-            K, B = reference_of(m, c)
-            d = impedance(m.row_impedance, c, abs(error))
-            most = slowest(h, B, m.row_impedance[c, 1])
-            r.bias[n] = drift + most * B * rate + most * most * d * K * error
-            r.cfm[n] = f.effective_coupling[c] * (1.0 - d) / d
+            add_entry(model, data, rows, leader, -slope)
+        error = q[model.dof_coord[follower]] - value
+        rate = coupling_rate(model, v, c, slope)
+        drift = drift_of(data, rows, n)
+        if model.row_frequency[c] > 0.0:
+            K, B = reference_of(model, c)
+            d = impedance(model.row_impedance, c, abs(error))
+            most = slowest(h, B, model.row_impedance[c, 1])
+            rows.bias[n] = drift + most * B * rate + most * most * d * K * error
+            rows.cfm[n] = step.effective_coupling[c] * (1.0 - d) / d
         else:
             speed = v[leader] if leader >= 0 else 0.0
-            r.bias[n] = drift - bend * speed * speed + 2.0 * a * rate + a * a * error
+            rows.bias[n] = drift - bend * speed * speed + 2.0 * a * rate + a * a * error
 
 
 @njit
-def _finish(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, y: Any) -> None:
+def _finish(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    solver: Any,
+) -> None:
     """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
 
-    Stage one's acceleration is in f.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
+    Stage one's acceleration is in step.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
     """
-    h = i.time_step[0]
-    nv = f.qacc.shape[0]
-    for n in range(f.start_qpos.shape[0]):
-        f.start_qpos[n] = s.qpos[n]
+    h = inputs.time_step[0]
+    nv = step.qacc.shape[0]
+    for n in range(step.start_qpos.shape[0]):
+        step.start_qpos[n] = state.qpos[n]
     for k in range(nv):
-        f.start_qvel[k] = s.qvel[k]
-        f.tangent[k] = s.qvel[k]
-        f.sum_velocity[k] = s.qvel[k]
-        f.sum_acceleration[k] = f.qacc[k]
-    if x is not None:
-        for n in range(s.activation.shape[0]):
-            x.start_activation[n] = s.activation[n]
-            x.sum_activation[n] = x.activation_rate[n]
-        for n in range(x.start_length.shape[0]):
-            x.start_length[n] = x.actuator_length[n]
-            x.start_velocity[n] = x.actuator_velocity[n]
+        step.start_qvel[k] = state.qvel[k]
+        step.tangent[k] = state.qvel[k]
+        step.sum_velocity[k] = state.qvel[k]
+        step.sum_acceleration[k] = step.qacc[k]
+    if equipment_data is not None:
+        for n in range(state.activation.shape[0]):
+            equipment_data.start_activation[n] = state.activation[n]
+            equipment_data.sum_activation[n] = equipment_data.activation_rate[n]
+        for n in range(equipment_data.start_length.shape[0]):
+            equipment_data.start_length[n] = equipment_data.actuator_length[n]
+            equipment_data.start_velocity[n] = equipment_data.actuator_velocity[n]
     for stage in range(1, 4):
         ahead = h if stage == 3 else 0.5 * h
-        for n in range(f.start_qpos.shape[0]):
-            f.stage_qpos[n] = f.start_qpos[n]
-        move(m, f.stage_qpos, f.tangent, ahead)
+        for n in range(step.start_qpos.shape[0]):
+            step.stage_qpos[n] = step.start_qpos[n]
+        move(model, step.stage_qpos, step.tangent, ahead)
         for k in range(nv):
-            f.tangent[k] *= ahead  # the rotation vector of this stage
-            f.stage_qvel[k] = f.start_qvel[k] + ahead * f.qacc[k]
-        if x is not None:
-            x.stage[0] = ahead / h
-            for n in range(s.activation.shape[0]):
-                s.activation[n] = x.start_activation[n] + ahead * x.activation_rate[n]
-        _stage(m, f.stage_qpos, f.stage_qvel, w, i, r, f, e, x, y, s.activation)
+            step.tangent[k] *= ahead  # the rotation vector of this stage
+            step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
+        if equipment_data is not None:
+            equipment_data.stage[0] = ahead / h
+            for n in range(state.activation.shape[0]):
+                state.activation[n] = equipment_data.start_activation[n] + ahead * equipment_data.activation_rate[n]
+        _stage(
+            model,
+            step.stage_qpos,
+            step.stage_qvel,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            solver,
+            state.activation,
+        )
         weight = 1.0 if stage == 3 else 2.0
-        if x is not None:
-            for n in range(s.activation.shape[0]):
-                x.sum_activation[n] += weight * x.activation_rate[n]
+        if equipment_data is not None:
+            for n in range(state.activation.shape[0]):
+                equipment_data.sum_activation[n] += weight * equipment_data.activation_rate[n]
         for k in range(nv):
-            f.velocity[k] = f.stage_qvel[k]
-        inverse_tangent(m, f.tangent, f.velocity)
+            step.velocity[k] = step.stage_qvel[k]
+        inverse_tangent(model, step.tangent, step.velocity)
         for k in range(nv):
-            f.tangent[k] = f.velocity[k]
-            f.sum_velocity[k] += weight * f.velocity[k]
-            f.sum_acceleration[k] += weight * f.qacc[k]
+            step.tangent[k] = step.velocity[k]
+            step.sum_velocity[k] += weight * step.velocity[k]
+            step.sum_acceleration[k] += weight * step.qacc[k]
     for k in range(nv):
-        f.sum_velocity[k] /= 6.0
-        s.qvel[k] = f.start_qvel[k] + h * f.sum_acceleration[k] / 6.0
-    move(m, s.qpos, f.sum_velocity, h)
-    if x is not None:
-        for n in range(s.activation.shape[0]):
-            s.activation[n] = x.start_activation[n]
-            x.activation_rate[n] = x.sum_activation[n] / 6.0
-        for n in range(x.start_length.shape[0]):  # what advances exactly does so with the step's start, as in MuJoCo
-            x.actuator_length[n] = x.start_length[n]
-            x.actuator_velocity[n] = x.start_velocity[n]
-        advance_activations(e, x, h, s.activation)
-    settle(m, s, w, f)
-    if e is not None:
-        note_tendon_errors(m, s, w, f, e, x)
-    for a in range(f.next.shape[0]):
-        f.next[a] = s.qvel[m.independent_dof[a]]
-    if not is_finite(m, f) or not _inside(m, s, w, f, e, x):
-        for n in range(f.start_qpos.shape[0]):
-            s.qpos[n] = f.start_qpos[n]
+        step.sum_velocity[k] /= 6.0
+        state.qvel[k] = step.start_qvel[k] + h * step.sum_acceleration[k] / 6.0
+    move(model, state.qpos, step.sum_velocity, h)
+    if equipment_data is not None:
+        for n in range(state.activation.shape[0]):
+            state.activation[n] = equipment_data.start_activation[n]
+            equipment_data.activation_rate[n] = equipment_data.sum_activation[n] / 6.0
+        for n in range(
+            equipment_data.start_length.shape[0]
+        ):  # what advances exactly does so with the step's start, as in MuJoCo
+            equipment_data.actuator_length[n] = equipment_data.start_length[n]
+            equipment_data.actuator_velocity[n] = equipment_data.start_velocity[n]
+        advance_activations(equipment, equipment_data, h, state.activation)
+    settle(model, state, data, step)
+    if equipment is not None:
+        note_tendon_errors(model, state, data, step, equipment, equipment_data)
+    for a in range(step.next.shape[0]):
+        step.next[a] = state.qvel[model.independent_dof[a]]
+    if not is_finite(model, step) or not _inside(model, state, data, step, equipment, equipment_data):
+        for n in range(step.start_qpos.shape[0]):
+            state.qpos[n] = step.start_qpos[n]
         for k in range(nv):
-            s.qvel[k] = f.start_qvel[k]
-        if x is not None:
-            for n in range(s.activation.shape[0]):
-                s.activation[n] = x.start_activation[n]
+            state.qvel[k] = step.start_qvel[k]
+        if equipment_data is not None:
+            for n in range(state.activation.shape[0]):
+                state.activation[n] = equipment_data.start_activation[n]
 
 
 @njit
-def _inside(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> bool:
-    """False when a coordinate or a tendon is beyond its limit; then f.counters say why and which (tendons: + nv)."""
-    for k in range(s.qvel.shape[0]):
-        c = m.dof_coord[k]
-        if c >= 0 and (s.qpos[c] < m.lower[k] - 1e-9 or s.qpos[c] > m.upper[k] + 1e-9):
-            f.counters[2] = INEQUALITY
-            f.counters[3] = k
+def _inside(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+    """False when a coordinate or a tendon is beyond its limit; then step.counters say why and which (tendons: + nv)."""
+    for k in range(state.qvel.shape[0]):
+        c = model.dof_coord[k]
+        if c >= 0 and (state.qpos[c] < model.lower[k] - 1e-9 or state.qpos[c] > model.upper[k] + 1e-9):
+            step.counters[2] = INEQUALITY
+            step.counters[3] = k
             return False
-        if is_cone(m, k):
-            _, _, _, angle = ball_rotation(m, s.qpos, k)
-            if angle > m.upper[k] + 1e-9:
-                f.counters[2] = INEQUALITY
-                f.counters[3] = k
+        if is_cone(model, k):
+            _, _, _, angle = ball_rotation(model, state.qpos, k)
+            if angle > model.upper[k] + 1e-9:
+                step.counters[2] = INEQUALITY
+                step.counters[3] = k
                 return False
-    if e is not None:
-        return _tendons_inside(m, s, w, f, e, x)
+    if equipment is not None:
+        return _tendons_inside(model, state, data, step, equipment, equipment_data)
     return True
 
 
 @njit
-def _tendons_inside(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> bool:
+def _tendons_inside(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
     limited = False
-    for t in range(e.tendon_lower.shape[0]):
-        limited = limited or e.tendon_upper[t] < 1e308 or e.tendon_lower[t] > -1e308
+    for t in range(equipment.tendon_lower.shape[0]):
+        limited = limited or equipment.tendon_upper[t] < 1e308 or equipment.tendon_lower[t] > -1e308
     if not limited:
         return True
-    kinematics(m, s.qpos, w)
-    tendon_paths(m, s.qpos, s.qvel, w, e, x)
-    for t in range(e.tendon_lower.shape[0]):
-        if broken_side(e, t, x.tendon_length[t], 1e-9) != 0:
-            f.counters[2] = INEQUALITY
-            f.counters[3] = s.qvel.shape[0] + t
+    kinematics(model, state.qpos, data)
+    tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+    for t in range(equipment.tendon_lower.shape[0]):
+        if broken_side(equipment, t, equipment_data.tendon_length[t], 1e-9) != 0:
+            step.counters[2] = INEQUALITY
+            step.counters[3] = state.qvel.shape[0] + t
             return False
     return True

@@ -20,94 +20,95 @@ _CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1
 
 
 @njit
-def is_asleep(s: Any, i: Any, f: Any) -> bool:
+def is_asleep(state: Any, inputs: Any, step: Any) -> bool:
     """Whether the step is slept through; a change of the inputs wakes."""
-    if i.sleep[0] <= 0.0 or s.still[0] < i.sleep[1]:
+    if inputs.sleep[0] <= 0.0 or state.still[0] < inputs.sleep[1]:
         return False
-    if _commands_differ(s, i, f):
-        s.still[0] = 0.0
-        f.counters[6] = 0
+    if _commands_differ(state, inputs, step):
+        state.still[0] = 0.0
+        step.counters[6] = 0
         return False
     return True
 
 
 @njit
-def _commands_differ(s: Any, i: Any, f: Any) -> bool:
-    row = f.counters[4]
-    nv = s.qvel.shape[0]
+def _commands_differ(state: Any, inputs: Any, step: Any) -> bool:
+    row = step.counters[4]
+    nv = state.qvel.shape[0]
     differ = False
     for k in range(nv):
-        if s.command[k] != i.torque[row, k] or s.command[nv + k] != i.target[row, k]:
+        if state.command[k] != inputs.torque[row, k] or state.command[nv + k] != inputs.target[row, k]:
             differ = True
-        if s.command[2 * nv + k] != i.target_velocity[row, k]:
+        if state.command[2 * nv + k] != inputs.target_velocity[row, k]:
             differ = True
-    for n in range(i.control.shape[1]):
-        if s.command[3 * nv + n] != i.control[row, n]:
+    for n in range(inputs.control.shape[1]):
+        if state.command[3 * nv + n] != inputs.control[row, n]:
             differ = True
     return differ
 
 
 @njit
-def note_commands(s: Any, i: Any, f: Any) -> None:
-    """s.command: the inputs of this step."""
-    row = f.counters[4]
-    nv = s.qvel.shape[0]
+def note_commands(state: Any, inputs: Any, step: Any) -> None:
+    """state.command: the inputs of this step."""
+    row = step.counters[4]
+    nv = state.qvel.shape[0]
     for k in range(nv):
-        s.command[k] = i.torque[row, k]
-        s.command[nv + k] = i.target[row, k]
-        s.command[2 * nv + k] = i.target_velocity[row, k]
-    for n in range(i.control.shape[1]):
-        s.command[3 * nv + n] = i.control[row, n]
+        state.command[k] = inputs.torque[row, k]
+        state.command[nv + k] = inputs.target[row, k]
+        state.command[2 * nv + k] = inputs.target_velocity[row, k]
+    for n in range(inputs.control.shape[1]):
+        state.command[3 * nv + n] = inputs.control[row, n]
 
 
 @njit
-def count_still(m: Any, s: Any, w: Any, i: Any, f: Any, x: Any) -> None:
-    """s.still after the step; a robot that falls asleep loses its velocity. x.start_activation: before the step."""
-    still = _slow(m, s, w, i) and not _moved_on_purpose(s, i, f)
-    if x is not None:
-        for n in range(s.activation.shape[0]):
-            change = abs(s.activation[n] - x.start_activation[n])
-            if not change <= _CHANGE * max(1.0, abs(s.activation[n])):
+def count_still(model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment_data: Any) -> None:
+    """state.still after the step; a robot that falls asleep loses its velocity. equipment_data.start_activation: before
+    the step."""
+    still = _slow(model, state, data, inputs) and not _moved_on_purpose(state, inputs, step)
+    if equipment_data is not None:
+        for n in range(state.activation.shape[0]):
+            change = abs(state.activation[n] - equipment_data.start_activation[n])
+            if not change <= _CHANGE * max(1.0, abs(state.activation[n])):
                 still = False
-        if x.pending[0] != 0.0:
+        if equipment_data.pending[0] != 0.0:
             still = False
-    s.still[0] = s.still[0] + 1.0 if still else 0.0
-    if s.still[0] >= i.sleep[1]:
-        for k in range(s.qvel.shape[0]):
-            s.qvel[k] = 0.0
-        for n in range(s.impulse.shape[0]):
-            s.impulse[n] = 0.0
+    state.still[0] = state.still[0] + 1.0 if still else 0.0
+    if state.still[0] >= inputs.sleep[1]:
+        for k in range(state.qvel.shape[0]):
+            state.qvel[k] = 0.0
+        for n in range(state.impulse.shape[0]):
+            state.impulse[n] = 0.0
 
 
 @njit
-def _slow(m: Any, s: Any, w: Any, i: Any) -> bool:
+def _slow(model: Any, state: Any, data: Any, inputs: Any) -> bool:
     """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; w is of the step's start."""
-    velocities(m, s.qvel, w)
+    velocities(model, state.qvel, data)
     moving = False
     found = False
-    for link in range(m.link_body.shape[0]):
-        b = m.link_body[link]
-        mass = m.link_mass[link]
+    for link in range(model.link_body.shape[0]):
+        b = model.link_body[link]
+        mass = model.link_mass[link]
         if b > 0 and mass > 0.0:
             found = True
-            a = w.angular_velocity[b]
-            c0, c1, c2 = link_centre(m, w, link)
+            a = data.angular_velocity[b]
+            c0, c1, c2 = link_centre(model, data, link)
             y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
-            v0 = w.velocity[b, 0] + y0
-            v1 = w.velocity[b, 1] + y1
-            v2 = w.velocity[b, 2] + y2
-            R, _ = link_frame(m, w, link)
+            v0 = data.velocity[b, 0] + y0
+            v1 = data.velocity[b, 1] + y1
+            v2 = data.velocity[b, 2] + y2
+            R, _ = link_frame(model, data, link)
             u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
-            L0, L1, L2 = symmetric_times(m.link_inertia, link, u0, u1, u2)
+            L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
             spin = (u0 * L0 + u1 * L1 + u2 * L2) / mass
-            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < i.sleep[0]:
+            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < inputs.sleep[0]:
                 moving = True
     return found and not moving
 
 
 @njit
-def _moved_on_purpose(s: Any, i: Any, f: Any) -> bool:
-    for k in range(s.qvel.shape[0]):
-        if i.target_velocity[f.counters[4], k] != 0.0:
+def _moved_on_purpose(state: Any, inputs: Any, step: Any) -> bool:
+    for k in range(state.qvel.shape[0]):
+        if inputs.target_velocity[step.counters[4], k] != 0.0:
             return True
     return False

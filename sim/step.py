@@ -128,121 +128,144 @@ _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 @njit
 def simulate(
-    m: Any,
-    s: Any,
-    w: Any,
-    i: Any,
-    r: Any,
-    f: Any,
-    b: Any,
-    e: Any,
-    x: Any,
-    g: Any,
-    t: Any,
-    d: Any,
-    o: Any,
-    y: Any,
-    c: Any,
-    p: Any,
-    q: Any,
-    k: Any,
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    block: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    solver: Any,
+    sweeps: Any,
+    tree: Any,
+    graph: Any,
+    clock: Any,
 ) -> None:
-    """Take b.plan[0] steps from s, recording every b.plan[1]-th, or stop early with the reason in f.counters[2].
+    """Take block.plan[0] steps from s, recording every block.plan[1]-th, or stop early with the reason in
+    step.counters[2].
 
     None are: e and x of a robot without equipment, g and t of a run without contact, d and o of one without damping
     or limits of links, and of the solvers' scratch what is not used: y of newton's loop, c of sweeps, p of propagation
     and q of direct, which go with y; k unless the phases of the step are timed. What asks for them is then not
     compiled.
     """
-    z = (y, c, p, q, k)
-    start(k)
-    begin(m, s, w, i, f, e, x, d, z)
-    if g is not None:
-        b.contacts[0] = 0
-        place_static(m, w, g, t)
-    for _ in range(b.plan[0]):
-        if t is not None and is_full(f, b, t):
+    z = (solver, sweeps, tree, graph, clock)
+    start(clock)
+    begin(model, state, data, inputs, step, equipment, equipment_data, rules, z)
+    if contact_model is not None:
+        block.contacts[0] = 0
+        place_static(model, data, contact_model, contact_data)
+    for _ in range(block.plan[0]):
+        if contact_data is not None and is_full(step, block, contact_data):
             break
-        mark(k, INTEGRATION)
-        if f.counters[0] % EVERY == 0:
-            watch_energy(m, s, w, f, e, x, t)
-        choose_controls(i, f)
-        asleep = is_asleep(s, i, f)
-        if not asleep or f.counters[6] == 0:
-            _euler(m, s, w, i, r, f, e, x, g, t, d, o, z)
+        mark(clock, INTEGRATION)
+        if step.counters[0] % EVERY == 0:
+            watch_energy(model, state, data, step, equipment, equipment_data, contact_data)
+        choose_controls(inputs, step)
+        asleep = is_asleep(state, inputs, step)
+        if not asleep or step.counters[6] == 0:
+            _euler(
+                model,
+                state,
+                data,
+                inputs,
+                rows,
+                step,
+                equipment,
+                equipment_data,
+                contact_model,
+                contact_data,
+                rules,
+                rule_data,
+                z,
+            )
             if asleep:
-                _rest(m, s, w, f)
-            elif f.counters[2] != 0 or not is_finite(m, f):
+                _rest(model, state, data, step)
+            elif step.counters[2] != 0 or not is_finite(model, step):
                 break
-        if x is not None and x.feeler[0] != 0:
-            run_entry(x.feeler)
-        if f.counters[0] % b.plan[1] == 0:
-            mark(k, INTEGRATION)
-            if f.counters[7] == 1:
-                book_midpoint(m, s.qvel, w, f)
-            record(m, s, w, i, r, f, b, e, x, g, t)
-            mark(k, RECORDING)
+        if equipment_data is not None and equipment_data.feeler[0] != 0:
+            run_entry(equipment_data.feeler)
+        if step.counters[0] % block.plan[1] == 0:
+            mark(clock, INTEGRATION)
+            if step.counters[7] == 1:
+                book_midpoint(model, state.qvel, data, step)
+            record(
+                model, state, data, inputs, rows, step, block, equipment, equipment_data, contact_model, contact_data
+            )
+            mark(clock, RECORDING)
         if not asleep:
-            note_work(i, f, x, s.qvel, f.velocity)
-            _finish_euler(m, s, w, i, r, f, e, x, g, t, c)
-        if x is not None and x.keeper[0] != 0:
-            run_entry(x.keeper)
-        f.counters[0] += 1
-    f.energy[1] = total_energy(m, s, w, f, e, x)
-    if e is not None:
-        note_loop_gaps(m, w, f, e, x)
-    mark(k, INTEGRATION)
+            note_work(inputs, step, equipment_data, state.qvel, step.velocity)
+            _finish_euler(
+                model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, sweeps
+            )
+        if equipment_data is not None and equipment_data.keeper[0] != 0:
+            run_entry(equipment_data.keeper)
+        step.counters[0] += 1
+    step.energy[1] = total_energy(model, state, data, step, equipment, equipment_data)
+    if equipment is not None:
+        note_loop_gaps(model, data, step, equipment, equipment_data)
+    mark(clock, INTEGRATION)
 
 
 @njit
-def begin(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, z: Any) -> None:
+def begin(
+    model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any, rules: Any, z: Any
+) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
-    f.counters[1] = 0
-    for c in range(m.row_follower.shape[0]):
-        if m.row_impedance[c, 0] >= 0.0 and f.effective_coupling[c] == 0.0:
-            f.effective_coupling[c] = m.row_mobility[c]
-    if e is not None:
-        calibrate(m, w, e, x, f)
+    step.counters[1] = 0
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, 0] >= 0.0 and step.effective_coupling[c] == 0.0:
+            step.effective_coupling[c] = model.row_mobility[c]
+    if equipment is not None:
+        calibrate(model, data, equipment, equipment_data, step)
     else:
-        weigh_springs(m, i, f, x)
-    expand(m, s.qpos, s.qvel, w)
-    f.counters[5] = 1 if _is_free(m, i, drives_are_rows(z)) else 0
-    if e is not None and (needs_rows(e) or has_actuator_rows(e)):
-        f.counters[5] = 0
-    if d is not None:
-        f.counters[5] = 0
-    if f.counters[0] == 0:
-        f.energy[0] = total_energy(m, s, w, f, e, x)
-        for k in range(f.qacc.shape[0]):
-            f.qacc[k] = 0.0
-        for k in range(f.watch.shape[0]):
-            f.watch[k] = 0.0
-        note_load(m, s, w, f)  # what the joints carry before anything moves: friction acts from the first step
+        weigh_springs(model, inputs, step, equipment_data)
+    expand(model, state.qpos, state.qvel, data)
+    step.counters[5] = 1 if _is_free(model, inputs, drives_are_rows(z)) else 0
+    if equipment is not None and (needs_rows(equipment) or has_actuator_rows(equipment)):
+        step.counters[5] = 0
+    if rules is not None:
+        step.counters[5] = 0
+    if step.counters[0] == 0:
+        step.energy[0] = total_energy(model, state, data, step, equipment, equipment_data)
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = 0.0
+        for k in range(step.watch.shape[0]):
+            step.watch[k] = 0.0
+        note_load(
+            model, state, data, step
+        )  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
-def total_energy(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> Any:
+def total_energy(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
-    moving, stored = energies(m, s, w, f, e, x)
+    moving, stored = energies(model, state, data, step, equipment, equipment_data)
     return moving + stored
 
 
 @njit
-def choose_controls(i: Any, f: Any) -> None:
-    """f.counters[4]: the control row that acts on this step."""
-    row = f.counters[4]
-    while row + 1 < i.start_step.shape[0] and i.start_step[row + 1] <= f.counters[0]:
+def choose_controls(inputs: Any, step: Any) -> None:
+    """step.counters[4]: the control row that acts on this step."""
+    row = step.counters[4]
+    while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[0]:
         row += 1
-    f.counters[4] = row
+    step.counters[4] = row
 
 
 @njit
-def is_finite(m: Any, f: Any) -> bool:
-    """False when a velocity at the end of the step is not finite; then the reason and its dof are in f.counters."""
-    for a in range(f.next.shape[0]):
-        if not math.isfinite(f.next[a]):
-            f.counters[2] = NON_FINITE
-            f.counters[3] = m.independent_dof[a]
+def is_finite(model: Any, step: Any) -> bool:
+    """False when a velocity at the end of the step is not finite; then the reason and its dof are in step.counters."""
+    for a in range(step.next.shape[0]):
+        if not math.isfinite(step.next[a]):
+            step.counters[2] = NON_FINITE
+            step.counters[3] = model.independent_dof[a]
             return False
     return True
 
@@ -252,226 +275,384 @@ def is_finite(m: Any, f: Any) -> bool:
 
 @njit
 def _euler(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    z: Any,
 ) -> None:
-    """f.next = u at the end of the step, and the forces that lead there."""
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    applied_forces(m, s.qpos, s.qvel, w, i, f, e, x)
-    find_places(m, s.qpos, i, f, f.counters[4])
-    if e is not None:
-        equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 0)
+    """step.next = u at the end of the step, and the forces that lead there."""
+    kinematics(model, state.qpos, data)
+    world_inertia(model, data)
+    applied_forces(model, state.qpos, state.qvel, data, inputs, step, equipment, equipment_data)
+    find_places(model, state.qpos, inputs, step, step.counters[4])
+    if equipment is not None:
+        equipment_forces(
+            model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 0
+        )
     mark(z[4], FORCES)
-    if g is not None:
-        if not find_contacts(m, s, w, i, g, t):
-            f.counters[2] = CROWDED
+    if contact_model is not None:
+        if not find_contacts(model, state, data, inputs, contact_model, contact_data):
+            step.counters[2] = CROWDED
             return
         mark(z[4], BROAD_PHASE)
     searches = 1
-    if g is not None:
-        searches = _SEARCHES_OF_BLOWS if may_bounce(g) else _SEARCHES
+    if contact_model is not None:
+        searches = _SEARCHES_OF_BLOWS if may_bounce(contact_model) else _SEARCHES
     for search in range(searches):
-        _velocities_found(m, s, w, i, r, f, e, x, g, t, d, o, z)
-        if g is None or search == searches - 1 or not outrun(m, w, i, f, g, t):
+        _velocities_found(
+            model,
+            state,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            contact_model,
+            contact_data,
+            rules,
+            rule_data,
+            z,
+        )
+        if (
+            contact_model is None
+            or search == searches - 1
+            or not outrun(model, data, inputs, step, contact_model, contact_data)
+        ):
             break
-        velocities(m, s.qvel, w)
-        count = t.number[0]
-        note_found(t)
-        if not detected(m, s, w, g, t):
-            f.counters[2] = CROWDED
+        velocities(model, state.qvel, data)
+        count = contact_data.number[0]
+        note_found(contact_data)
+        if not detected(model, state, data, contact_model, contact_data):
+            step.counters[2] = CROWDED
             return
         mark(z[4], BROAD_PHASE)
-        if are_as_before(t, count):
+        if are_as_before(contact_data, count):
             break
-    if g is not None:
-        velocities(m, s.qvel, w)
-    f.worst_residual[0] = max(f.worst_residual[0], r.report[1])
-    f.yielded[UNSOLVED_STEPS] += 1.0 if r.report[1] > TOLD else 0.0
-    _collect_forces(m, s, w, i, r, f, e, x, g, t, d, o)
+    if contact_model is not None:
+        velocities(model, state.qvel, data)
+    step.worst_residual[0] = max(step.worst_residual[0], rows.report[1])
+    step.yielded[UNSOLVED_STEPS] += 1.0 if rows.report[1] > TOLD else 0.0
+    _collect_forces(
+        model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, rules, rule_data
+    )
 
 
 @njit
 def _velocities_found(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    z: Any,
 ) -> None:
-    """f.next and f.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
-    h = i.time_step[0]
-    for k in range(f.middle.shape[0]):
-        f.middle[k] = s.qvel[k]
-    for a in range(f.next.shape[0]):
-        f.next[a] = s.qvel[m.independent_dof[a]]
-    if f.counters[7] == 2:
-        clear_stiffening(w)
-    f.counters[7] = 0
-    if g is not None:
-        note_struck(w, g, t)
+    """step.next and step.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
+    h = inputs.time_step[0]
+    for k in range(step.middle.shape[0]):
+        step.middle[k] = state.qvel[k]
+    for a in range(step.next.shape[0]):
+        step.next[a] = state.qvel[model.independent_dof[a]]
+    if step.counters[7] == 2:
+        clear_stiffening(data)
+    step.counters[7] = 0
+    if contact_model is not None:
+        note_struck(data, contact_model, contact_data)
     if not drives_are_rows(z):
-        foresee_spin(m, s.qvel, w, h, f.middle)
-        for k in range(f.middle.shape[0]):
-            if f.middle[k] != s.qvel[k]:
-                f.counters[7] = 1
-    bent = secant_drift(m, s, w, h, f)
-    _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+        foresee_spin(model, state.qvel, data, h, step.middle)
+        for k in range(step.middle.shape[0]):
+            if step.middle[k] != state.qvel[k]:
+                step.counters[7] = 1
+    bent = secant_drift(model, state, data, h, step)
+    _evaluate(
+        model,
+        state,
+        data,
+        inputs,
+        rows,
+        step,
+        equipment,
+        equipment_data,
+        contact_model,
+        contact_data,
+        rules,
+        rule_data,
+        z,
+    )
     if drives_are_rows(z):  # the sweeping solvers' steps are the recipe's, as written
         return
-    fast = _turns_fast_or_is_taut(m, s, w, i, r, f, e, x, t)
-    if f.counters[7] == 2:  # where unstiffened bodies go is nowhere
-        _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+    fast = _turns_fast_or_is_taut(model, state, data, inputs, rows, step, equipment, equipment_data, contact_data)
+    if step.counters[7] == 2:  # where unstiffened bodies go is nowhere
+        _evaluate(
+            model,
+            state,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            contact_model,
+            contact_data,
+            rules,
+            rule_data,
+            z,
+        )
     if not fast and not bent:
         return
-    f.counters[7] = max(f.counters[7], 1)
+    step.counters[7] = max(step.counters[7], 1)
     nearest = math.inf
     for _ in range(EVALUATIONS):
-        change, most = misled(m, s, w, f)
-        away = nearest < math.inf and (change > nearest or r.report[1] > UNSOLVED)
+        change, most = misled(model, state, data, step)
+        away = nearest < math.inf and (change > nearest or rows.report[1] > UNSOLVED)
         if away:
-            go_back(f)
+            go_back(step)
         elif change <= SETTLED * most:
             break
         else:
-            go_midway(m, s, w, f)
-        secant_drift(m, s, w, h, f)
-        _evaluate(m, s, w, i, r, f, e, x, g, t, d, o, z)
+            go_midway(model, state, data, step)
+        secant_drift(model, state, data, h, step)
+        _evaluate(
+            model,
+            state,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            contact_model,
+            contact_data,
+            rules,
+            rule_data,
+            z,
+        )
         if away:
             break
         nearest = change
 
 
 @njit
-def _turns_fast_or_is_taut(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, t: Any) -> bool:
-    """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and f.counters[7] is then 2."""
-    h = i.time_step[0]
-    if r.number[0] > 0 or f.counters[5] == 0 or _touches(t):  # without rows they are there
-        for k in range(f.qacc.shape[0]):
-            f.qacc[k] = (f.velocity[k] - s.qvel[k]) / h
-        accelerations(m, s.qvel, f.qacc, w)
-    turning, tautness = turning_and_tautness(m, w, h)
+def _turns_fast_or_is_taut(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_data: Any,
+) -> bool:
+    """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and step.counters[7] is then 2."""
+    h = inputs.time_step[0]
+    if rows.number[0] > 0 or step.counters[5] == 0 or _touches(contact_data):  # without rows they are there
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
+        accelerations(model, state.qvel, step.qacc, data)
+    turning, tautness = turning_and_tautness(model, data, h)
     fast: bool = turning > 0.0
     taut: bool = tautness > 0.0
-    if e is not None:
-        clear_loop_forces(x)
-        note_loop_forces(r, e, x, 1.0 / h)
-        taut = taut or loops_pull(m, w, h, e, x)
-    if taut and stiffen(m, s.qvel, w, h, f, e, x):
-        f.counters[7] = 2
+    if equipment is not None:
+        clear_loop_forces(equipment_data)
+        note_loop_forces(rows, equipment, equipment_data, 1.0 / h)
+        taut = taut or loops_pull(model, data, h, equipment, equipment_data)
+    if taut and stiffen(model, state.qvel, data, h, step, equipment, equipment_data):
+        step.counters[7] = 2
     return fast
 
 
 @njit
 def _evaluate(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    z: Any,
 ) -> None:
-    """f.next and f.velocity with bias at f.middle, without rows where that holds."""
-    for k in range(f.velocity.shape[0]):
-        f.stiffness[k] = i.drive_stiffness[k]
-        f.damping[k] = i.drive_damping[k]
-        r.implicit[k] = 1 if f.stiffness[k] + f.damping[k] > 0.0 else 0
-    r.number[0] = 0
-    r.number[1] = 0
-    r.report[0] = 0.0
-    r.report[1] = 0.0
-    if f.counters[5] == 1 and not _touches(t) and not _springs_are_rows(x):
-        free_step(m, s, w, i, r, f, x)
+    """step.next and step.velocity with bias at step.middle, without rows where that holds."""
+    for k in range(step.velocity.shape[0]):
+        step.stiffness[k] = inputs.drive_stiffness[k]
+        step.damping[k] = inputs.drive_damping[k]
+        rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
+    rows.number[0] = 0
+    rows.number[1] = 0
+    rows.report[0] = 0.0
+    rows.report[1] = 0.0
+    if step.counters[5] == 1 and not _touches(contact_data) and not _springs_are_rows(equipment_data):
+        free_step(model, state, data, inputs, rows, step, equipment_data)
         mark(z[4], SYSTEM)
-        if _holds(m, s, i, f, e, x) and not _clamped(m, s, i, f, e, x):
+        if _holds(model, state, inputs, step, equipment, equipment_data) and not _clamped(
+            model, state, inputs, step, equipment, equipment_data
+        ):
             return
-    for k in range(f.velocity.shape[0]):
-        if drives_are_rows(z) or i.drive_limit[k] < math.inf:
-            r.implicit[k] = 0
-    bare_system(m, s.qpos, f.middle, w, i, f, e, x, z[2], z[3])
-    if g is not None:
-        find_drifts(m, w, i, g, t)
-    if d is not None:
-        loosen(d, o)
-        for k in range(f.velocity.shape[0]):
-            f.velocity[k] = s.qvel[k] + i.time_step[0] * w.drift[k]
-        add_link_damping(m, w, i.time_step[0], d, o)
-        link_damping_forces(m, f.velocity, w, d, o)
-    rounds = 1 if d is None else ROUNDS
+    for k in range(step.velocity.shape[0]):
+        if drives_are_rows(z) or inputs.drive_limit[k] < math.inf:
+            rows.implicit[k] = 0
+    bare_system(model, state.qpos, step.middle, data, inputs, step, equipment, equipment_data, z[2], z[3])
+    if contact_model is not None:
+        find_drifts(model, data, inputs, contact_model, contact_data)
+    if rules is not None:
+        loosen(rules, rule_data)
+        for k in range(step.velocity.shape[0]):
+            step.velocity[k] = state.qvel[k] + inputs.time_step[0] * data.drift[k]
+        add_link_damping(model, data, inputs.time_step[0], rules, rule_data)
+        link_damping_forces(model, step.velocity, data, rules, rule_data)
+    rounds = 1 if rules is None else ROUNDS
     for _ in range(rounds):
-        _solve_in_bounds(m, s, w, i, r, f, e, x, g, t, d, o, z)
-        if d is not None and not aim_bounds(m, s, w, i, f, d, o):
+        _solve_in_bounds(
+            model,
+            state,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            contact_model,
+            contact_data,
+            rules,
+            rule_data,
+            z,
+        )
+        if rules is not None and not aim_bounds(model, state, data, inputs, step, rules, rule_data):
             break
-    if d is not None:
-        note_excess(m, w, r, f, d, o)
+    if rules is not None:
+        note_excess(model, data, rows, step, rules, rule_data)
 
 
 @inlined
-def _springs_are_rows(x: Any) -> bool:
+def _springs_are_rows(equipment_data: Any) -> bool:
     """Whether tendons' springs are too fast for this step to be explicit."""
-    if x is not None:
-        rows: bool = x.tendon_by_row[0] == 1.0
+    if equipment_data is not None:
+        rows: bool = equipment_data.tendon_by_row[0] == 1.0
         return rows
     return False
 
 
 @inlined
-def _touches(t: Any) -> bool:
+def _touches(contact_data: Any) -> bool:
     """Whether there are contacts, near or far."""
-    if t is not None:
-        touches: bool = t.number[0] > 0
+    if contact_data is not None:
+        touches: bool = contact_data.number[0] > 0
         return touches
     return False
 
 
 @njit
 def _solve_in_bounds(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    z: Any,
 ) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
     most = 1
-    if e is not None:
-        most += 2 * (f.velocity.shape[0] + e.actuator_target.shape[0])
+    if equipment is not None:
+        most += 2 * (step.velocity.shape[0] + equipment.actuator_target.shape[0])
     for _ in range(most):  # every round takes a guess back or makes an actuator explicit; one or two are the rule
-        _solve_with_rows(m, s, w, i, r, f, e, x, g, t, d, o, z)
-        if not _clamped(m, s, i, f, e, x):
+        _solve_with_rows(
+            model,
+            state,
+            data,
+            inputs,
+            rows,
+            step,
+            equipment,
+            equipment_data,
+            contact_model,
+            contact_data,
+            rules,
+            rule_data,
+            z,
+        )
+        if not _clamped(model, state, inputs, step, equipment, equipment_data):
             break
-    if e is not None and (has_hard_loops(e) or has_hard_equalities(e)) and not drives_are_rows(z):
-        _close_loops(m, s, w, i, r, f, e, x, z)
-    if g is not None and not drives_are_rows(z):
-        _tame_contacts(m, s, w, i, r, f, g, t, z)
+    if (
+        equipment is not None
+        and (has_hard_loops(equipment) or has_hard_equalities(equipment))
+        and not drives_are_rows(z)
+    ):
+        _close_loops(model, state, data, inputs, rows, step, equipment, equipment_data, z)
+    if contact_model is not None and not drives_are_rows(z):
+        _tame_contacts(model, state, data, inputs, rows, step, contact_model, contact_data, z)
 
 
 @njit
-def _tame_contacts(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any, z: Any) -> None:
+def _tame_contacts(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, z: Any
+) -> None:
     """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
-    if pass_on_blows(s, i, r, t):
+    if pass_on_blows(state, inputs, rows, contact_data):
         for _ in range(_TAMINGS):
-            reduce_system(m, w, f, z[2], z[3])
-            factorise_system(m, w, z[2], z[3])
-            several = take_blows(m, s, w, i, r, f, t, z[2], z[3])
-            reduce_system(m, w, f, z[2], z[3])
+            reduce_system(model, data, step, z[2], z[3])
+            factorise_system(model, data, z[2], z[3])
+            several = take_blows(model, state, data, inputs, rows, step, contact_data, z[2], z[3])
+            reduce_system(model, data, step, z[2], z[3])
             if not several:
                 break
-            solve_again(m, w, r, f, z[0], z[2], z[3])
-            _found(m, w, i, f)
+            solve_again(model, data, rows, step, z[0], z[2], z[3])
+            _found(model, data, inputs, step)
             mark(z[4], SOLVER)
-            if not weaken(s, r, f, g, t):
+            if not weaken(state, rows, step, contact_model, contact_data):
                 break
     for _ in range(_TAMINGS):
-        if not tame(m, s, w, i, r, f, g, t):
+        if not tame(model, state, data, inputs, rows, step, contact_model, contact_data):
             break
-        solve_again(m, w, r, f, z[0], z[2], z[3])
-        _found(m, w, i, f)
+        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        _found(model, data, inputs, step)
         mark(z[4], SOLVER)
 
 
 @njit
-def _rest(m: Any, s: Any, w: Any, f: Any) -> None:
+def _rest(model: Any, state: Any, data: Any, step: Any) -> None:
     """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
-    f.counters[6] = 1
-    f.counters[7] = 0
-    for n in range(s.impulse.shape[0]):
-        s.impulse[n] = 0.0
-    for k in range(f.qacc.shape[0]):
-        f.qacc[k] = 0.0
-    inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
-    for k in range(f.force.shape[0]):
-        f.force[k] -= f.applied[k] + f.drive[k] + f.passive[k] + f.coupling[k]
-        f.force[k] -= f.limit[k] + f.loop[k] + f.tendon[k] + f.contact[k]
-    reduce_vector(m, f.force, w, f.free)
-    for a in range(f.free.shape[0]):
-        f.passive[m.independent_dof[a]] += f.free[a]
+    step.counters[6] = 1
+    step.counters[7] = 0
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = 0.0
+    for k in range(step.qacc.shape[0]):
+        step.qacc[k] = 0.0
+    inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
+    for k in range(step.force.shape[0]):
+        step.force[k] -= step.applied[k] + step.drive[k] + step.passive[k] + step.coupling[k]
+        step.force[k] -= step.limit[k] + step.loop[k] + step.tendon[k] + step.contact[k]
+    reduce_vector(model, step.force, data, step.free)
+    for a in range(step.free.shape[0]):
+        step.passive[model.independent_dof[a]] += step.free[a]
 
 
 @inlined
@@ -481,185 +662,212 @@ def drives_are_rows(z: Any) -> bool:
 
 
 @njit
-def _is_free(m: Any, i: Any, rows: Any) -> bool:
+def _is_free(model: Any, inputs: Any, rows: Any) -> bool:
     """True when a step needs no matrix unless a limit is met: no couplings, no friction, drives all in M̂."""
-    if m.coupling_follower.shape[0] + m.row_follower.shape[0] > 0:
+    if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
         return False
-    for k in range(m.dof_body.shape[0]):
-        if m.friction[k] > 0.0 or m.friction_coefficient[k] > 0.0 or i.drive_acceleration[k] == 1:
+    for k in range(model.dof_body.shape[0]):
+        if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0 or inputs.drive_acceleration[k] == 1:
             return False
-        if rows and i.drive_stiffness[k] + i.drive_damping[k] > 0.0:
+        if rows and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
             return False
     return True
 
 
 @njit
-def free_step(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, x: Any) -> None:
+def free_step(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment_data: Any) -> None:
     """The step without rows, by the articulated-body algorithm in O(n)."""
-    h = i.time_step[0]
-    implicit_system(m, s, w, i, r, f, x)
-    for k in range(f.diagonal.shape[0]):
-        f.diagonal[k] += m.armature[k]
-    articulated_dynamics(m, f.middle, f.force, f.diagonal, w, f.qacc)
-    for k in range(f.qacc.shape[0]):
-        f.velocity[k] = s.qvel[k] + h * f.qacc[k]
-        f.next[k] = f.velocity[k]
+    h = inputs.time_step[0]
+    implicit_system(model, state, data, inputs, rows, step, equipment_data)
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] += model.armature[k]
+    articulated_dynamics(model, step.middle, step.force, step.diagonal, data, step.qacc)
+    for k in range(step.qacc.shape[0]):
+        step.velocity[k] = state.qvel[k] + h * step.qacc[k]
+        step.next[k] = step.velocity[k]
 
 
 @njit
-def _holds(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
+def _holds(model: Any, state: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
     """True when the velocities found break no limit of a joint, a drive or a tendon."""
-    if not limits_hold(m, s, i, f):
+    if not limits_hold(model, state, inputs, step):
         return False
-    for k in range(f.velocity.shape[0]):
-        if f.stiffness[k] + f.damping[k] > 0.0:
-            force = drive_force(i, f, f.counters[4], k, driven_at(s, i, f, k), f.velocity[k])
-            if abs(force) > i.drive_limit[k] * (1.0 + 1e-12):
+    for k in range(step.velocity.shape[0]):
+        if step.stiffness[k] + step.damping[k] > 0.0:
+            force = drive_force(inputs, step, step.counters[4], k, driven_at(state, inputs, step, k), step.velocity[k])
+            if abs(force) > inputs.drive_limit[k] * (1.0 + 1e-12):
                 return False
-    if e is not None:
-        return tendons_hold(i, e, x, f)
+    if equipment is not None:
+        return tendons_hold(inputs, equipment, equipment_data, step)
     return True
 
 
 @njit
-def _clamped(m: Any, s: Any, i: Any, f: Any, e: Any, x: Any) -> bool:
+def _clamped(model: Any, state: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
     """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
-    if e is not None:
-        return clamp_actuators(m, s, i, e, x, f)
+    if equipment is not None:
+        return clamp_actuators(model, state, inputs, equipment, equipment_data, step)
     return False
 
 
 @njit
-def bare_system(m: Any, q: Any, v: Any, w: Any, i: Any, f: Any, e: Any, x: Any, p: Any, d: Any) -> None:
+def bare_system(
+    model: Any,
+    q: Any,
+    v: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    tree: Any,
+    graph: Any,
+) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
     With the scratch p of propagation or d of direct there is no M.
     """
-    coupled_bias(m, v, w)
-    composites(m, w)
-    if f.counters[7] == 2:
-        add_stiffened_bias(m, w, w.bias, f.force)
-        stiffen_composites(m, w)
-    if p is None and d is None:
-        mass_matrix(m, w)
+    coupled_bias(model, v, data)
+    composites(model, data)
+    if step.counters[7] == 2:
+        add_stiffened_bias(model, data, data.bias, step.force)
+        stiffen_composites(model, data)
+    if tree is None and graph is None:
+        mass_matrix(model, data)
     else:
-        motion_columns(m, w)
-    needed = _has_springs(m)
-    if e is not None and has_sprung_tendons(e):
+        motion_columns(model, data)
+    needed = _has_springs(model)
+    if equipment is not None and has_sprung_tendons(equipment):
         needed = True
-    for k in range(f.diagonal.shape[0]):
-        f.diagonal[k] = 0.0
-        if i.drive_acceleration[k] == 1:
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] = 0.0
+        if inputs.drive_acceleration[k] == 1:
             needed = True
     if not needed:
         return
-    reduce_system(m, w, f, p, d)
-    factorise_system(m, w, p, d)
-    for c in range(m.row_follower.shape[0]):
-        if m.row_impedance[c, 0] >= 0.0:
+    reduce_system(model, data, step, tree, graph)
+    factorise_system(model, data, tree, graph)
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, 0] >= 0.0:
             continue
-        leader = m.row_leader[c]
-        _, slope, _ = coupling_slope(m, c, coordinate(m, q, leader) if leader >= 0 else 0.0)
-        f.effective_coupling[c] = _effective(m, w, m.row_follower[c], leader, slope, p, d)
-    if e is not None and has_sprung_tendons(e):
-        if p is not None or d is not None:  # these have no M of their own
-            mass_matrix(m, w)
-            reduce_matrix(m, w, f.diagonal)
-            factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-        sprung_mobilities(m, w, e, x)
-    for k in range(f.diagonal.shape[0]):
-        if i.drive_acceleration[k] == 1:
-            mobility = _effective(m, w, k, -1, 0.0, p, d)
+        leader = model.row_leader[c]
+        _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
+        step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, tree, graph)
+    if equipment is not None and has_sprung_tendons(equipment):
+        if tree is not None or graph is not None:  # these have no M of their own
+            mass_matrix(model, data)
+            reduce_matrix(model, data, step.diagonal)
+            factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+        sprung_mobilities(model, data, equipment, equipment_data)
+    for k in range(step.diagonal.shape[0]):
+        if inputs.drive_acceleration[k] == 1:
+            mobility = _effective(model, data, k, -1, 0.0, tree, graph)
             inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
-            f.stiffness[k] *= inertia
-            f.damping[k] *= inertia
+            step.stiffness[k] *= inertia
+            step.damping[k] *= inertia
 
 
 @njit
-def _has_springs(m: Any) -> bool:
+def _has_springs(model: Any) -> bool:
     """True when a coupling row is weighed by J M⁻¹ Jᵀ as it is: not by the file's pose, as those with solimp are."""
-    for c in range(m.row_follower.shape[0]):
-        if m.row_impedance[c, 0] < 0.0:
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, 0] < 0.0:
             return True
     return False
 
 
 @njit
-def reduce_system(m: Any, w: Any, f: Any, p: Any, d: Any) -> None:
-    """M̂ = M + f.diagonal, reduced to the independent dofs, in w.factor or by its parts."""
-    if p is not None:
-        note_diagonal(m, w, f.diagonal, p)
-    elif d is not None:
-        note_diagonal(m, w, f.diagonal, d)
+def reduce_system(model: Any, data: Any, step: Any, tree: Any, graph: Any) -> None:
+    """M̂ = M + step.diagonal, reduced to the independent dofs, in data.factor or by its parts."""
+    if tree is not None:
+        note_diagonal(model, data, step.diagonal, tree)
+    elif graph is not None:
+        note_diagonal(model, data, step.diagonal, graph)
     else:
-        reduce_matrix(m, w, f.diagonal)
+        reduce_matrix(model, data, step.diagonal)
 
 
 @njit
-def factorise_system(m: Any, w: Any, p: Any, d: Any) -> None:
+def factorise_system(model: Any, data: Any, tree: Any, graph: Any) -> None:
     """That matrix alone, without rows."""
-    if p is not None:
-        note_couplings(m, w, p)
-        factorise_tree(m, w, p)
-    elif d is not None:
-        note_couplings(m, w, d)
-        factorise_graph(m, w, d)
+    if tree is not None:
+        note_couplings(model, data, tree)
+        factorise_tree(model, data, tree)
+    elif graph is not None:
+        note_couplings(model, data, graph)
+        factorise_graph(model, data, graph)
     else:
-        factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
+        factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
 
 
 @njit
-def _effective(m: Any, w: Any, k: Any, leader: Any, slope: Any, p: Any, d: Any) -> Any:
+def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, tree: Any, graph: Any) -> Any:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
-    x = w.reduced
+    x = data.reduced
     for a in range(x.shape[0]):
         x[a] = 0.0
-    a = m.dof_independent[k]
-    b = m.dof_independent[leader] if leader >= 0 else -1
+    a = model.dof_independent[k]
+    b = model.dof_independent[leader] if leader >= 0 else -1
     if a >= 0:
-        x[a] += w.gain[k]
+        x[a] += data.gain[k]
     if b >= 0:
-        x[b] -= slope * w.gain[leader]
-    if p is not None:
-        solve_tree(m, w, p, x)
-    elif d is not None:
-        solve_graph(m, w, d, x)
+        x[b] -= slope * data.gain[leader]
+    if tree is not None:
+        solve_tree(model, data, tree, x)
+    elif graph is not None:
+        solve_graph(model, data, graph, x)
     else:
-        solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
+        solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
     value = 0.0
     if a >= 0:
-        value += w.gain[k] * x[a]
+        value += data.gain[k] * x[a]
     if b >= 0:
-        value -= slope * w.gain[leader] * x[b]
+        value -= slope * data.gain[leader] * x[b]
     return value
 
 
 @njit
 def _solve_with_rows(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+    z: Any,
 ) -> None:
-    """Velocities at the end of the step: f.next (nu,), f.velocity (nv,)."""
-    h = i.time_step[0]
-    implicit_system(m, s, w, i, r, f, x)
-    for k in range(f.force.shape[0]):
-        f.force[k] -= w.bias[k] + f.diagonal[k] * w.drift[k]
-        if d is not None:
-            f.force[k] += o.force[k]
-    reduce_system(m, w, f, z[2], z[3])
+    """Velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
+    h = inputs.time_step[0]
+    implicit_system(model, state, data, inputs, rows, step, equipment_data)
+    for k in range(step.force.shape[0]):
+        step.force[k] -= data.bias[k] + step.diagonal[k] * data.drift[k]
+        if rules is not None:
+            step.force[k] += rule_data.force[k]
+    reduce_system(model, data, step, z[2], z[3])
     mark(z[4], SYSTEM)
-    reduce_vector(m, f.force, w, f.free)
-    for a in range(f.free.shape[0]):
-        f.free[a] *= h
-        f.next[a] = s.qvel[m.independent_dof[a]]
-    build(m, s, w, i, r, f, e, x, g, t, d, o)
+    reduce_vector(model, step.force, data, step.free)
+    for a in range(step.free.shape[0]):
+        step.free[a] *= h
+        step.next[a] = state.qvel[model.independent_dof[a]]
+    build(
+        model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, rules, rule_data
+    )
     mark(z[4], ROWS)
-    solve_rows(m, w, i, r, f, z[0], z[1], z[2], z[3])
-    _found(m, w, i, f)
+    solve_rows(model, data, inputs, rows, step, z[0], z[1], z[2], z[3])
+    _found(model, data, inputs, step)
     mark(z[4], SOLVER)
 
 
 @njit
-def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, z: Any) -> None:
+def _close_loops(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any, z: Any
+) -> None:
     """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
@@ -667,252 +875,291 @@ def _close_loops(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any,
     taken back, and all aims where rows that are aimed contradict each other, or nearly: an aim mends what is of second
     order in the step, and to do so turns no velocity into a much larger one.
     """
-    if r.report[1] > UNSOLVED:
+    if rows.report[1] > UNSOLVED:
         return
     before = math.inf
-    for n in range(r.number[1]):
-        r.unaimed[n] = r.bias[n]
-    most = _FASTER * _fastest(f)
+    for n in range(rows.number[1]):
+        rows.unaimed[n] = rows.bias[n]
+    most = _FASTER * _fastest(step)
     for aims in range(_AIMS):
-        miss = _find_misses(m, s, w, i, r, f, e, x)
+        miss = _find_misses(model, state, data, inputs, rows, step, equipment, equipment_data)
         if aims > 0 and miss <= _CLOSED:
             break
         share = 1.0 if miss <= _NEARER * before else -float(aims)
-        for n in range(r.number[1]):
-            r.bias[n] += share * r.miss[n] / i.time_step[0]
-        solve_again(m, w, r, f, z[0], z[2], z[3])
-        absurd = r.report[1] > UNSOLVED or _fastest(f) > most
+        for n in range(rows.number[1]):
+            rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
+        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        absurd = rows.report[1] > UNSOLVED or _fastest(step) > most
         if absurd:
-            _take_aims_back(r)
-            solve_again(m, w, r, f, z[0], z[2], z[3])
-        _found(m, w, i, f)
+            _take_aims_back(rows)
+            solve_again(model, data, rows, step, z[0], z[2], z[3])
+        _found(model, data, inputs, step)
         mark(z[4], SOLVER)
         if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
-    if relax_loops(i, r, e):
-        solve_again(m, w, r, f, z[0], z[2], z[3])
-        if tighten_loops(i, r):
-            solve_again(m, w, r, f, z[0], z[2], z[3])
-        _found(m, w, i, f)
+    if relax_loops(inputs, rows, equipment):
+        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        if tighten_loops(inputs, rows):
+            solve_again(model, data, rows, step, z[0], z[2], z[3])
+        _found(model, data, inputs, step)
         mark(z[4], SOLVER)
 
 
 @inlined
-def _fastest(f: Any) -> Any:
+def _fastest(step: Any) -> Any:
     """The largest velocity found."""
     fastest = 0.0
-    for a in range(f.next.shape[0]):
-        fastest = max(fastest, abs(f.next[a]))
+    for a in range(step.next.shape[0]):
+        fastest = max(fastest, abs(step.next[a]))
     return fastest
 
 
 @njit
-def _take_aims_back(r: Any) -> None:
+def _take_aims_back(rows: Any) -> None:
     """Biases as before all aims; impulses that the aims called for are forgotten."""
-    for n in range(r.number[1]):
-        if r.bias[n] != r.unaimed[n]:
-            r.bias[n] = r.unaimed[n]
-            r.impulse[n] = 0.0
+    for n in range(rows.number[1]):
+        if rows.bias[n] != rows.unaimed[n]:
+            rows.bias[n] = rows.unaimed[n]
+            rows.impulse[n] = 0.0
 
 
 @njit
-def _find_misses(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> Any:
-    """r.miss of all rows but contacts' where f.velocity leads, and the largest; w and x are left as they are."""
-    for n in range(r.number[1]):
-        r.miss[n] = 0.0
-    for k in range(f.tangent.shape[0]):
-        f.tangent[k] = w.drift[k]
-    for n in range(f.stage_qpos.shape[0]):
-        f.stage_qpos[n] = s.qpos[n]
-    move(m, f.stage_qpos, f.velocity, i.time_step[0])
-    expand(m, f.stage_qpos, f.stage_qvel, w)
-    kinematics(m, f.stage_qpos, w)
-    worst = find_loop_misses(m, w, r, e, x)
-    if e.tendon_row_follower.shape[0] > 0:
-        tendon_paths(m, f.stage_qpos, f.stage_qvel, w, e, x)
-        worst = max(worst, find_tendon_misses(i, r, e, x))
-    expand(m, s.qpos, s.qvel, w)
-    kinematics(m, s.qpos, w)
-    for k in range(f.tangent.shape[0]):
-        w.drift[k] = f.tangent[k]
-    if e.tendon_row_follower.shape[0] > 0:
-        tendon_paths(m, s.qpos, s.qvel, w, e, x)
+def _find_misses(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
+) -> Any:
+    """rows.miss of all rows but contacts' where step.velocity leads, and the largest; w and x are left as they are."""
+    for n in range(rows.number[1]):
+        rows.miss[n] = 0.0
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    move(model, step.stage_qpos, step.velocity, inputs.time_step[0])
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    worst = find_loop_misses(model, data, rows, equipment, equipment_data)
+    if equipment.tendon_row_follower.shape[0] > 0:
+        tendon_paths(model, step.stage_qpos, step.stage_qvel, data, equipment, equipment_data)
+        worst = max(worst, find_tendon_misses(inputs, rows, equipment, equipment_data))
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    if equipment.tendon_row_follower.shape[0] > 0:
+        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
     return worst
 
 
 @njit
-def _found(m: Any, w: Any, i: Any, f: Any) -> None:
-    """f.velocity (nv,) of the solver's f.next."""
-    expand_velocity(m, f.next, w, f.velocity)
-    for k in range(f.velocity.shape[0]):
-        f.velocity[k] += i.time_step[0] * w.drift[k]
+def _found(model: Any, data: Any, inputs: Any, step: Any) -> None:
+    """step.velocity (nv,) of the solver's step.next."""
+    expand_velocity(model, step.next, data, step.velocity)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] += inputs.time_step[0] * data.drift[k]
 
 
 @njit
-def solve_rows(m: Any, w: Any, i: Any, r: Any, f: Any, y: Any, g: Any, p: Any, d: Any) -> None:
-    """Impulses of the rows and what they make of f.next (nu,), by the solver whose scratch is there; see `newton`."""
-    force = f.free
-    u = f.next
-    if y is not None:
-        if p is None and d is None:
-            run_newton(y, 0)
+def solve_rows(
+    model: Any, data: Any, inputs: Any, rows: Any, step: Any, solver: Any, sweeps: Any, tree: Any, graph: Any
+) -> None:
+    """Impulses of the rows and what they make of step.next (nu,), by the solver whose scratch is there; see
+    `newton`."""
+    force = step.free
+    u = step.next
+    if solver is not None:
+        if tree is None and graph is None:
+            run_newton(solver, 0)
         else:
-            newton(m, w, i, r, force, u, y, p, d)
-            _solve_with_mass_matrix(m, w, r, f, y)
-    if g is not None:
-        if i.solver[0] == PGS:
-            pgs(m, w, i, r, force, u, g)
-        elif i.solver[0] == TGS:
-            tgs(m, w, i, r, force, u, g)
-        elif i.solver[0] == BLOCK_GS:
-            block_gs(m, w, i, r, force, u, g)
+            newton(model, data, inputs, rows, force, u, solver, tree, graph)
+            _solve_with_mass_matrix(model, data, rows, step, solver)
+    if sweeps is not None:
+        if inputs.solver[0] == PGS:
+            pgs(model, data, inputs, rows, force, u, sweeps)
+        elif inputs.solver[0] == TGS:
+            tgs(model, data, inputs, rows, force, u, sweeps)
+        elif inputs.solver[0] == BLOCK_GS:
+            block_gs(model, data, inputs, rows, force, u, sweeps)
 
 
 @njit
-def solve_again(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, d: Any) -> None:
+def solve_again(model: Any, data: Any, rows: Any, step: Any, solver: Any, tree: Any, graph: Any) -> None:
     """Go on with another bias; see `newton_again`."""
-    if y is not None:
-        if p is None and d is None:
-            run_newton(y, 1)
+    if solver is not None:
+        if tree is None and graph is None:
+            run_newton(solver, 1)
         else:
-            newton_again(m, w, r, f.free, f.next, y, p, d)
-            _solve_with_mass_matrix(m, w, r, f, y)
+            newton_again(model, data, rows, step.free, step.next, solver, tree, graph)
+            _solve_with_mass_matrix(model, data, rows, step, solver)
 
 
 @njit
-def _solve_with_mass_matrix(m: Any, w: Any, r: Any, f: Any, y: Any) -> None:
+def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
     """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
     newton needs M̂."""
-    if r.number[0] == r.number[1] or r.report[1] <= UNSOLVED:
+    if rows.number[0] == rows.number[1] or rows.report[1] <= UNSOLVED:
         return
-    for a in range(f.next.shape[0]):
-        f.next[a] -= y.change[a]
-    for n in range(r.number[0]):
-        r.impulse[n] = y.first[n]
-    mass_matrix(m, w)
-    reduce_matrix(m, w, f.diagonal)
-    run_newton(y, 0)
+    for a in range(step.next.shape[0]):
+        step.next[a] -= solver.change[a]
+    for n in range(rows.number[0]):
+        rows.impulse[n] = solver.first[n]
+    mass_matrix(model, data)
+    reduce_matrix(model, data, step.diagonal)
+    run_newton(solver, 0)
 
 
 @njit
 def _collect_forces(
-    m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
 ) -> None:
     """Joint forces by source and qacc, from the velocities found."""
-    h = i.time_step[0]
-    passive_forces(m, s, i, f)
-    if d is not None:
-        link_damping_forces(m, f.velocity, w, d, o)
-        velocities(m, s.qvel, w)
-    for k in range(f.velocity.shape[0]):
-        v = f.velocity[k]
-        f.drive[k] = 0.0
-        f.limit[k] = 0.0
-        f.coupling[k] = 0.0
-        f.loop[k] = 0.0
-        f.tendon[k] = 0.0
-        f.contact[k] = 0.0
-        q = felt_at(m, s, i, f, k)
-        if r.implicit[k]:
-            f.drive[k] = drive_force(i, f, f.counters[4], k, driven_at(s, i, f, k), v)
-        if x is not None:
-            f.drive[k] += actuator_force(x, k, q, v)
-            f.passive[k] += x.passive[k]
-            f.tendon[k] = x.tendon[k]
-        if d is not None:
-            f.passive[k] += o.force[k]
-        f.qacc[k] = (v - s.qvel[k]) / h
-    joint_forces(r, f, 1.0 / h)
-    if f.counters[7] == 2:
-        book_midpoint(m, s.qvel, w, f)
-    elif f.counters[7] == 1:  # booked where it is recorded
-        velocities(m, s.qvel, w)
-    if e is not None:
-        clear_loop_forces(x)
-        note_loop_forces(r, e, x, 1.0 / h)
-        note_tendon_forces(r, e, x, 1.0 / h, False)
-    if t is not None:
-        note_contact_forces(r, f, g, t, 1.0 / h)
+    h = inputs.time_step[0]
+    passive_forces(model, state, inputs, step)
+    if rules is not None:
+        link_damping_forces(model, step.velocity, data, rules, rule_data)
+        velocities(model, state.qvel, data)
+    for k in range(step.velocity.shape[0]):
+        v = step.velocity[k]
+        step.drive[k] = 0.0
+        step.limit[k] = 0.0
+        step.coupling[k] = 0.0
+        step.loop[k] = 0.0
+        step.tendon[k] = 0.0
+        step.contact[k] = 0.0
+        q = felt_at(model, state, inputs, step, k)
+        if rows.implicit[k]:
+            step.drive[k] = drive_force(inputs, step, step.counters[4], k, driven_at(state, inputs, step, k), v)
+        if equipment_data is not None:
+            step.drive[k] += actuator_force(equipment_data, k, q, v)
+            step.passive[k] += equipment_data.passive[k]
+            step.tendon[k] = equipment_data.tendon[k]
+        if rules is not None:
+            step.passive[k] += rule_data.force[k]
+        step.qacc[k] = (v - state.qvel[k]) / h
+    joint_forces(rows, step, 1.0 / h)
+    if step.counters[7] == 2:
+        book_midpoint(model, state.qvel, data, step)
+    elif step.counters[7] == 1:  # booked where it is recorded
+        velocities(model, state.qvel, data)
+    if equipment is not None:
+        clear_loop_forces(equipment_data)
+        note_loop_forces(rows, equipment, equipment_data, 1.0 / h)
+        note_tendon_forces(rows, equipment, equipment_data, 1.0 / h, False)
+    if contact_data is not None:
+        note_contact_forces(rows, step, contact_model, contact_data, 1.0 / h)
 
 
 @njit
-def _finish_euler(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, c: Any) -> None:
+def _finish_euler(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    sweeps: Any,
+) -> None:
     """The state at the end of the step."""
-    _hand_on(s, r, g, t)
-    count_limits(r, f)
-    note_load(m, s, w, f)
-    for a in range(f.next.shape[0]):
-        s.qvel[m.independent_dof[a]] = f.next[a]
-    if c is None:
-        _move_on(m, s, w, i, f, t, s.qvel)
+    _hand_on(state, rows, contact_model, contact_data)
+    count_limits(rows, step)
+    note_load(model, state, data, step)
+    for a in range(step.next.shape[0]):
+        state.qvel[model.independent_dof[a]] = step.next[a]
+    if sweeps is None:
+        _move_on(model, state, data, inputs, step, contact_data, state.qvel)
     else:
-        _move_on(m, s, w, i, f, t, c.mean if i.solver[0] == TGS and r.number[0] > 0 else s.qvel)
-    settle(m, s, w, f)
-    if x is not None:
-        for n in range(s.activation.shape[0]):
-            x.start_activation[n] = s.activation[n]
-    if e is not None:
-        advance_activations(e, x, i.time_step[0], s.activation)
-    if i.sleep[0] > 0.0:
-        note_commands(s, i, f)
-        count_still(m, s, w, i, f, x)
-    if e is not None:
-        note_tendon_errors(m, s, w, f, e, x)  # moves w on to where the step ends
+        _move_on(
+            model,
+            state,
+            data,
+            inputs,
+            step,
+            contact_data,
+            sweeps.mean if inputs.solver[0] == TGS and rows.number[0] > 0 else state.qvel,
+        )
+    settle(model, state, data, step)
+    if equipment_data is not None:
+        for n in range(state.activation.shape[0]):
+            equipment_data.start_activation[n] = state.activation[n]
+    if equipment is not None:
+        advance_activations(equipment, equipment_data, inputs.time_step[0], state.activation)
+    if inputs.sleep[0] > 0.0:
+        note_commands(state, inputs, step)
+        count_still(model, state, data, inputs, step, equipment_data)
+    if equipment is not None:
+        note_tendon_errors(model, state, data, step, equipment, equipment_data)  # moves w on to where the step ends
 
 
 @njit
-def _move_on(m: Any, s: Any, w: Any, i: Any, f: Any, t: Any, v: Any) -> None:
+def _move_on(model: Any, state: Any, data: Any, inputs: Any, step: Any, contact_data: Any, v: Any) -> None:
     """Positions at the end of the step, or where trees stop if passages are looked for."""
-    if t is not None and t.advancement[0] != 0:
+    if contact_data is not None and contact_data.advancement[0] != 0:
         for k in range(v.shape[0]):
-            f.tangent[k] = v[k]
-        run_entry(t.advancement)
-        kinematics(m, s.qpos, w)
-        velocities(m, s.qvel, w)
-        move(m, s.qpos, f.tangent, i.time_step[0])
+            step.tangent[k] = v[k]
+        run_entry(contact_data.advancement)
+        kinematics(model, state.qpos, data)
+        velocities(model, state.qvel, data)
+        move(model, state.qpos, step.tangent, inputs.time_step[0])
     else:
-        move(m, s.qpos, v, i.time_step[0])
+        move(model, state.qpos, v, inputs.time_step[0])
 
 
 @njit
-def _hand_on(s: Any, r: Any, g: Any, t: Any) -> None:
-    """s.impulse, s.contact: where the solver starts in the next step.
+def _hand_on(state: Any, rows: Any, contact_model: Any, contact_data: Any) -> None:
+    """state.impulse, state.contact: where the solver starts in the next step.
 
     What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
     """
-    agreed = r.report[1] <= UNSOLVED
-    for n in range(s.impulse.shape[0]):
-        s.impulse[n] = r.impulse[n] if agreed and n < r.number[1] else 0.0
-    if t is not None:
-        remember(s, r, g, t, agreed)
+    agreed = rows.report[1] <= UNSOLVED
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[1] else 0.0
+    if contact_data is not None:
+        remember(state, rows, contact_model, contact_data, agreed)
 
 
 @njit
-def note_load(m: Any, s: Any, w: Any, f: Any) -> None:
-    """s.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the joint."""
+def note_load(model: Any, state: Any, data: Any, step: Any) -> None:
+    """state.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the
+    joint."""
     wanted = False
-    for k in range(s.load.shape[0]):
-        if m.friction_coefficient[k] > 0.0:
+    for k in range(state.load.shape[0]):
+        if model.friction_coefficient[k] > 0.0:
             wanted = True
     if not wanted:
         return
-    inverse_dynamics(m, s.qvel, f.qacc, w, f.force)
-    for k in range(s.load.shape[0]):
-        body = m.dof_body[k]
-        F = w.force[body]
+    inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
+    for k in range(state.load.shape[0]):
+        body = model.dof_body[k]
+        F = data.force[body]
         square = F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
-        if not m.dof_linear[k]:
-            T = w.torque[body]
+        if not model.dof_linear[k]:
+            T = data.torque[body]
             square += T[0] * T[0] + T[1] * T[1] + T[2] * T[2]
-        s.load[k] = math.sqrt(square)
+        state.load[k] = math.sqrt(square)
 
 
 @njit
-def settle(m: Any, s: Any, w: Any, f: Any) -> None:
+def settle(model: Any, state: Any, data: Any, step: Any) -> None:
     """Followers from their leaders, and what is left of the couplings."""
-    expand(m, s.qpos, s.qvel, w)
-    for c in range(m.row_follower.shape[0]):
-        leader = m.row_leader[c]
-        value, _, _ = coupling_slope(m, c, s.qpos[m.dof_coord[leader]] if leader >= 0 else 0.0)
-        f.coupling_error[0] = max(f.coupling_error[0], abs(s.qpos[m.dof_coord[m.row_follower[c]]] - value))
+    expand(model, state.qpos, state.qvel, data)
+    for c in range(model.row_follower.shape[0]):
+        leader = model.row_leader[c]
+        value, _, _ = coupling_slope(model, c, state.qpos[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        step.coupling_error[0] = max(
+            step.coupling_error[0], abs(state.qpos[model.dof_coord[model.row_follower[c]]] - value)
+        )

@@ -17,33 +17,37 @@ from artsim.sim.run import ACTUATOR_ROW
 
 
 @njit
-def has_actuator_rows(e: Any) -> bool:
+def has_actuator_rows(equipment: Any) -> bool:
     """True when there are actuators that may act by a row."""
-    for a in range(e.actuator_linear.shape[0]):
-        if e.actuator_linear[a] == BY_ROW:
+    for a in range(equipment.actuator_linear.shape[0]):
+        if equipment.actuator_linear[a] == BY_ROW:
             return True
     return False
 
 
 @njit
-def actuator_rows(m: Any, w: Any, i: Any, r: Any, e: Any, x: Any) -> None:
+def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any, equipment_data: Any) -> None:
     """The rows of this step's implicit actuators that no single dof carries."""
-    h = i.time_step[0]
-    for a in range(e.actuator_linear.shape[0]):
-        if e.actuator_linear[a] != BY_ROW:
+    h = inputs.time_step[0]
+    for a in range(equipment.actuator_linear.shape[0]):
+        if equipment.actuator_linear[a] != BY_ROW:
             continue
-        if x.actuator_implicit[a] != BY_ROW:  # acts explicitly in this step: an idle row keeps the others' numbers
-            add_row(r, ACTUATOR_ROW, a)
+        if (
+            equipment_data.actuator_implicit[a] != BY_ROW
+        ):  # acts explicitly in this step: an idle row keeps the others' numbers
+            add_row(rows, ACTUATOR_ROW, a)
             continue
-        constant, stiffness, damping = affine_force(e, x, a)
-        share = x.actuator_share[a]
+        constant, stiffness, damping = affine_force(equipment, equipment_data, a)
+        share = equipment_data.actuator_share[a]
         total = h * (1.0 - 0.75 * share) * stiffness + damping
-        n = add_row(r, ACTUATOR_ROW, a)
-        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-            add_entry(m, w, r, e.actuator_dof[entry], x.actuator_moment[entry])
-        force = constant - stiffness * (x.actuator_length[a] + h * foreseen(share, x.actuator_velocity[a], 0.0))
+        n = add_row(rows, ACTUATOR_ROW, a)
+        for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
+            add_entry(model, data, rows, equipment.actuator_dof[entry], equipment_data.actuator_moment[entry])
+        force = constant - stiffness * (
+            equipment_data.actuator_length[a] + h * foreseen(share, equipment_data.actuator_velocity[a], 0.0)
+        )
         if stiffness > 0.0:
-            r.error[n] = -force / stiffness
-            r.rate[n] = stiffness / total
-        r.bias[n] = h * drift_of(w, r, n) - force / total
-        r.cfm[n] = 1.0 / (h * total)
+            rows.error[n] = -force / stiffness
+            rows.rate[n] = stiffness / total
+        rows.bias[n] = h * drift_of(data, rows, n) - force / total
+        rows.cfm[n] = 1.0 / (h * total)

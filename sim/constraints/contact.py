@@ -41,348 +41,388 @@ ROUNDING = 1e-3  # of that speed
 
 
 @njit
-def contact_rows(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
-    """The rows of this step's contacts, and f.free with what adhesion does. Needs motion columns."""
-    for n in range(t.number[0]):
-        t.pull[n] = t.adhesion[n]
-    if e is not None:
-        _pull_by_actuators(e, x, g, t)
-    for n in range(t.number[0]):
-        t.row[n] = -1
-        if t.dimension[n] == 0 and t.pull[n] > 0.0:
-            t.dimension[n] = 1
-        if t.dimension[n] > 0:
-            t.row[n] = r.number[0]
-            t.hit[n] = 0
-            if is_pyramid(g, t, n):
-                _add_edges(r, g, t, n)
+def contact_rows(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+) -> None:
+    """The rows of this step's contacts, and step.free with what adhesion does. Needs motion columns."""
+    for n in range(contact_data.number[0]):
+        contact_data.pull[n] = contact_data.adhesion[n]
+    if equipment is not None:
+        _pull_by_actuators(equipment, equipment_data, contact_model, contact_data)
+    for n in range(contact_data.number[0]):
+        contact_data.row[n] = -1
+        if contact_data.dimension[n] == 0 and contact_data.pull[n] > 0.0:
+            contact_data.dimension[n] = 1
+        if contact_data.dimension[n] > 0:
+            contact_data.row[n] = rows.number[0]
+            contact_data.hit[n] = 0
+            if is_pyramid(contact_model, contact_data, n):
+                _add_edges(rows, contact_model, contact_data, n)
             else:
-                _add_rows(r, g, t, n)
-            _add_columns(m, w, r, g, t, n)
-            if not _opens(m, w, g, t, n):
-                r.number[0] = t.row[n]
-                t.row[n] = -1
+                _add_rows(rows, contact_model, contact_data, n)
+            _add_columns(model, data, rows, contact_model, contact_data, n)
+            if not _opens(model, data, contact_model, contact_data, n):
+                rows.number[0] = contact_data.row[n]
+                contact_data.row[n] = -1
                 continue
-            _set_targets(m, s, w, i, r, g, t, n)
-            if t.pull[n] > 0.0:
-                _pull(i, r, f, g, t, n)
+            _set_targets(model, state, data, inputs, rows, contact_model, contact_data, n)
+            if contact_data.pull[n] > 0.0:
+                _pull(inputs, rows, step, contact_model, contact_data, n)
 
 
 @inlined
-def is_pyramid(g: Any, t: Any, n: Any) -> bool:
+def is_pyramid(contact_model: Any, contact_data: Any, n: Any) -> bool:
     """Whether contact n's rows are the edges of a pyramid."""
-    pyramid: bool = g.pyramidal[0] == 1 and t.dimension[n] > 1
+    pyramid: bool = contact_model.pyramidal[0] == 1 and contact_data.dimension[n] > 1
     return pyramid
 
 
 @inlined
-def _pull(i: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> None:
-    """f.free with the adhesion of contact n, along its normal."""
-    row = t.row[n]
-    opposite = row + 1 if is_pyramid(g, t, n) else row  # the mean of two edges
-    for entry in range(r.start[row], r.stop[row]):
-        normal = 0.5 * (r.value[entry] + r.value[entry - r.start[row] + r.start[opposite]])
-        f.free[r.column[entry]] -= i.time_step[0] * t.pull[n] * normal
+def _pull(inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
+    """step.free with the adhesion of contact n, along its normal."""
+    row = contact_data.row[n]
+    opposite = row + 1 if is_pyramid(contact_model, contact_data, n) else row  # the mean of two edges
+    for entry in range(rows.start[row], rows.stop[row]):
+        normal = 0.5 * (rows.value[entry] + rows.value[entry - rows.start[row] + rows.start[opposite]])
+        step.free[rows.column[entry]] -= inputs.time_step[0] * contact_data.pull[n] * normal
 
 
 @njit
-def _pull_by_actuators(e: Any, x: Any, g: Any, t: Any) -> None:
+def _pull_by_actuators(equipment: Any, equipment_data: Any, contact_model: Any, contact_data: Any) -> None:
     """Share the force of an adhesion actuator among the contacts of its body."""
-    for a in range(e.actuator_transmission.shape[0]):
-        if e.actuator_transmission[a] != BODY:
+    for a in range(equipment.actuator_transmission.shape[0]):
+        if equipment.actuator_transmission[a] != BODY:
             continue
         count = 0
-        for n in range(t.number[0]):
-            count += _is_of(e, g, t, n, a)
-        for n in range(t.number[0]):
-            if _is_of(e, g, t, n, a) == 1:
-                t.pull[n] += x.actuator_force[a] / count
+        for n in range(contact_data.number[0]):
+            count += _is_of(equipment, contact_model, contact_data, n, a)
+        for n in range(contact_data.number[0]):
+            if _is_of(equipment, contact_model, contact_data, n, a) == 1:
+                contact_data.pull[n] += equipment_data.actuator_force[a] / count
 
 
 @inlined
-def _is_of(e: Any, g: Any, t: Any, n: Any, a: Any) -> Any:
+def _is_of(equipment: Any, contact_model: Any, contact_data: Any, n: Any, a: Any) -> Any:
     """1: contact n, near enough to count, is one of the body that actuator a pulls at."""
-    first = g.body[t.shape[n, 0]] == e.actuator_target[a]
-    second = g.body[t.shape[n, 1]] == e.actuator_target[a]
-    return 1 if (first or second) and t.near[n] == 1 else 0
+    first = contact_model.body[contact_data.shape[n, 0]] == equipment.actuator_target[a]
+    second = contact_model.body[contact_data.shape[n, 1]] == equipment.actuator_target[a]
+    return 1 if (first or second) and contact_data.near[n] == 1 else 0
 
 
 @njit
-def _add_rows(r: Any, g: Any, t: Any, n: Any) -> None:
+def _add_rows(rows: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
     """As many rows as contact n has dimensions, without columns."""
-    first = r.number[0]
-    largest = largest_friction(t, n)
-    t.rows[n] = t.dimension[n]
-    for k in range(t.dimension[n]):
-        row = _add_row(r, g, t, n)
-        r.cone[row] = -1
-        r.impulse[row] = t.start[n, k]
-        t.scale[n, k] = t.friction[n, k - 1] / largest if k > 1 else 1.0
-    r.cone[first] = t.dimension[n] if t.dimension[n] > 1 else 0
-    r.slope[first] = largest
+    first = rows.number[0]
+    largest = largest_friction(contact_data, n)
+    contact_data.rows[n] = contact_data.dimension[n]
+    for k in range(contact_data.dimension[n]):
+        row = _add_row(rows, contact_model, contact_data, n)
+        rows.cone[row] = -1
+        rows.impulse[row] = contact_data.start[n, k]
+        contact_data.scale[n, k] = contact_data.friction[n, k - 1] / largest if k > 1 else 1.0
+    rows.cone[first] = contact_data.dimension[n] if contact_data.dimension[n] > 1 else 0
+    rows.slope[first] = largest
 
 
 @njit
-def _add_edges(r: Any, g: Any, t: Any, n: Any) -> None:
-    """Two rows for each direction in which contact n rubs, without columns; what t.start holds is shared among them."""
-    t.rows[n] = 2 * (t.dimension[n] - 1)
+def _add_edges(rows: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
+    """Two rows for each direction in which contact n rubs, without columns; what contact_data.start holds is shared
+    among them."""
+    contact_data.rows[n] = 2 * (contact_data.dimension[n] - 1)
     for k in range(6):
-        t.scale[n, k] = 1.0
-    for edge in range(t.rows[n]):
-        row = _add_row(r, g, t, n)
-        mu = t.friction[n, edge // 2]
-        along = 0.5 * t.start[n, edge // 2 + 1] / mu if mu > 0.0 else 0.0
-        r.impulse[row] = t.start[n, 0] / t.rows[n] + (along if edge % 2 == 0 else -along)
+        contact_data.scale[n, k] = 1.0
+    for edge in range(contact_data.rows[n]):
+        row = _add_row(rows, contact_model, contact_data, n)
+        mu = contact_data.friction[n, edge // 2]
+        along = 0.5 * contact_data.start[n, edge // 2 + 1] / mu if mu > 0.0 else 0.0
+        rows.impulse[row] = contact_data.start[n, 0] / contact_data.rows[n] + (along if edge % 2 == 0 else -along)
 
 
 @inlined
-def _add_row(r: Any, g: Any, t: Any, n: Any) -> Any:
-    row = add_row(r, CONTACT_ROW, n)
-    r.eased[row] = t.eased[n]
-    r.static[row] = 1 if g.body[t.shape[n, 0]] == 0 or g.body[t.shape[n, 1]] == 0 else 0
+def _add_row(rows: Any, contact_model: Any, contact_data: Any, n: Any) -> Any:
+    row = add_row(rows, CONTACT_ROW, n)
+    rows.eased[row] = contact_data.eased[n]
+    rows.static[row] = (
+        1
+        if contact_model.body[contact_data.shape[n, 0]] == 0 or contact_model.body[contact_data.shape[n, 1]] == 0
+        else 0
+    )
     return row
 
 
 @inlined
-def impulse_along(r: Any, g: Any, t: Any, n: Any, k: Any) -> Any:
-    """Impulse of contact n in its direction k, times t.scale."""
-    first = t.row[n]
-    if not is_pyramid(g, t, n):
-        return r.impulse[first + k]
+def impulse_along(rows: Any, contact_model: Any, contact_data: Any, n: Any, k: Any) -> Any:
+    """Impulse of contact n in its direction k, times contact_data.scale."""
+    first = contact_data.row[n]
+    if not is_pyramid(contact_model, contact_data, n):
+        return rows.impulse[first + k]
     if k > 0:
         edge = first + 2 * (k - 1)
-        return t.friction[n, k - 1] * (r.impulse[edge] - r.impulse[edge + 1])
+        return contact_data.friction[n, k - 1] * (rows.impulse[edge] - rows.impulse[edge + 1])
     value = 0.0
-    for row in range(first, first + t.rows[n]):
-        value += r.impulse[row]
+    for row in range(first, first + contact_data.rows[n]):
+        value += rows.impulse[row]
     return value
 
 
 @inlined
-def largest_friction(t: Any, n: Any) -> Any:
+def largest_friction(contact_data: Any, n: Any) -> Any:
     """By which the rows are scaled: of sliding, or what else there is."""
-    value = t.friction[n, 0]
-    for k in range(1, t.dimension[n] - 1):
+    value = contact_data.friction[n, 0]
+    for k in range(1, contact_data.dimension[n] - 1):
         if value <= 0.0:
-            value = t.friction[n, k]
+            value = contact_data.friction[n, k]
     return value
 
 
 @njit
-def _add_columns(m: Any, w: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+def _add_columns(model: Any, data: Any, rows: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
     """Columns of all rows of contact n: what moves both bodies moves the contact's point of both alike."""
-    first = t.row[n]
-    one = g.body[t.shape[n, 0]]
-    two = g.body[t.shape[n, 1]]
-    count = _count_columns(m, one, two)
-    start = r.start[first]
-    x = t.arm[n, 0]
-    y = t.arm[n, 1]
-    p = (w.arm[one, 0] + x[0], w.arm[one, 1] + x[1], w.arm[one, 2] + x[2])
-    q = (w.arm[two, 0] + y[0], w.arm[two, 1] + y[1], w.arm[two, 2] + y[2])
-    a = last_dof(m, one)
-    b = last_dof(m, two)
+    first = contact_data.row[n]
+    one = contact_model.body[contact_data.shape[n, 0]]
+    two = contact_model.body[contact_data.shape[n, 1]]
+    count = _count_columns(model, one, two)
+    start = rows.start[first]
+    x = contact_data.arm[n, 0]
+    y = contact_data.arm[n, 1]
+    p = (data.arm[one, 0] + x[0], data.arm[one, 1] + x[1], data.arm[one, 2] + x[2])
+    q = (data.arm[two, 0] + y[0], data.arm[two, 1] + y[1], data.arm[two, 2] + y[2])
+    a = last_dof(model, one)
+    b = last_dof(model, two)
     e = start  # of the first row
     c = start
     while a != b:
         if a > b:
-            c = _add_column(m, w, r, g, t, n, a, -1.0, p, e, c, count)
-            a = m.dof_parent[a]
+            c = _add_column(model, data, rows, contact_model, contact_data, n, a, -1.0, p, e, c, count)
+            a = model.dof_parent[a]
         else:
-            c = _add_column(m, w, r, g, t, n, b, 1.0, q, e, c, count)
-            b = m.dof_parent[b]
+            c = _add_column(model, data, rows, contact_model, contact_data, n, b, 1.0, q, e, c, count)
+            b = model.dof_parent[b]
         e += 1
-    for k in range(t.rows[n]):
+    for k in range(contact_data.rows[n]):
         row = first + k
-        r.start[row] = start + k * count
-        r.stop[row] = c + k * count
-        r.start[row + 1] = r.start[row] + count
+        rows.start[row] = start + k * count
+        rows.stop[row] = c + k * count
+        rows.start[row + 1] = rows.start[row] + count
 
 
 @njit
-def _opens(m: Any, w: Any, g: Any, t: Any, n: Any) -> bool:
+def _opens(model: Any, data: Any, contact_model: Any, contact_data: Any, n: Any) -> bool:
     """Whether any dof moves the bodies of contact n apart, and not only along the surface, where the rest is rounding.
 
     An impulse that mends an overlap against rounding has no bound.
     """
-    a = last_dof(m, g.body[t.shape[n, 0]])
-    b = last_dof(m, g.body[t.shape[n, 1]])
+    a = last_dof(model, contact_model.body[contact_data.shape[n, 0]])
+    b = last_dof(model, contact_model.body[contact_data.shape[n, 1]])
     while a != b:
-        if _parts(m, w, g, t, n, 0 if a > b else 1, max(a, b)):
+        if _parts(model, data, contact_model, contact_data, n, 0 if a > b else 1, max(a, b)):
             return True
         if a > b:
-            a = m.dof_parent[a]
+            a = model.dof_parent[a]
         else:
-            b = m.dof_parent[b]
+            b = model.dof_parent[b]
     return False
 
 
 @inlined
-def _parts(m: Any, w: Any, g: Any, t: Any, n: Any, end: Any, k: Any) -> bool:
+def _parts(model: Any, data: Any, contact_model: Any, contact_data: Any, n: Any, end: Any, k: Any) -> bool:
     """Whether dof k moves a body of contact n along the normal, by more than what is lost in its rounding."""
-    S = w.motion
-    N = t.frame[n, 0]
-    body = g.body[t.shape[n, end]]
-    x, y, z = w.arm[body, 0] + t.arm[n, end][0], w.arm[body, 1] + t.arm[n, end][1], w.arm[body, 2] + t.arm[n, end][2]
+    S = data.motion
+    N = contact_data.frame[n, 0]
+    body = contact_model.body[contact_data.shape[n, end]]
+    x, y, z = (
+        data.arm[body, 0] + contact_data.arm[n, end][0],
+        data.arm[body, 1] + contact_data.arm[n, end][1],
+        data.arm[body, 2] + contact_data.arm[n, end][2],
+    )
     u, v, c = cross(S[3, k], S[4, k], S[5, k], x, y, z)
     turning = S[3, k] * S[3, k] + S[4, k] * S[4, k] + S[5, k] * S[5, k]
     terms = turning * (x * x + y * y + z * z) + S[0, k] * S[0, k] + S[1, k] * S[1, k] + S[2, k] * S[2, k]
     u, v, c = u + S[0, k], v + S[1, k], c + S[2, k]
     along = N[0] * u + N[1] * v + N[2] * c
-    inside = t.soft[n] == 0 and t.gap[n] < -SLOW * RECOVERY
+    inside = contact_data.soft[n] == 0 and contact_data.gap[n] < -SLOW * RECOVERY
     across = _ACROSS_INSIDE if inside else _ACROSS
     least = across * across * (u * u + v * v + c * c) + _LOST * _LOST * terms
-    parts: bool = m.dof_independent[k] >= 0 and along * along > least
+    parts: bool = model.dof_independent[k] >= 0 and along * along > least
     return parts
 
 
 @inlined
-def last_dof(m: Any, body: Any) -> Any:
+def last_dof(model: Any, body: Any) -> Any:
     """The last dof that moves a body, -1: none."""
-    return m.body_dof[body + 1] - 1 if body > 0 else -1
+    return model.body_dof[body + 1] - 1 if body > 0 else -1
 
 
 @njit
-def _count_columns(m: Any, first: Any, second: Any) -> Any:
-    a = last_dof(m, first)
-    b = last_dof(m, second)
+def _count_columns(model: Any, first: Any, second: Any) -> Any:
+    a = last_dof(model, first)
+    b = last_dof(model, second)
     count = 0
     while a != b:
         if a > b:
-            a = m.dof_parent[a]
+            a = model.dof_parent[a]
         else:
-            b = m.dof_parent[b]
+            b = model.dof_parent[b]
         count += 1
     return count
 
 
 @inlined
 def _add_column(
-    m: Any, w: Any, r: Any, g: Any, t: Any, n: Any, k: Any, sign: Any, p: Any, entry: Any, column: Any, count: Any
+    model: Any,
+    data: Any,
+    rows: Any,
+    contact_model: Any,
+    contact_data: Any,
+    n: Any,
+    k: Any,
+    sign: Any,
+    p: Any,
+    entry: Any,
+    column: Any,
+    count: Any,
 ) -> Any:
     """Dof k in all rows of contact n, `count` entries apart; where the next independent column goes."""
-    S = w.motion
+    S = data.motion
     c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], p[0], p[1], p[2])
     c = (sign * (c0 + S[0, k]), sign * (c1 + S[1, k]), sign * (c2 + S[2, k]))
-    a = m.dof_independent[k]
-    gain = w.gain[k]
-    for row in range(t.rows[n]):
-        if is_pyramid(g, t, n):
-            mu = t.friction[n, row // 2]
-            value = _moved(w, t, n, k, sign, c, 0)
-            value += (mu if row % 2 == 0 else -mu) * _moved(w, t, n, k, sign, c, row // 2 + 1)
+    a = model.dof_independent[k]
+    gain = data.gain[k]
+    for row in range(contact_data.rows[n]):
+        if is_pyramid(contact_model, contact_data, n):
+            mu = contact_data.friction[n, row // 2]
+            value = _moved(data, contact_data, n, k, sign, c, 0)
+            value += (mu if row % 2 == 0 else -mu) * _moved(data, contact_data, n, k, sign, c, row // 2 + 1)
         else:
-            value = t.scale[n, row] * _moved(w, t, n, k, sign, c, row)
-        r.entry_dof[entry + row * count] = k
-        r.entry_value[entry + row * count] = value
+            value = contact_data.scale[n, row] * _moved(data, contact_data, n, k, sign, c, row)
+        rows.entry_dof[entry + row * count] = k
+        rows.entry_value[entry + row * count] = value
         if a >= 0:
-            r.column[column + row * count] = a
-            r.value[column + row * count] = value * gain
+            rows.column[column + row * count] = a
+            rows.value[column + row * count] = value * gain
     return column + 1 if a >= 0 else column
 
 
 @inlined
-def _moved(w: Any, t: Any, n: Any, k: Any, sign: Any, c: Any, j: Any) -> Any:
+def _moved(data: Any, contact_data: Any, n: Any, k: Any, sign: Any, c: Any, j: Any) -> Any:
     """What a unit velocity of dof k, c of the point, is in direction j of contact n."""
-    R = t.frame[n]
+    R = contact_data.frame[n]
     if j < 3:
         return R[j, 0] * c[0] + R[j, 1] * c[1] + R[j, 2] * c[2]
-    S = w.motion
+    S = data.motion
     return sign * (R[j - 3, 0] * S[3, k] + R[j - 3, 1] * S[4, k] + R[j - 3, 2] * S[5, k])
 
 
 @njit
-def _set_targets(m: Any, s: Any, w: Any, i: Any, r: Any, g: Any, t: Any, n: Any) -> None:
+def _set_targets(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, contact_model: Any, contact_data: Any, n: Any
+) -> None:
     """Bias and softness of the rows of contact n."""
-    h = i.time_step[0]
-    pyramid = is_pyramid(g, t, n)
-    for k in range(t.rows[n]):
-        row = t.row[n] + k
+    h = inputs.time_step[0]
+    pyramid = is_pyramid(contact_model, contact_data, n)
+    for k in range(contact_data.rows[n]):
+        row = contact_data.row[n] + k
         rate = 0.0
-        if t.soft[n] == 1 or t.restitution[n] > 0.0:
-            rate = row_rate(r, row, s.qvel)
-        belt = _belt(t, n, k, pyramid)
+        if contact_data.soft[n] == 1 or contact_data.restitution[n] > 0.0:
+            rate = row_rate(rows, row, state.qvel)
+        belt = _belt(contact_data, n, k, pyramid)
         if k == 0 or pyramid:
-            _aim_normal(m, w, i, r, t, n, row, rate, belt)
+            _aim_normal(model, data, inputs, rows, contact_data, n, row, rate, belt)
         else:
-            r.bias[row] = h * _drift(m, w, r, row) + belt
+            rows.bias[row] = h * _drift(model, data, rows, row) + belt
             if k < 3:
-                r.bias[row] += 0.5 * h * t.swerve[n, k - 1] * t.scale[n, k]
-        if t.soft[n] == 1:
-            _soften(r, g, t, n, k, h, rate, belt, pyramid)
+                rows.bias[row] += 0.5 * h * contact_data.swerve[n, k - 1] * contact_data.scale[n, k]
+        if contact_data.soft[n] == 1:
+            _soften(rows, contact_model, contact_data, n, k, h, rate, belt, pyramid)
 
 
 @inlined
-def _belt(t: Any, n: Any, k: Any, pyramid: Any) -> Any:
+def _belt(contact_data: Any, n: Any, k: Any, pyramid: Any) -> Any:
     """Velocity of moving surfaces in row k of contact n."""
     if pyramid:
-        mu = t.friction[n, k // 2] if k < 4 else 0.0
-        return t.belt[n, 0] + (mu if k % 2 == 0 else -mu) * t.belt[n, min(k // 2 + 1, 2)]
-    return t.belt[n, k] * t.scale[n, k] if k < 3 else 0.0
+        mu = contact_data.friction[n, k // 2] if k < 4 else 0.0
+        return contact_data.belt[n, 0] + (mu if k % 2 == 0 else -mu) * contact_data.belt[n, min(k // 2 + 1, 2)]
+    return contact_data.belt[n, k] * contact_data.scale[n, k] if k < 3 else 0.0
 
 
 @inlined
-def _drift(m: Any, w: Any, r: Any, row: Any) -> Any:
-    return drift_of(w, r, row) if m.coupling_follower.shape[0] > 0 else 0.0
+def _drift(model: Any, data: Any, rows: Any, row: Any) -> Any:
+    return drift_of(data, rows, row) if model.coupling_follower.shape[0] > 0 else 0.0
 
 
 @inlined
-def _aim_normal(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, rate: Any, belt: Any) -> None:
+def _aim_normal(
+    model: Any, data: Any, inputs: Any, rows: Any, contact_data: Any, n: Any, row: Any, rate: Any, belt: Any
+) -> None:
     """Bias of contact n's row along the normal, or near it; rate is its velocity before the step."""
-    aim_open(m, w, i, r, t, n, row, belt)
-    if t.restitution[n] > 0.0 and bounces(t, n, rate + belt, i.time_step[0]):
-        r.bias[row] = min(r.bias[row], -rebound(m, t, n, rate + belt))
+    aim_open(model, data, inputs, rows, contact_data, n, row, belt)
+    if contact_data.restitution[n] > 0.0 and bounces(contact_data, n, rate + belt, inputs.time_step[0]):
+        rows.bias[row] = min(rows.bias[row], -rebound(model, contact_data, n, rate + belt))
 
 
 @inlined
-def aim_open(m: Any, w: Any, i: Any, r: Any, t: Any, n: Any, row: Any, belt: Any) -> None:
+def aim_open(model: Any, data: Any, inputs: Any, rows: Any, contact_data: Any, n: Any, row: Any, belt: Any) -> None:
     """The same of what does not bounce."""
-    h = i.time_step[0]
-    one_sided(r, i, row, t.gap[n])
-    if _is_stuck(r, row, t.gap[n]):
-        r.bias[row] = 0.0
-        r.rate[row] = 0.0
-    r.bias[row] += h * _drift(m, w, r, row) + 0.5 * h * min(t.drift[n], 0.0) + belt
+    h = inputs.time_step[0]
+    one_sided(rows, inputs, row, contact_data.gap[n])
+    if _is_stuck(rows, row, contact_data.gap[n]):
+        rows.bias[row] = 0.0
+        rows.rate[row] = 0.0
+    rows.bias[row] += h * _drift(model, data, rows, row) + 0.5 * h * min(contact_data.drift[n], 0.0) + belt
 
 
 @inlined
-def _is_stuck(r: Any, row: Any, gap: Any) -> bool:
+def _is_stuck(rows: Any, row: Any, gap: Any) -> bool:
     """Whether what is inside would stay there however far the dofs turn that move a row."""
     reach = 0.0
-    for entry in range(r.start[row], r.stop[row]):
-        reach += abs(r.value[entry])
+    for entry in range(rows.start[row], rows.stop[row]):
+        reach += abs(rows.value[entry])
     stuck: bool = FARTHEST * reach < -gap
     return stuck
 
 
 @njit
-def _soften(r: Any, g: Any, t: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any, pyramid: Any) -> None:
+def _soften(
+    rows: Any, contact_model: Any, contact_data: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any, pyramid: Any
+) -> None:
     """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
-    row = t.row[n] + k
-    d = impedance(t.impedance, n, -t.gap[n])
-    K, B = stiffness_and_damping(t, n, h)
-    mobility = g.mobility[g.body[t.shape[n, 0]]] + g.mobility[g.body[t.shape[n, 1]]]
+    row = contact_data.row[n] + k
+    d = impedance(contact_data.impedance, n, -contact_data.gap[n])
+    K, B = stiffness_and_damping(contact_data, n, h)
+    mobility = (
+        contact_model.mobility[contact_model.body[contact_data.shape[n, 0]]]
+        + contact_model.mobility[contact_model.body[contact_data.shape[n, 1]]]
+    )
     normal = k == 0 or pyramid
-    error = t.gap[n] if normal else 0.0
+    error = contact_data.gap[n] if normal else 0.0
     bias, cfm = softened(h, K if normal else 0.0, B, d, mobility, error, rate, 0.0)
-    r.bias[row] = bias + belt
-    r.error[row] = 0.0
-    r.rate[row] = 0.0
+    rows.bias[row] = bias + belt
+    rows.error[row] = 0.0
+    rows.rate[row] = 0.0
     if pyramid:  # as soft in friction as the cone (MuJoCo, engine_core_constraint.c)
-        square = t.friction[n, 0] * t.friction[n, 0]
-        r.cfm[row] = 2.0 * square * g.slack[0] * (1.0 + square) * cfm
+        square = contact_data.friction[n, 0] * contact_data.friction[n, 0]
+        rows.cfm[row] = 2.0 * square * contact_model.slack[0] * (1.0 + square) * cfm
         return
-    r.cfm[row] = cfm if k == 0 else r.cfm[t.row[n]]  # one for all rows of a cone
+    rows.cfm[row] = cfm if k == 0 else rows.cfm[contact_data.row[n]]  # one for all rows of a cone
     if k > 0:  # less softness than the cone's, by what the force of the last step would give way beyond it
-        r.bias[row] -= (1.0 - g.slack[0]) * r.cfm[row] * t.start[n, k]
+        rows.bias[row] -= (1.0 - contact_model.slack[0]) * rows.cfm[row] * contact_data.start[n, k]
 
 
 @inlined
-def stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
+def stiffness_and_damping(contact_data: Any, n: Any, h: Any) -> Any:
     """K [1/s²] and B [1/s] of solref; times are two steps at least (MuJoCo: modeling chapter, Solver parameters)."""
-    time = t.reference[n, 0]
-    ratio = t.reference[n, 1]
-    most = t.impedance[n, 1]
+    time = contact_data.reference[n, 0]
+    ratio = contact_data.reference[n, 1]
+    most = contact_data.impedance[n, 1]
     if time > 0.0:
         time = max(time, 2.0 * h)
         return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
@@ -390,33 +430,33 @@ def stiffness_and_damping(t: Any, n: Any, h: Any) -> Any:
 
 
 @inlined
-def rebound(m: Any, t: Any, n: Any, rate: Any) -> Any:
+def rebound(model: Any, contact_data: Any, n: Any, rate: Any) -> Any:
     """The speed at which contact n, closing at -rate, opens after it is met.
 
     Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
     that e² of the height it fell from is what it comes back to, and no step length adds to it.
     """
-    gap = max(t.gap[n], 0.0)
-    N = t.frame[n, 0]
-    e = t.restitution[n]
-    fall = max(-(N[0] * m.gravity[0] + N[1] * m.gravity[1] + N[2] * m.gravity[2]), 0.0)
+    gap = max(contact_data.gap[n], 0.0)
+    N = contact_data.frame[n, 0]
+    e = contact_data.restitution[n]
+    fall = max(-(N[0] * model.gravity[0] + N[1] * model.gravity[1] + N[2] * model.gravity[2]), 0.0)
     square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
     return math.sqrt(max(square, 0.0))
 
 
 @inlined
-def bounces(t: Any, n: Any, rate: Any, h: Any) -> bool:
+def bounces(contact_data: Any, n: Any, rate: Any, h: Any) -> bool:
     """Whether contact n, closing at -rate, is met in this step, and fast enough."""
-    met: bool = rate <= -slowest_bounce(t.restitution[n]) and max(t.gap[n], 0.0) + h * rate <= 0.0
+    met: bool = rate <= -slowest_bounce(contact_data.restitution[n]) and max(contact_data.gap[n], 0.0) + h * rate <= 0.0
     return met
 
 
 @inlined
-def may_bounce(g: Any) -> bool:
+def may_bounce(contact_model: Any) -> bool:
     """Whether any shape has restitution."""
     may = False
-    for n in range(g.restitution.shape[0]):
-        may = may or g.restitution[n] > 0.0
+    for n in range(contact_model.restitution.shape[0]):
+        may = may or contact_model.restitution[n] > 0.0
     return may
 
 
@@ -427,7 +467,9 @@ def slowest_bounce(e: Any) -> Any:
 
 
 @njit
-def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool:
+def tame(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any
+) -> bool:
     """Halve the restitution of contacts whose impulses do work, and leave inside what takes too much to bring apart;
     True when there are any: their rows are to be solved again.
 
@@ -436,157 +478,176 @@ def tame(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> bool
     overlap where they are hinged), or only at a speed that throws all about; it then only goes no deeper.
     """
     tamed = False
-    solved = r.report[1] <= UNSOLVED
-    for n in range(t.number[0]):
-        row = t.row[n]
+    solved = rows.report[1] <= UNSOLVED
+    for n in range(contact_data.number[0]):
+        row = contact_data.row[n]
         if row < 0:
             continue
-        if t.restitution[n] > 0.0:
-            rate = row_rate(r, row, s.qvel)
-            if t.hit[n] == 0 and bounces(t, n, rate + t.belt[n, 0], i.time_step[0]) and _does_work(s, r, f, g, t, n):
-                t.restitution[n] *= 0.5
-                _aim_normal(m, w, i, r, t, n, row, rate, t.belt[n, 0])
+        if contact_data.restitution[n] > 0.0:
+            rate = row_rate(rows, row, state.qvel)
+            if (
+                contact_data.hit[n] == 0
+                and bounces(contact_data, n, rate + contact_data.belt[n, 0], inputs.time_step[0])
+                and _does_work(state, rows, step, contact_model, contact_data, n)
+            ):
+                contact_data.restitution[n] *= 0.5
+                _aim_normal(model, data, inputs, rows, contact_data, n, row, rate, contact_data.belt[n, 0])
                 tamed = True
-        elif -r.rate[row] * t.gap[n] > SLOW and (
-            _throws(s, r, f, g, t, n) or not (solved or r.eased[row] > 0)  # a crowd gives way and is not solved
+        elif -rows.rate[row] * contact_data.gap[n] > SLOW and (
+            _throws(state, rows, step, contact_model, contact_data, n)
+            or not (solved or rows.eased[row] > 0)  # a crowd gives way and is not solved
         ):
-            for k in range(t.rows[n] if is_pyramid(g, t, n) else 1):
-                r.bias[row + k] -= r.rate[row + k] * t.gap[n] + 0.5 * i.time_step[0] * min(t.drift[n], 0.0)
-                r.rate[row + k] = 0.0
-            for k in range(t.rows[n]):
-                r.impulse[row + k] = 0.0  # nor does it give way from what it had
+            for k in range(contact_data.rows[n] if is_pyramid(contact_model, contact_data, n) else 1):
+                rows.bias[row + k] -= rows.rate[row + k] * contact_data.gap[n] + 0.5 * inputs.time_step[0] * min(
+                    contact_data.drift[n], 0.0
+                )
+                rows.rate[row + k] = 0.0
+            for k in range(contact_data.rows[n]):
+                rows.impulse[row + k] = 0.0  # nor does it give way from what it had
             tamed = True
     if tamed and not solved:  # nor are its impulses a place to start from
-        for row in range(r.number[0]):
-            r.impulse[row] = 0.0
+        for row in range(rows.number[0]):
+            rows.impulse[row] = 0.0
     return tamed
 
 
 @inlined
-def _throws(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
+def _throws(state: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, n: Any) -> bool:
     """Whether contact n does work on a dof that is faster than what is inside may be brought apart."""
-    row = t.row[n]
+    row = contact_data.row[n]
     fastest = 0.0
-    for entry in range(r.start[row], r.stop[row]):
-        fastest = max(fastest, abs(f.velocity[r.entry_dof[entry]]))
-    return fastest > PARTING and _does_work(s, r, f, g, t, n)
+    for entry in range(rows.start[row], rows.stop[row]):
+        fastest = max(fastest, abs(step.velocity[rows.entry_dof[entry]]))
+    return fastest > PARTING and _does_work(state, rows, step, contact_model, contact_data, n)
 
 
 @inlined
-def _does_work(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> bool:
+def _does_work(state: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, n: Any) -> bool:
     """Whether contact n's impulses gain from the mean of the velocities before and after them."""
-    work, size = work_of(s, r, f, g, t, n)
+    work, size = work_of(state, rows, step, contact_model, contact_data, n)
     gains: bool = work > WORK * size
     return gains
 
 
 @inlined
-def work_of(s: Any, r: Any, f: Any, g: Any, t: Any, n: Any) -> Any:
+def work_of(state: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, n: Any) -> Any:
     """Twice the work of contact n's impulses, and the sum of its terms' sizes [J]."""
     work = 0.0
     size = 0.0
-    for k in range(t.rows[n]):
-        row = t.row[n] + k
-        belt = _belt(t, n, k, is_pyramid(g, t, n))
-        before = row_rate(r, row, s.qvel) + belt
-        after = row_rate(r, row, f.velocity) + belt
-        work += r.impulse[row] * (before + after)
-        size += abs(r.impulse[row]) * (abs(before) + abs(after))
+    for k in range(contact_data.rows[n]):
+        row = contact_data.row[n] + k
+        belt = _belt(contact_data, n, k, is_pyramid(contact_model, contact_data, n))
+        before = row_rate(rows, row, state.qvel) + belt
+        after = row_rate(rows, row, step.velocity) + belt
+        work += rows.impulse[row] * (before + after)
+        size += abs(rows.impulse[row]) * (abs(before) + abs(after))
     return work, size
 
 
 @njit
-def note_contact_forces(r: Any, f: Any, g: Any, t: Any, scale: Any) -> None:
-    """t.force = λ `scale` of the contacts' rows, less adhesion, which f.contact gets here; f.contact_extremes."""
-    for n in range(t.number[0]):
-        for k in range(t.force.shape[1]):
-            carries = t.row[n] >= 0 and k < t.dimension[n]
-            t.force[n, k] = impulse_along(r, g, t, n, k) * t.scale[n, k] * scale if carries else 0.0
-        if t.row[n] >= 0 and t.pull[n] > 0.0:
-            t.force[n, 0] -= t.pull[n]
-            row = t.row[n]
-            opposite = row + 1 if is_pyramid(g, t, n) else row
-            for entry in range(r.start[row], r.start[row + 1]):
-                normal = 0.5 * (r.entry_value[entry] + r.entry_value[entry - r.start[row] + r.start[opposite]])
-                f.contact[r.entry_dof[entry]] -= t.pull[n] * normal
+def note_contact_forces(rows: Any, step: Any, contact_model: Any, contact_data: Any, scale: Any) -> None:
+    """contact_data.force = λ `scale` of the contacts' rows, less adhesion, which step.contact gets here;
+    step.contact_extremes."""
+    for n in range(contact_data.number[0]):
+        for k in range(contact_data.force.shape[1]):
+            carries = contact_data.row[n] >= 0 and k < contact_data.dimension[n]
+            contact_data.force[n, k] = (
+                impulse_along(rows, contact_model, contact_data, n, k) * contact_data.scale[n, k] * scale
+                if carries
+                else 0.0
+            )
+        if contact_data.row[n] >= 0 and contact_data.pull[n] > 0.0:
+            contact_data.force[n, 0] -= contact_data.pull[n]
+            row = contact_data.row[n]
+            opposite = row + 1 if is_pyramid(contact_model, contact_data, n) else row
+            for entry in range(rows.start[row], rows.start[row + 1]):
+                normal = 0.5 * (
+                    rows.entry_value[entry] + rows.entry_value[entry - rows.start[row] + rows.start[opposite]]
+                )
+                step.contact[rows.entry_dof[entry]] -= contact_data.pull[n] * normal
     count = 0
     eased = 0
     left = 0
-    for n in range(t.number[0]):
-        if t.row[n] >= 0:
-            eased = max(eased, 1 if r.eased[t.row[n]] > 0 else 0)
-            left = max(left, 1 if t.soft[n] == 0 and t.gap[n] < 0.0 and r.rate[t.row[n]] == 0.0 else 0)
-        if is_felt(t, n):
+    for n in range(contact_data.number[0]):
+        if contact_data.row[n] >= 0:
+            eased = max(eased, 1 if rows.eased[contact_data.row[n]] > 0 else 0)
+            left = max(
+                left,
+                1
+                if contact_data.soft[n] == 0 and contact_data.gap[n] < 0.0 and rows.rate[contact_data.row[n]] == 0.0
+                else 0,
+            )
+        if is_felt(contact_data, n):
             count += 1
-            f.contact_extremes[1] = max(f.contact_extremes[1], -t.distance[n])
-    _note_yielding(r, f, g, t)
-    f.contact_extremes[0] = max(f.contact_extremes[0], count)
-    f.contact_extremes[2] += eased
-    f.contact_extremes[3] += left
+            step.contact_extremes[1] = max(step.contact_extremes[1], -contact_data.distance[n])
+    _note_yielding(rows, step, contact_model, contact_data)
+    step.contact_extremes[0] = max(step.contact_extremes[0], count)
+    step.contact_extremes[2] += eased
+    step.contact_extremes[3] += left
 
 
 @njit
-def _note_yielding(r: Any, f: Any, g: Any, t: Any) -> None:
-    """f.yielded of hard contacts that gave way: how deep they are, beyond what was inside at the start, and whose.
+def _note_yielding(rows: Any, step: Any, contact_model: Any, contact_data: Any) -> None:
+    """step.yielded of hard contacts that gave way: how deep they are, beyond what was inside at the start, and whose.
 
     What has gone through half of a shape stops the run: it comes out on the other side.
     """
-    for n in range(t.number[0]):
-        if f.counters[0] == 0:
-            f.yielded[START_DEPTH] = max(f.yielded[START_DEPTH], -t.distance[n])
-        if t.row[n] < 0 or r.eased[t.row[n]] == 0 or t.soft[n] == 1:
+    for n in range(contact_data.number[0]):
+        if step.counters[0] == 0:
+            step.yielded[START_DEPTH] = max(step.yielded[START_DEPTH], -contact_data.distance[n])
+        if contact_data.row[n] < 0 or rows.eased[contact_data.row[n]] == 0 or contact_data.soft[n] == 1:
             continue
-        depth = -t.distance[n] - f.yielded[START_DEPTH]
-        if depth > f.yielded[DEPTH]:
-            f.yielded[DEPTH] = depth
-            f.yielded[LINK_A] = g.link[t.shape[n, 0]]
-            f.yielded[LINK_B] = g.link[t.shape[n, 1]]
-        share = depth * _per_thickness(g, t, n)
-        f.yielded[SHARE] = max(f.yielded[SHARE], share)
+        depth = -contact_data.distance[n] - step.yielded[START_DEPTH]
+        if depth > step.yielded[DEPTH]:
+            step.yielded[DEPTH] = depth
+            step.yielded[LINK_A] = contact_model.link[contact_data.shape[n, 0]]
+            step.yielded[LINK_B] = contact_model.link[contact_data.shape[n, 1]]
+        share = depth * _per_thickness(contact_model, contact_data, n)
+        step.yielded[SHARE] = max(step.yielded[SHARE], share)
         if share > _THROUGH:
-            f.counters[2] = GAVE_WAY
+            step.counters[2] = GAVE_WAY
 
 
 @inlined
-def _per_thickness(g: Any, t: Any, n: Any) -> Any:
+def _per_thickness(contact_model: Any, contact_data: Any, n: Any) -> Any:
     """1 / the least extent of the shapes of contact n [1/m]; planes have none."""
     value = 0.0
     for end in range(2):
         for axis in range(3):
-            half = g.extent[t.shape[n, end], axis]
+            half = contact_model.extent[contact_data.shape[n, end], axis]
             if half > 0.0:
                 value = max(value, 0.5 / half)
     return value
 
 
 @inlined
-def is_felt(t: Any, n: Any) -> bool:
+def is_felt(contact_data: Any, n: Any) -> bool:
     """Whether contact n touches or carries something; others are only near."""
-    felt: bool = t.gap[n] <= 0.0 or t.force[n, 0] != 0.0
+    felt: bool = contact_data.gap[n] <= 0.0 or contact_data.force[n, 0] != 0.0
     return felt
 
 
 @njit
-def take_off_contacts(m: Any, w: Any, f: Any, g: Any, t: Any) -> None:
-    """Subtract from f.link_force and f.link_torque (about the links' origins) what contacts do to their links."""
-    for n in range(t.number[0]):
-        F = t.force[n]
-        R = t.frame[n]
+def take_off_contacts(model: Any, data: Any, step: Any, contact_model: Any, contact_data: Any) -> None:
+    """Subtract from step.link_force and step.link_torque (about the links' origins) what contacts do to their links."""
+    for n in range(contact_data.number[0]):
+        F = contact_data.force[n]
+        R = contact_data.frame[n]
         f0, f1, f2 = _along(R, F[0], F[1], F[2])
         t0, t1, t2 = _along(R, F[3], F[4], F[5])
         for end in range(2):
-            link = g.link[t.shape[n, end]]
+            link = contact_model.link[contact_data.shape[n, end]]
             if link >= 0:
                 sign = 1.0 if end == 1 else -1.0
-                _, o = link_frame(m, w, link)
-                x = t.arm[n, end]
+                _, o = link_frame(model, data, link)
+                x = contact_data.arm[n, end]
                 c0, c1, c2 = cross(x[0] - o[0], x[1] - o[1], x[2] - o[2], f0, f1, f2)
-                f.link_force[link, 0] -= sign * f0
-                f.link_force[link, 1] -= sign * f1
-                f.link_force[link, 2] -= sign * f2
-                f.link_torque[link, 0] -= sign * (c0 + t0)
-                f.link_torque[link, 1] -= sign * (c1 + t1)
-                f.link_torque[link, 2] -= sign * (c2 + t2)
+                step.link_force[link, 0] -= sign * f0
+                step.link_force[link, 1] -= sign * f1
+                step.link_force[link, 2] -= sign * f2
+                step.link_torque[link, 0] -= sign * (c0 + t0)
+                step.link_torque[link, 1] -= sign * (c1 + t1)
+                step.link_torque[link, 2] -= sign * (c2 + t2)
 
 
 @inlined

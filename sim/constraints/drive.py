@@ -15,20 +15,20 @@ from artsim.sim.run import DRIVE_ROW
 
 
 @njit
-def drive_row(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, k: Any) -> None:
+def drive_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, k: Any) -> None:
     """The row of dof k's drive, if it has one that is not part of M̂."""
-    h = i.time_step[0]
-    stiff = f.stiffness[k] * (1.0 - 0.75 * f.share[k])
-    total = h * stiff + f.damping[k]
-    if r.implicit[k] or total <= 0.0:
+    h = inputs.time_step[0]
+    stiff = step.stiffness[k] * (1.0 - 0.75 * step.share[k])
+    total = h * stiff + step.damping[k]
+    if rows.implicit[k] or total <= 0.0:
         return
-    n = single_row(m, w, r, DRIVE_ROW, k, 1.0)
-    behind = f.place[k] + h * foreseen(f.share[k], s.qvel[k], 0.0)
-    force = drive_force(i, f, f.counters[4], k, behind, 0.0)
-    if f.stiffness[k] > 0.0:
-        r.error[n] = -force / f.stiffness[k]
-        r.rate[n] = f.stiffness[k] / total
-    r.bias[n] = h * w.drift[k] - force / total
-    r.cfm[n] = 1.0 / (h * total)
-    r.lower[n] = max(-h * i.drive_limit[k], -1e308)
-    r.upper[n] = min(h * i.drive_limit[k], 1e308)
+    n = single_row(model, data, rows, DRIVE_ROW, k, 1.0)
+    behind = step.place[k] + h * foreseen(step.share[k], state.qvel[k], 0.0)
+    force = drive_force(inputs, step, step.counters[4], k, behind, 0.0)
+    if step.stiffness[k] > 0.0:
+        rows.error[n] = -force / step.stiffness[k]
+        rows.rate[n] = step.stiffness[k] / total
+    rows.bias[n] = h * data.drift[k] - force / total
+    rows.cfm[n] = 1.0 / (h * total)
+    rows.lower[n] = max(-h * inputs.drive_limit[k], -1e308)
+    rows.upper[n] = min(h * inputs.drive_limit[k], 1e308)

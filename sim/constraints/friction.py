@@ -16,19 +16,19 @@ from artsim.sim.run import FRICTION_ROW
 
 
 @njit
-def friction_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
+def friction_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The friction row of dof k, if it has friction."""
-    force = m.friction[k] + m.friction_coefficient[k] * s.load[k]
+    force = model.friction[k] + model.friction_coefficient[k] * state.load[k]
     if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
-    n = single_row(m, w, r, FRICTION_ROW, k, 1.0)
-    h = i.time_step[0]
-    r.bias[n] = h * w.drift[k]
-    r.lower[n] = -h * force
-    r.upper[n] = h * force
+    n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
+    h = inputs.time_step[0]
+    rows.bias[n] = h * data.drift[k]
+    rows.lower[n] = -h * force
+    rows.upper[n] = h * force
 
 
 @inlined
-def constant_share(m: Any, s: Any, k: Any) -> Any:
+def constant_share(model: Any, state: Any, k: Any) -> Any:
     """How much of the friction of dof k, which has some, does not go by the load."""
-    return m.friction[k] / (m.friction[k] + m.friction_coefficient[k] * s.load[k])
+    return model.friction[k] / (model.friction[k] + model.friction_coefficient[k] * state.load[k])

@@ -25,53 +25,53 @@ _SQUEEZE = 5.0  # [rad/s] at most, with which a ball's angle makes room for the 
 
 
 @njit
-def position_rows(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
+def position_rows(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The rows of dof k's position limits."""
-    if is_cone(m, k):
-        _cone_row(m, s, w, i, r, k)
+    if is_cone(model, k):
+        _cone_row(model, state, data, inputs, rows, k)
         return
-    if m.dof_coord[k] < 0:
+    if model.dof_coord[k] < 0:
         return
-    if m.lower[k] > -math.inf:
-        _position_row(m, s, w, i, r, k, 1.0, m.lower[k])
-    if m.upper[k] < math.inf:
-        _position_row(m, s, w, i, r, k, -1.0, m.upper[k])
+    if model.lower[k] > -math.inf:
+        _position_row(model, state, data, inputs, rows, k, 1.0, model.lower[k])
+    if model.upper[k] < math.inf:
+        _position_row(model, state, data, inputs, rows, k, -1.0, model.upper[k])
 
 
 @njit
-def _position_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any, sign: Any, bound: Any) -> None:
-    n = single_row(m, w, r, POSITION_ROW, k, sign)
-    one_sided(r, i, n, sign * (coordinate(m, s.qpos, k) - bound))
-    r.bias[n] = max(r.bias[n], -m.velocity_limit[k]) + sign * i.time_step[0] * w.drift[k]
+def _position_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: Any) -> None:
+    n = single_row(model, data, rows, POSITION_ROW, k, sign)
+    one_sided(rows, inputs, n, sign * (coordinate(model, state.qpos, k) - bound))
+    rows.bias[n] = max(rows.bias[n], -model.velocity_limit[k]) + sign * inputs.time_step[0] * data.drift[k]
 
 
 @njit
-def is_cone(m: Any, k: Any) -> bool:
-    """Whether m.upper[k] is that of a ball's angle; k is then its first dof."""
-    limited: bool = m.dof_coord[k] < 0 and m.upper[k] < math.inf
+def is_cone(model: Any, k: Any) -> bool:
+    """Whether model.upper[k] is that of a ball's angle; k is then its first dof."""
+    limited: bool = model.dof_coord[k] < 0 and model.upper[k] < math.inf
     return limited
 
 
 @njit
-def ball_rotation(m: Any, q: Any, k: Any) -> Any:
+def ball_rotation(model: Any, q: Any, k: Any) -> Any:
     """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π."""
-    n = m.body_coord[m.dof_body[k]]
+    n = model.body_coord[model.dof_body[k]]
     x, y, z = rotation_vector(q[n], q[n + 1], q[n + 2], q[n + 3])
     return x, y, z, math.sqrt(x * x + y * y + z * z)
 
 
 @njit
-def _cone_row(m: Any, s: Any, w: Any, i: Any, r: Any, k: Any) -> None:
+def _cone_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
     """J = -axis, in the ball's axes and its parent's alike. Without an angle there is no axis, and nothing to hold."""
-    n = add_row(r, POSITION_ROW, k)
-    x, y, z, angle = ball_rotation(m, s.qpos, k)
+    n = add_row(rows, POSITION_ROW, k)
+    x, y, z, angle = ball_rotation(model, state.qpos, k)
     if angle > 0.0:
-        add_entry(m, w, r, k, -x / angle)
-        add_entry(m, w, r, k + 1, -y / angle)
-        add_entry(m, w, r, k + 2, -z / angle)
-    h = i.time_step[0]
-    one_sided(r, i, n, m.upper[k] - angle)
-    r.bias[n] -= min(_widening(s.qvel, k, x, y, z, angle, h) / h, _SQUEEZE)
+        add_entry(model, data, rows, k, -x / angle)
+        add_entry(model, data, rows, k + 1, -y / angle)
+        add_entry(model, data, rows, k + 2, -z / angle)
+    h = inputs.time_step[0]
+    one_sided(rows, inputs, n, model.upper[k] - angle)
+    rows.bias[n] -= min(_widening(state.qvel, k, x, y, z, angle, h) / h, _SQUEEZE)
 
 
 @njit
@@ -86,49 +86,51 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 
 @njit
-def velocity_rows(m: Any, w: Any, i: Any, r: Any, k: Any) -> None:
+def velocity_rows(model: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The rows of dof k's velocity limit."""
-    if m.velocity_limit[k] < math.inf:
-        _velocity_row(m, w, i, r, k, 1.0)
-        _velocity_row(m, w, i, r, k, -1.0)
+    if model.velocity_limit[k] < math.inf:
+        _velocity_row(model, data, inputs, rows, k, 1.0)
+        _velocity_row(model, data, inputs, rows, k, -1.0)
 
 
 @njit
-def _velocity_row(m: Any, w: Any, i: Any, r: Any, k: Any, sign: Any) -> None:
-    n = single_row(m, w, r, VELOCITY_ROW, k, sign)
-    r.bias[n] = m.velocity_limit[k] + sign * i.time_step[0] * w.drift[k]
-    r.lower[n] = 0.0
+def _velocity_row(model: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: Any) -> None:
+    n = single_row(model, data, rows, VELOCITY_ROW, k, sign)
+    rows.bias[n] = model.velocity_limit[k] + sign * inputs.time_step[0] * data.drift[k]
+    rows.lower[n] = 0.0
 
 
 @njit
-def limits_hold(m: Any, s: Any, i: Any, f: Any) -> bool:
-    """False when the velocities f.velocity would break a limit."""
-    for k in range(f.velocity.shape[0]):
-        if beyond_limits(m, s, i, f, k) > 0.0 or (is_cone(m, k) and _opens_cone(m, s, f, k, i.time_step[0])):
+def limits_hold(model: Any, state: Any, inputs: Any, step: Any) -> bool:
+    """False when the velocities step.velocity would break a limit."""
+    for k in range(step.velocity.shape[0]):
+        if beyond_limits(model, state, inputs, step, k) > 0.0 or (
+            is_cone(model, k) and _opens_cone(model, state, step, k, inputs.time_step[0])
+        ):
             return False
     return True
 
 
 @inlined
-def beyond_limits(m: Any, s: Any, i: Any, f: Any, k: Any) -> Any:
-    """A T, more than 0 where the velocity f.velocity would break dof k's limits, that of a ball's angle left out."""
-    v = f.velocity[k]
-    beyond = absolute(v) - m.velocity_limit[k] * (1.0 + 1e-13)
-    if m.dof_coord[k] >= 0:
-        end = coordinate(m, s.qpos, k) + i.time_step[0] * v
-        beyond = largest(beyond, (m.lower[k] - 1e-13 * max(1.0, abs(m.lower[k]))) - end)
-        beyond = largest(beyond, end - (m.upper[k] + 1e-13 * max(1.0, abs(m.upper[k]))))
+def beyond_limits(model: Any, state: Any, inputs: Any, step: Any, k: Any) -> Any:
+    """A T, more than 0 where the velocity step.velocity would break dof k's limits, that of a ball's angle left out."""
+    v = step.velocity[k]
+    beyond = absolute(v) - model.velocity_limit[k] * (1.0 + 1e-13)
+    if model.dof_coord[k] >= 0:
+        end = coordinate(model, state.qpos, k) + inputs.time_step[0] * v
+        beyond = largest(beyond, (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end)
+        beyond = largest(beyond, end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k]))))
     return beyond
 
 
 @njit
-def _opens_cone(m: Any, s: Any, f: Any, k: Any, h: Any) -> bool:
-    """True when the velocities f.velocity would take the ball's angle beyond its limit."""
-    x, y, z, angle = ball_rotation(m, s.qpos, k)
-    v = f.velocity
+def _opens_cone(model: Any, state: Any, step: Any, k: Any, h: Any) -> bool:
+    """True when the velocities step.velocity would take the ball's angle beyond its limit."""
+    x, y, z, angle = ball_rotation(model, state.qpos, k)
+    v = step.velocity
     if angle > 0.0:
         end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)
     else:
         end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
-    beyond: bool = end > m.upper[k] * (1.0 + 1e-13) + 1e-13
+    beyond: bool = end > model.upper[k] * (1.0 + 1e-13) + 1e-13
     return beyond

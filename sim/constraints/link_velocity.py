@@ -39,155 +39,155 @@ ROUNDS = 60
 
 
 @njit
-def link_rows(m: Any, w: Any, i: Any, r: Any, d: Any, o: Any) -> None:
+def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any, rule_data: Any) -> None:
     """A row per bound, without entries until it is active. Needs motion columns and composites of the mass matrix."""
-    h = i.time_step[0]
-    J = o.columns
-    for n in range(d.bound.shape[0]):
-        row = add_row(r, LINK_ROW, n)
-        r.lower[row] = 0.0
-        if o.active[n] == 0:
-            r.upper[row] = 0.0
+    h = inputs.time_step[0]
+    J = rule_data.columns
+    for n in range(rules.bound.shape[0]):
+        row = add_row(rows, LINK_ROW, n)
+        rows.lower[row] = 0.0
+        if rule_data.active[n] == 0:
+            rows.upper[row] = 0.0
             continue
-        _columns(m, w, d, o, n)
-        x = o.direction[n]
-        first = 3 * d.bound_angular[n]
+        _columns(model, data, rules, rule_data, n)
+        x = rule_data.direction[n]
+        first = 3 * rules.bound_angular[n]
         for k in range(J.shape[1]):
             value = x[0] * J[first, k] + x[1] * J[first + 1, k] + x[2] * J[first + 2, k]
             if value != 0.0:
-                add_entry(m, w, r, k, -value)
-        r.bias[row] = d.bound[n] - o.ahead[n] + h * drift_of(w, r, row)
+                add_entry(model, data, rows, k, -value)
+        rows.bias[row] = rules.bound[n] - rule_data.ahead[n] + h * drift_of(data, rows, row)
 
 
 @njit
-def loosen(d: Any, o: Any) -> None:
+def loosen(rules: Any, rule_data: Any) -> None:
     """No bound is active: where every step starts."""
-    for n in range(d.bound.shape[0]):
-        o.active[n] = 0
-        o.speed[n] = 0.0
+    for n in range(rules.bound.shape[0]):
+        rule_data.active[n] = 0
+        rule_data.speed[n] = 0.0
 
 
 @njit
-def note_excess(m: Any, w: Any, r: Any, f: Any, d: Any, o: Any) -> None:
+def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any, rule_data: Any) -> None:
     """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
 
     A start above a bound may take some steps to come down to it. w is that of the step's start.
     """
-    for n in range(d.bound.shape[0]):
-        r.report[1] = max(r.report[1], o.speed[n] - d.bound[n])
-        if o.speed[n] > d.bound[n] + _BROKEN * max(d.bound[n], 1.0):
-            _velocity_in(m, w, d, o, n)
-            x = o.velocity
-            if o.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
-                f.counters[2] = TOO_FAST
-                f.counters[3] = n
+    for n in range(rules.bound.shape[0]):
+        rows.report[1] = max(rows.report[1], rule_data.speed[n] - rules.bound[n])
+        if rule_data.speed[n] > rules.bound[n] + _BROKEN * max(rules.bound[n], 1.0):
+            _velocity_in(model, data, rules, rule_data, n)
+            x = rule_data.velocity
+            if rule_data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
+                step.counters[2] = TOO_FAST
+                step.counters[3] = n
 
 
 @njit
-def _velocity_in(m: Any, w: Any, d: Any, o: Any, n: Any) -> None:
-    """o.velocity of what bound n is on, in the pose of w."""
-    if d.bound_link[n] < 0:
-        _whole_velocity(m, w, d.bound_angular[n], o)
+def _velocity_in(model: Any, data: Any, rules: Any, rule_data: Any, n: Any) -> None:
+    """rule_data.velocity of what bound n is on, in the pose of w."""
+    if rules.bound_link[n] < 0:
+        _whole_velocity(model, data, rules.bound_angular[n], rule_data)
     else:
-        _link_velocity(m, w, d.bound_link[n], d.bound_angular[n], o)
+        _link_velocity(model, data, rules.bound_link[n], rules.bound_angular[n], rule_data)
 
 
 @njit
-def aim_bounds(m: Any, s: Any, w: Any, i: Any, f: Any, d: Any, o: Any) -> bool:
-    """Direct the rows of bounds that f.velocity breaks in the pose to which it leads. False when it breaks none."""
-    if d.bound.shape[0] == 0:
+def aim_bounds(model: Any, state: Any, data: Any, inputs: Any, step: Any, rules: Any, rule_data: Any) -> bool:
+    """Direct the rows of bounds that step.velocity breaks in the pose to which it leads. False when it breaks none."""
+    if rules.bound.shape[0] == 0:
         return False
-    h = i.time_step[0]
-    for n in range(d.bound.shape[0]):
-        _columns(m, w, d, o, n)
-        first = 3 * d.bound_angular[n]
+    h = inputs.time_step[0]
+    for n in range(rules.bound.shape[0]):
+        _columns(model, data, rules, rule_data, n)
+        first = 3 * rules.bound_angular[n]
         for axis in range(3):
-            o.seen[n, axis] = 0.0
-            for k in range(f.velocity.shape[0]):
-                o.seen[n, axis] += o.columns[first + axis, k] * f.velocity[k]
-    for k in range(f.stage_qpos.shape[0]):
-        f.stage_qpos[k] = s.qpos[k]
-    for k in range(f.velocity.shape[0]):
-        f.stage_qvel[k] = f.velocity[k]
-    move(m, f.stage_qpos, f.stage_qvel, h)
-    expand(m, f.stage_qpos, f.stage_qvel, w)
-    kinematics(m, f.stage_qpos, w)
-    velocities(m, f.stage_qvel, w)
+            rule_data.seen[n, axis] = 0.0
+            for k in range(step.velocity.shape[0]):
+                rule_data.seen[n, axis] += rule_data.columns[first + axis, k] * step.velocity[k]
+    for k in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[k] = state.qpos[k]
+    for k in range(step.velocity.shape[0]):
+        step.stage_qvel[k] = step.velocity[k]
+    move(model, step.stage_qpos, step.stage_qvel, h)
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    velocities(model, step.stage_qvel, data)
     broken = False
-    for n in range(d.bound.shape[0]):
-        _velocity_in(m, w, d, o, n)
-        if _aim(d, o, n):
+    for n in range(rules.bound.shape[0]):
+        _velocity_in(model, data, rules, rule_data, n)
+        if _aim(rules, rule_data, n):
             broken = True
-    expand(m, s.qpos, s.qvel, w)
-    kinematics(m, s.qpos, w)
-    velocities(m, s.qvel, w)
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    velocities(model, state.qvel, data)
     return broken
 
 
 @njit
-def _aim(d: Any, o: Any, n: Any) -> bool:
-    """Whether o.velocity breaks bound n; then its row's direction, and what the row does not see."""
-    p = o.velocity
+def _aim(rules: Any, rule_data: Any, n: Any) -> bool:
+    """Whether rule_data.velocity breaks bound n; then its row's direction, and what the row does not see."""
+    p = rule_data.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-    if speed <= d.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
-        o.speed[n] = 0.0
+    if speed <= rules.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
+        rule_data.speed[n] = 0.0
         return False
-    x = o.direction[n]
+    x = rule_data.direction[n]
     along = 0.0
-    if o.active[n] == 0:
-        o.active[n] = 1
-        o.share[n] = 1.0
+    if rule_data.active[n] == 0:
+        rule_data.active[n] = 1
+        rule_data.share[n] = 1.0
         for axis in range(3):
-            o.unbound[n, axis] = p[axis]
+            rule_data.unbound[n, axis] = p[axis]
     else:
-        if speed > o.speed[n] > 0.0:
-            o.share[n] *= 2.0  # the direction turned too far
+        if speed > rule_data.speed[n] > 0.0:
+            rule_data.share[n] *= 2.0  # the direction turned too far
         for axis in range(3):
-            along += x[axis] * (o.unbound[n, axis] - p[axis])
-        along = max(along, 0.0) * o.share[n]
-    o.speed[n] = speed
+            along += x[axis] * (rule_data.unbound[n, axis] - p[axis])
+        along = max(along, 0.0) * rule_data.share[n]
+    rule_data.speed[n] = speed
     size = 0.0
     for axis in range(3):
         x[axis] = p[axis] + along * x[axis] if along > 0.0 else p[axis]
         size += x[axis] * x[axis]
     size = math.sqrt(size)
-    o.ahead[n] = 0.0
+    rule_data.ahead[n] = 0.0
     for axis in range(3):
         x[axis] /= size
-        o.ahead[n] += x[axis] * (p[axis] - o.seen[n, axis])
+        rule_data.ahead[n] += x[axis] * (p[axis] - rule_data.seen[n, axis])
     return True
 
 
 @njit
-def _columns(m: Any, w: Any, d: Any, o: Any, n: Any) -> None:
-    """o.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
-    J = o.columns
+def _columns(model: Any, data: Any, rules: Any, rule_data: Any, n: Any) -> None:
+    """rule_data.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
+    J = rule_data.columns
     for line in range(6):
         for k in range(J.shape[1]):
             J[line, k] = 0.0
-    link = d.bound_link[n]
+    link = rules.bound_link[n]
     if link >= 0:
-        i = m.link_body[link]
-        c0, c1, c2 = link_centre(m, w, link)
-        jacobian(m, w, i, w.arm[i, 0] + c0, w.arm[i, 1] + c1, w.arm[i, 2] + c2, J)
-    elif d.bound_angular[n] == 0:
-        centre_of_mass_jacobian(m, w, J)
+        i = model.link_body[link]
+        c0, c1, c2 = link_centre(model, data, link)
+        jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
+    elif rules.bound_angular[n] == 0:
+        centre_of_mass_jacobian(model, data, J)
     else:
-        centre_of_mass(m, w, o.centre)
-        centroidal_map(m, w, o.centre, J)
-        _whole_inertia(m, w, o)
+        centre_of_mass(model, data, rule_data.centre)
+        centroidal_map(model, data, rule_data.centre, J)
+        _whole_inertia(model, data, rule_data)
         for k in range(J.shape[1]):
-            x, y, z = _divided(o.inertia, J[3, k], J[4, k], J[5, k])
+            x, y, z = _divided(rule_data.inertia, J[3, k], J[4, k], J[5, k])
             J[3, k] = x
             J[4, k] = y
             J[5, k] = z
 
 
 @inlined
-def link_centre(m: Any, w: Any, link: Any) -> Any:
+def link_centre(model: Any, data: Any, link: Any) -> Any:
     """A link's centre of mass, from its body's origin, world axes [m]."""
-    R, p = link_frame(m, w, link)
-    c = m.link_com[link]
+    R, p = link_frame(model, data, link)
+    c = model.link_com[link]
     return (
         p[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
         p[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
@@ -199,77 +199,84 @@ def link_centre(m: Any, w: Any, link: Any) -> Any:
 
 
 @njit
-def _link_velocity(m: Any, w: Any, link: Any, angular: Any, o: Any) -> None:
-    """o.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
-    i = m.link_body[link]
-    a = w.angular_velocity[i]
+def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rule_data: Any) -> None:
+    """rule_data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
+    i = model.link_body[link]
+    a = data.angular_velocity[i]
     if angular == 1:
         for axis in range(3):
-            o.velocity[axis] = a[axis]
+            rule_data.velocity[axis] = a[axis]
         return
-    c0, c1, c2 = link_centre(m, w, link)
+    c0, c1, c2 = link_centre(model, data, link)
     x, y, z = cross(a[0], a[1], a[2], c0, c1, c2)
-    o.velocity[0] = w.velocity[i, 0] + x
-    o.velocity[1] = w.velocity[i, 1] + y
-    o.velocity[2] = w.velocity[i, 2] + z
+    rule_data.velocity[0] = data.velocity[i, 0] + x
+    rule_data.velocity[1] = data.velocity[i, 1] + y
+    rule_data.velocity[2] = data.velocity[i, 2] + z
 
 
 @njit
-def _whole_velocity(m: Any, w: Any, angular: Any, o: Any) -> None:
-    """o.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
+def _whole_velocity(model: Any, data: Any, angular: Any, rule_data: Any) -> None:
+    """rule_data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
     for axis in range(3):
-        o.centre[axis] = 0.0
-        o.velocity[axis] = 0.0
+        rule_data.centre[axis] = 0.0
+        rule_data.velocity[axis] = 0.0
     mass = 0.0
-    for link in range(m.link_body.shape[0]):
-        mass += m.link_mass[link]
+    for link in range(model.link_body.shape[0]):
+        mass += model.link_mass[link]
     per_mass = 1.0 / mass if mass > 0.0 else 0.0
-    for link in range(m.link_body.shape[0]):
-        share = m.link_mass[link] * per_mass
-        p, u = _motion(m, w, link)
+    for link in range(model.link_body.shape[0]):
+        share = model.link_mass[link] * per_mass
+        p, u = _motion(model, data, link)
         for axis in range(3):
-            o.centre[axis] += share * p[axis]
-            o.velocity[axis] += share * u[axis]
+            rule_data.centre[axis] += share * p[axis]
+            rule_data.velocity[axis] += share * u[axis]
     if angular == 0:
         return
-    v0 = o.velocity[0]
-    v1 = o.velocity[1]
-    v2 = o.velocity[2]
+    v0 = rule_data.velocity[0]
+    v1 = rule_data.velocity[1]
+    v2 = rule_data.velocity[2]
     L0 = 0.0
     L1 = 0.0
     L2 = 0.0
-    for link in range(m.link_body.shape[0]):
-        p, u = _motion(m, w, link)
-        x, y, z = cross(p[0] - o.centre[0], p[1] - o.centre[1], p[2] - o.centre[2], u[0] - v0, u[1] - v1, u[2] - v2)
-        a, b, c = _spin(m, w, link)
-        L0 += m.link_mass[link] * x + a
-        L1 += m.link_mass[link] * y + b
-        L2 += m.link_mass[link] * z + c
-    _whole_inertia(m, w, o)
-    a, b, c = _divided(o.inertia, L0, L1, L2)
-    o.velocity[0] = a
-    o.velocity[1] = b
-    o.velocity[2] = c
+    for link in range(model.link_body.shape[0]):
+        p, u = _motion(model, data, link)
+        x, y, z = cross(
+            p[0] - rule_data.centre[0],
+            p[1] - rule_data.centre[1],
+            p[2] - rule_data.centre[2],
+            u[0] - v0,
+            u[1] - v1,
+            u[2] - v2,
+        )
+        a, b, c = _spin(model, data, link)
+        L0 += model.link_mass[link] * x + a
+        L1 += model.link_mass[link] * y + b
+        L2 += model.link_mass[link] * z + c
+    _whole_inertia(model, data, rule_data)
+    a, b, c = _divided(rule_data.inertia, L0, L1, L2)
+    rule_data.velocity[0] = a
+    rule_data.velocity[1] = b
+    rule_data.velocity[2] = c
 
 
 @inlined
-def _motion(m: Any, w: Any, link: Any) -> Any:
+def _motion(model: Any, data: Any, link: Any) -> Any:
     """Place and velocity of a link's centre of mass."""
-    i = m.link_body[link]
-    c0, c1, c2 = link_centre(m, w, link)
-    x0, x1, x2 = origin_of(m, w, i)
-    a = w.angular_velocity[i]
+    i = model.link_body[link]
+    c0, c1, c2 = link_centre(model, data, link)
+    x0, x1, x2 = origin_of(model, data, i)
+    a = data.angular_velocity[i]
     y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
-    return (x0 + c0, x1 + c1, x2 + c2), (w.velocity[i, 0] + y0, w.velocity[i, 1] + y1, w.velocity[i, 2] + y2)
+    return (x0 + c0, x1 + c1, x2 + c2), (data.velocity[i, 0] + y0, data.velocity[i, 1] + y1, data.velocity[i, 2] + y2)
 
 
 @inlined
-def _spin(m: Any, w: Any, link: Any) -> Any:
+def _spin(model: Any, data: Any, link: Any) -> Any:
     """I ω of a link about its centre of mass, world axes."""
-    R, _ = link_frame(m, w, link)
-    a = w.angular_velocity[m.link_body[link]]
+    R, _ = link_frame(model, data, link)
+    a = data.angular_velocity[model.link_body[link]]
     u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
-    L0, L1, L2 = symmetric_times(m.link_inertia, link, u0, u1, u2)
+    L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
     return (
         R[0] * L0 + R[1] * L1 + R[2] * L2,
         R[3] * L0 + R[4] * L1 + R[5] * L2,
@@ -278,20 +285,20 @@ def _spin(m: Any, w: Any, link: Any) -> Any:
 
 
 @njit
-def _whole_inertia(m: Any, w: Any, o: Any) -> None:
-    """o.inertia (6,) of the robot about o.centre, world axes."""
-    I = o.inertia
+def _whole_inertia(model: Any, data: Any, rule_data: Any) -> None:
+    """rule_data.inertia (6,) of the robot about rule_data.centre, world axes."""
+    I = rule_data.inertia
     for n in range(6):
         I[n] = 0.0
-    for link in range(m.link_body.shape[0]):
-        c0, c1, c2 = link_centre(m, w, link)
-        x0, x1, x2 = origin_of(m, w, m.link_body[link])
-        y0 = x0 + c0 - o.centre[0]
-        y1 = x1 + c1 - o.centre[1]
-        y2 = x2 + c2 - o.centre[2]
-        R, _ = link_frame(m, w, link)
-        T = m.link_inertia[link]
-        mass = m.link_mass[link]
+    for link in range(model.link_body.shape[0]):
+        c0, c1, c2 = link_centre(model, data, link)
+        x0, x1, x2 = origin_of(model, data, model.link_body[link])
+        y0 = x0 + c0 - rule_data.centre[0]
+        y1 = x1 + c1 - rule_data.centre[1]
+        y2 = x2 + c2 - rule_data.centre[2]
+        R, _ = link_frame(model, data, link)
+        T = model.link_inertia[link]
+        mass = model.link_mass[link]
         n = 0
         for a in range(3):
             p0 = R[3 * a] * T[0] + R[3 * a + 1] * T[1] + R[3 * a + 2] * T[2]

@@ -31,80 +31,93 @@ from artsim.sim.run import (
 
 
 @njit
-def build(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any, g: Any, t: Any, d: Any, o: Any) -> None:
-    """All rows of this step: r.number of them, with the impulses of the last step. Needs r.implicit.
+def build(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+    rules: Any,
+    rule_data: Any,
+) -> None:
+    """All rows of this step: rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
     Those of contacts come and go, the others are the same ones in the same order at every step.
 
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
     drive is as often on the leader as on the follower.
     """
-    r.number[0] = 0
+    rows.number[0] = 0
     soft = 0
-    for k in range(m.dof_body.shape[0]):
-        while soft < m.row_follower.shape[0] and _first_dof(m, soft) == k:
-            coupling_row(m, s, w, i, r, f, soft)
+    for k in range(model.dof_body.shape[0]):
+        while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
+            coupling_row(model, state, data, inputs, rows, step, soft)
             soft += 1
-        friction_row(m, s, w, i, r, k)
-        drive_row(m, s, w, i, r, f, k)
-        position_rows(m, s, w, i, r, k)
-        velocity_rows(m, w, i, r, k)
-    if e is not None:
-        actuator_rows(m, w, i, r, e, x)
-        tendon_rows(m, s.qvel, w, i, r, e, x)
-        loop_rows(m, s.qvel, w, i, r, f, e, x)
-    if d is not None:
-        link_rows(m, w, i, r, d, o)
-    if e is not None:
-        tendon_spring_rows(m, w, i, r, e, x)  # which are not always there
-    for n in range(r.number[0]):
-        r.impulse[n] = s.impulse[n]
-    r.number[1] = r.number[0]
-    if g is not None:  # last: their number changes, and the others keep their places
-        contact_rows(m, s, w, i, r, f, e, x, g, t)
+        friction_row(model, state, data, inputs, rows, k)
+        drive_row(model, state, data, inputs, rows, step, k)
+        position_rows(model, state, data, inputs, rows, k)
+        velocity_rows(model, data, inputs, rows, k)
+    if equipment is not None:
+        actuator_rows(model, data, inputs, rows, equipment, equipment_data)
+        tendon_rows(model, state.qvel, data, inputs, rows, equipment, equipment_data)
+        loop_rows(model, state.qvel, data, inputs, rows, step, equipment, equipment_data)
+    if rules is not None:
+        link_rows(model, data, inputs, rows, rules, rule_data)
+    if equipment is not None:
+        tendon_spring_rows(model, data, inputs, rows, equipment, equipment_data)  # which are not always there
+    for n in range(rows.number[0]):
+        rows.impulse[n] = state.impulse[n]
+    rows.number[1] = rows.number[0]
+    if contact_model is not None:  # last: their number changes, and the others keep their places
+        contact_rows(model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data)
 
 
 @njit
-def _first_dof(m: Any, c: Any) -> Any:
-    leader = m.row_leader[c]
-    return min(m.row_follower[c], leader) if leader >= 0 else m.row_follower[c]
+def _first_dof(model: Any, c: Any) -> Any:
+    leader = model.row_leader[c]
+    return min(model.row_follower[c], leader) if leader >= 0 else model.row_follower[c]
 
 
 @njit
-def joint_forces(r: Any, f: Any, scale: Any) -> None:
+def joint_forces(rows: Any, step: Any, scale: Any) -> None:
     """Add Jᵀ λ `scale` of all rows to f's forces by source."""
-    for n in range(r.number[0]):
-        kind = r.kind[n]
-        for e in range(r.start[n], r.start[n + 1]):
-            _add_force(kind, r.entry_dof[e], r.entry_value[e] * r.impulse[n] * scale, f)
+    for n in range(rows.number[0]):
+        kind = rows.kind[n]
+        for e in range(rows.start[n], rows.start[n + 1]):
+            _add_force(kind, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
 
 
 @njit
-def count_limits(r: Any, f: Any) -> None:
+def count_limits(rows: Any, step: Any) -> None:
     """Count the step for every dof that is at a limit."""
     counted = -1
-    for n in range(r.number[0]):
-        kind = r.kind[n]
+    for n in range(rows.number[0]):
+        kind = rows.kind[n]
         if kind == POSITION_ROW or kind == VELOCITY_ROW:
-            k = r.dof[n]
-            if k != counted and r.impulse[n] > 0.0:  # a dof's rows stand together
-                f.limit_steps[k] += 1
+            k = rows.dof[n]
+            if k != counted and rows.impulse[n] > 0.0:  # a dof's rows stand together
+                step.limit_steps[k] += 1
                 counted = k
 
 
 @inlined
-def _add_force(kind: Any, k: Any, force: Any, f: Any) -> None:
+def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
     if kind == COUPLING_ROW:
-        f.coupling[k] += force
+        step.coupling[k] += force
     elif kind == FRICTION_ROW:
-        f.passive[k] += force
+        step.passive[k] += force
     elif kind == DRIVE_ROW or kind == ACTUATOR_ROW:
-        f.drive[k] += force
+        step.drive[k] += force
     elif kind == LOOP_ROW:
-        f.loop[k] += force
+        step.loop[k] += force
     elif kind == TENDON_ROW:
-        f.tendon[k] += force
+        step.tendon[k] += force
     elif kind == CONTACT_ROW:
-        f.contact[k] += force
+        step.contact[k] += force
     else:
-        f.limit[k] += force
+        step.limit[k] += force

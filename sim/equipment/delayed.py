@@ -16,23 +16,25 @@ from artsim.sim.recording import joint_wrenches
 
 
 @njit
-def delay_controls(s: Any, i: Any, f: Any, x: Any, d: Any) -> None:
-    """x.control of the controls that are delayed; x.pending[0] 1: one of them will be another than it is now."""
-    row = f.counters[4]
-    now = f.counters[0] + x.stage[0]
-    x.pending[0] = 0.0
-    for line in range(d.control.shape[0]):
-        n = d.control[line]
-        x.control[n] = _sample(s.history, d, line, 0, now - d.delay[line])
-        first = d.place[line] + HEAD + d.samples[line]
-        for j in range(d.samples[line]):
-            if s.history[first + j] != i.control[row, n]:
-                x.pending[0] = 1.0
+def delay_controls(state: Any, inputs: Any, step: Any, equipment_data: Any, delays: Any) -> None:
+    """equipment_data.control of the controls that are delayed; equipment_data.pending[0] 1: one of them will be another
+    than it is now."""
+    row = step.counters[4]
+    now = step.counters[0] + equipment_data.stage[0]
+    equipment_data.pending[0] = 0.0
+    for line in range(delays.control.shape[0]):
+        n = delays.control[line]
+        equipment_data.control[n] = _sample(state.history, delays, line, 0, now - delays.delay[line])
+        first = delays.place[line] + HEAD + delays.samples[line]
+        for j in range(delays.samples[line]):
+            if state.history[first + j] != inputs.control[row, n]:
+                equipment_data.pending[0] = 1.0
 
 
 @njit
 def feel(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, g: Any, t: Any) -> None:
-    """x.felt (outputs,): what the sensors measure in this step; x.sensor: what they tell of it, or of another."""
+    """equipment_data.felt (outputs,): what the sensors measure in this step; equipment_data.sensor: what they tell of
+    it, or of another."""
     joint_wrenches(m, s.qvel, w, f, e, x, g, t)
     sensor_values(m, s, w, i, f, e, x, g, t)
     now = f.counters[0]
@@ -46,56 +48,56 @@ def feel(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, g: Any,
 
 
 @njit
-def keep_samples(s: Any, i: Any, f: Any, x: Any, d: Any) -> None:
+def keep_samples(state: Any, inputs: Any, step: Any, equipment_data: Any, delays: Any) -> None:
     """Keep the controls of this step, and what the sensors measured that tick in it."""
-    now = f.counters[0]
-    row = f.counters[4]
-    for line in range(d.control.shape[0]):
-        slot = _next_slot(s.history, d, line, now)
-        s.history[slot] = i.control[row, d.control[line]]
-    for n in range(d.sensor.shape[0]):
-        line = d.control.shape[0] + n
-        if _ticks(s.history, d, line, now):
-            slot = _next_slot(s.history, d, line, now)
-            s.history[d.place[line] + TICKS] += 1.0
-            for k in range(d.size[line]):
-                s.history[slot + k] = x.felt[d.output[n] + k]
+    now = step.counters[0]
+    row = step.counters[4]
+    for line in range(delays.control.shape[0]):
+        slot = _next_slot(state.history, delays, line, now)
+        state.history[slot] = inputs.control[row, delays.control[line]]
+    for n in range(delays.sensor.shape[0]):
+        line = delays.control.shape[0] + n
+        if _ticks(state.history, delays, line, now):
+            slot = _next_slot(state.history, delays, line, now)
+            state.history[delays.place[line] + TICKS] += 1.0
+            for k in range(delays.size[line]):
+                state.history[slot + k] = equipment_data.felt[delays.output[n] + k]
 
 
 @inlined
-def _ticks(history: Any, d: Any, line: Any, now: Any) -> bool:
+def _ticks(history: Any, delays: Any, line: Any, now: Any) -> bool:
     """Whether a sensor measures in this step: it has no period, or its next tick has come."""
-    due = d.before[line] + (history[d.place[line] + TICKS] + 1.0) * d.period[line]
-    ticks: bool = d.period[line] == 0.0 or due <= now + NEARLY
+    due = delays.before[line] + (history[delays.place[line] + TICKS] + 1.0) * delays.period[line]
+    ticks: bool = delays.period[line] == 0.0 or due <= now + NEARLY
     return ticks
 
 
 @inlined
-def _next_slot(history: Any, d: Any, line: Any, now: Any) -> Any:
+def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
     """Where a sample of this step goes: in the place of the oldest, or of one that is of this step, too."""
-    start = d.place[line]
+    start = delays.place[line]
     slot = int(history[start + NEWEST])
     if history[start + HEAD + slot] != now:
-        slot = (slot + 1) % d.samples[line]
+        slot = (slot + 1) % delays.samples[line]
     history[start + NEWEST] = slot
     history[start + HEAD + slot] = now
-    return start + HEAD + d.samples[line] + slot * d.size[line]
+    return start + HEAD + delays.samples[line] + slot * delays.size[line]
 
 
 @inlined
-def _at(history: Any, d: Any, line: Any, age: Any) -> Any:
+def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
     """Step of the sample of this age (0: the oldest), and where it stands."""
-    start = d.place[line]
-    slot = (int(history[start + NEWEST]) + 1 + age) % d.samples[line]
-    return history[start + HEAD + slot], start + HEAD + d.samples[line] + slot * d.size[line]
+    start = delays.place[line]
+    slot = (int(history[start + NEWEST]) + 1 + age) % delays.samples[line]
+    return history[start + HEAD + slot], start + HEAD + delays.samples[line] + slot * delays.size[line]
 
 
 @njit
-def _sample(history: Any, d: Any, line: Any, k: Any, time: Any) -> Any:
+def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
     """Number k of a line's samples at a time [steps]."""
-    last = d.samples[line] - 1
-    first_step, first = _at(history, d, line, 0)
-    last_step, newest = _at(history, d, line, last)
+    last = delays.samples[line] - 1
+    first_step, first = _at(history, delays, line, 0)
+    last_step, newest = _at(history, delays, line, last)
     if time <= first_step + NEARLY:
         return history[first + k]
     if time >= last_step - NEARLY:
@@ -103,38 +105,38 @@ def _sample(history: Any, d: Any, line: Any, k: Any, time: Any) -> Any:
     low, high = 0, last  # the samples around it: low before, high at it or after
     while high - low > 1:
         middle = (low + high) // 2
-        step, _ = _at(history, d, line, middle)
+        step, _ = _at(history, delays, line, middle)
         if step >= time - NEARLY:
             high = middle
         else:
             low = middle
-    begin, a = _at(history, d, line, low)
-    end, b = _at(history, d, line, high)
+    begin, a = _at(history, delays, line, low)
+    end, b = _at(history, delays, line, high)
     if end - time <= NEARLY:
         return history[b + k]
-    if d.method[line] == HELD:
+    if delays.method[line] == HELD:
         return history[a + k]
     length = end - begin
     share = (time - begin) / length
     rise = history[b + k] - history[a + k]
-    if d.method[line] != CUBIC:
+    if delays.method[line] != CUBIC:
         return history[a + k] + share * rise
     return _on_cubic(
         history[a + k],
         rise,
         share,
-        _slope(history, d, line, k, low) * length,
-        _slope(history, d, line, k, high) * length,
+        _slope(history, delays, line, k, low) * length,
+        _slope(history, delays, line, k, high) * length,
     )
 
 
 @inlined
-def _slope(history: Any, d: Any, line: Any, k: Any, age: Any) -> Any:
+def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
     """Of the cubic at a sample: that of its two neighbours; at the ends of what is kept it is level (Catmull-Rom)."""
-    if age == 0 or age == d.samples[line] - 1:
+    if age == 0 or age == delays.samples[line] - 1:
         return 0.0
-    begin, a = _at(history, d, line, age - 1)
-    end, b = _at(history, d, line, age + 1)
+    begin, a = _at(history, delays, line, age - 1)
+    end, b = _at(history, delays, line, age + 1)
     return (history[b + k] - history[a + k]) / (end - begin)
 
 

@@ -17,20 +17,28 @@ _TINY = 1e-300
 
 
 @njit
-def fluid_wrenches(m: Any, w: Any, e: Any) -> None:
-    """Add to w.force, w.torque (nb, 3) the wrenches on all bodies about their origins, world axes."""
-    for n in range(e.box_body.shape[0]):
-        v, o, R, r = _motion(w, e, e.box_body[n], e.box_rotation[n], e.box_position[n])
-        force, torque = _box_wrench(e.medium[0], e.medium[1], e.box_size[n], v, o)
-        _add_wrench(w, e.box_body[n], R, r, force, torque)
-    for n in range(e.ellipsoid_body.shape[0]):
-        v, o, R, r = _motion(w, e, e.ellipsoid_body[n], e.ellipsoid_rotation[n], e.ellipsoid_position[n])
-        axes = e.ellipsoid_axes[n]
-        drag = e.ellipsoid_coefficients[n]
-        force, torque = _added_mass(e.medium[0], e.ellipsoid_added[n], v, o)
-        force = _sum(force, _lift(e.medium[0], axes, drag, v, o))
-        f, t = _drag(e.medium[0], e.medium[1], axes, drag, v, o)
-        _add_wrench(w, e.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
+def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
+    """Add to data.force, data.torque (nb, 3) the wrenches on all bodies about their origins, world axes."""
+    for n in range(equipment.box_body.shape[0]):
+        v, o, R, r = _motion(
+            data, equipment, equipment.box_body[n], equipment.box_rotation[n], equipment.box_position[n]
+        )
+        force, torque = _box_wrench(equipment.medium[0], equipment.medium[1], equipment.box_size[n], v, o)
+        _add_wrench(data, equipment.box_body[n], R, r, force, torque)
+    for n in range(equipment.ellipsoid_body.shape[0]):
+        v, o, R, r = _motion(
+            data,
+            equipment,
+            equipment.ellipsoid_body[n],
+            equipment.ellipsoid_rotation[n],
+            equipment.ellipsoid_position[n],
+        )
+        axes = equipment.ellipsoid_axes[n]
+        drag = equipment.ellipsoid_coefficients[n]
+        force, torque = _added_mass(equipment.medium[0], equipment.ellipsoid_added[n], v, o)
+        force = _sum(force, _lift(equipment.medium[0], axes, drag, v, o))
+        f, t = _drag(equipment.medium[0], equipment.medium[1], axes, drag, v, o)
+        _add_wrench(data, equipment.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
 
 
 @inlined
@@ -39,17 +47,17 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 @inlined
-def _motion(w: Any, e: Any, body: Any, L: Any, p: Any) -> Any:
+def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
     """Velocity relative to the wind, angular velocity, both in the frame's axes; its rotation (9), its arm (3)."""
-    a0, a1, a2 = turn(w.rotation, body, L[0, 0], L[1, 0], L[2, 0])
-    b0, b1, b2 = turn(w.rotation, body, L[0, 1], L[1, 1], L[2, 1])
-    c0, c1, c2 = turn(w.rotation, body, L[0, 2], L[1, 2], L[2, 2])
-    r0, r1, r2 = turn(w.rotation, body, p[0], p[1], p[2])
-    o = w.angular_velocity[body]
+    a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])
+    r0, r1, r2 = turn(data.rotation, body, p[0], p[1], p[2])
+    o = data.angular_velocity[body]
     t0, t1, t2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    u0 = w.velocity[body, 0] + t0 - e.medium[2]
-    u1 = w.velocity[body, 1] + t1 - e.medium[3]
-    u2 = w.velocity[body, 2] + t2 - e.medium[4]
+    u0 = data.velocity[body, 0] + t0 - equipment.medium[2]
+    u1 = data.velocity[body, 1] + t1 - equipment.medium[3]
+    u2 = data.velocity[body, 2] + t2 - equipment.medium[4]
     return (
         (a0 * u0 + a1 * u1 + a2 * u2, b0 * u0 + b1 * u1 + b2 * u2, c0 * u0 + c1 * u1 + c2 * u2),
         (
@@ -63,18 +71,18 @@ def _motion(w: Any, e: Any, body: Any, L: Any, p: Any) -> Any:
 
 
 @inlined
-def _add_wrench(w: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -> None:
+def _add_wrench(data: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -> None:
     """Force at the frame's origin and torque, both in its axes, to the body's wrench."""
     f0 = R[0] * force[0] + R[1] * force[1] + R[2] * force[2]
     f1 = R[3] * force[0] + R[4] * force[1] + R[5] * force[2]
     f2 = R[6] * force[0] + R[7] * force[1] + R[8] * force[2]
     t0, t1, t2 = cross(r[0], r[1], r[2], f0, f1, f2)
-    w.force[body, 0] += f0
-    w.force[body, 1] += f1
-    w.force[body, 2] += f2
-    w.torque[body, 0] += t0 + R[0] * torque[0] + R[1] * torque[1] + R[2] * torque[2]
-    w.torque[body, 1] += t1 + R[3] * torque[0] + R[4] * torque[1] + R[5] * torque[2]
-    w.torque[body, 2] += t2 + R[6] * torque[0] + R[7] * torque[1] + R[8] * torque[2]
+    data.force[body, 0] += f0
+    data.force[body, 1] += f1
+    data.force[body, 2] += f2
+    data.torque[body, 0] += t0 + R[0] * torque[0] + R[1] * torque[1] + R[2] * torque[2]
+    data.torque[body, 1] += t1 + R[3] * torque[0] + R[4] * torque[1] + R[5] * torque[2]
+    data.torque[body, 2] += t2 + R[6] * torque[0] + R[7] * torque[1] + R[8] * torque[2]
 
 
 # ------------------------------------------------------------------ the box of a link's inertia

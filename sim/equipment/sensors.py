@@ -60,61 +60,83 @@ from artsim.sim.recordtype import run_entry
 
 
 @njit
-def sensor_values(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, g: Any, t: Any) -> None:
-    """x.sensor (outputs,); f.link_force and f.link_torque hold the wrenches through the links' joints.
+def sensor_values(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    contact_model: Any,
+    contact_data: Any,
+) -> None:
+    """equipment_data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the links'
+    joints.
 
     g and t, of contacts, are None where nothing may touch.
     """
-    accelerations(m, s.qvel, f.qacc, w)
-    velocities(m, s.qvel, w)
-    for ray in range(e.ray_sensor.shape[0]):
-        aim(m, w, x, ray, sensor_frame(m, w, e, e.ray_sensor[ray], 0))
-    if e.ray_sensor.shape[0] > 0:
-        run_entry(x.ray_caster)
-    for n in range(e.sensor_kind.shape[0]):
-        kind = e.sensor_kind[n]
-        first = e.sensor_first[n]
+    accelerations(model, state.qvel, step.qacc, data)
+    velocities(model, state.qvel, data)
+    for ray in range(equipment.ray_sensor.shape[0]):
+        aim(model, data, equipment_data, ray, sensor_frame(model, data, equipment, equipment.ray_sensor[ray], 0))
+    if equipment.ray_sensor.shape[0] > 0:
+        run_entry(equipment_data.ray_caster)
+    for n in range(equipment.sensor_kind.shape[0]):
+        kind = equipment.sensor_kind[n]
+        first = equipment.sensor_first[n]
         if kind <= MAGNETOMETER:
-            _on_site(m, w, f, e, x, n, kind, first)
+            _on_site(model, data, step, equipment, equipment_data, n, kind, first)
         elif kind <= FRAME_ANGULAR_ACCELERATION:
-            _of_frame(m, w, e, x, n, kind, first)
+            _of_frame(model, data, equipment, equipment_data, n, kind, first)
         elif kind <= SUBTREE_ANGULAR_MOMENTUM:
-            _of_subtree(m, w, e, x, n, kind, first)
+            _of_subtree(model, data, equipment, equipment_data, n, kind, first)
         elif kind == CLOCK:
-            x.sensor[first] = f.counters[0] * i.time_step[0]
+            equipment_data.sensor[first] = step.counters[0] * inputs.time_step[0]
         elif kind == TOUCH:
-            x.sensor[first] = 0.0
-            if t is not None:
-                x.sensor[first] = touch(m, w, e, n, sensor_frame(m, w, e, n, 0), g, t)
+            equipment_data.sensor[first] = 0.0
+            if contact_data is not None:
+                equipment_data.sensor[first] = touch(
+                    model, data, equipment, n, sensor_frame(model, data, equipment, n, 0), contact_model, contact_data
+                )
         elif kind == RANGEFINDER:
-            rangefinder(e, x, n)
+            rangefinder(equipment, equipment_data, n)
         elif kind == CONTACT:
-            for k in range(first, e.sensor_first[n + 1]):
-                x.sensor[k] = 0.0
-            if t is not None:
-                contact_sensor(m, w, e, x, n, sensor_frame(m, w, e, n, 0), g, t)
+            for k in range(first, equipment.sensor_first[n + 1]):
+                equipment_data.sensor[k] = 0.0
+            if contact_data is not None:
+                contact_sensor(
+                    model,
+                    data,
+                    equipment,
+                    equipment_data,
+                    n,
+                    sensor_frame(model, data, equipment, n, 0),
+                    contact_model,
+                    contact_data,
+                )
         else:
-            _of_joint(m, s, f, e, x, n, kind, first)
-        bound = e.sensor_cutoff[n]
-        for k in range(first, e.sensor_first[n + 1]):
-            x.sensor[k] = min(max(x.sensor[k], -bound), bound)
+            _of_joint(model, state, step, equipment, equipment_data, n, kind, first)
+        bound = equipment.sensor_cutoff[n]
+        for k in range(first, equipment.sensor_first[n + 1]):
+            equipment_data.sensor[k] = min(max(equipment_data.sensor[k], -bound), bound)
 
 
 @inlined
-def _put(x: Any, first: Any, a: Any, b: Any, c: Any) -> None:
-    x.sensor[first] = a
-    x.sensor[first + 1] = b
-    x.sensor[first + 2] = c
+def _put(equipment_data: Any, first: Any, a: Any, b: Any, c: Any) -> None:
+    equipment_data.sensor[first] = a
+    equipment_data.sensor[first + 1] = b
+    equipment_data.sensor[first + 2] = c
 
 
 @inlined
-def sensor_frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
+def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
     """Of an object (end 0) or its reference (1): body, rotation (9 numbers, by rows), place from the body's origin."""
-    body = e.sensor_body[end, n]
-    k = end * e.sensor_kind.shape[0] + n
-    L = e.sensor_rotation[k]
-    p = e.sensor_position[k]
-    R = w.rotation
+    body = equipment.sensor_body[end, n]
+    k = end * equipment.sensor_kind.shape[0] + n
+    L = equipment.sensor_rotation[k]
+    p = equipment.sensor_position[k]
+    R = data.rotation
     d = turn(R, body, p[0], p[1], p[2])
     a0, a1, a2 = turn(R, body, L[0, 0], L[1, 0], L[2, 0])
     b0, b1, b2 = turn(R, body, L[0, 1], L[1, 1], L[2, 1])
@@ -123,58 +145,60 @@ def sensor_frame(m: Any, w: Any, e: Any, n: Any, end: Any) -> Any:
 
 
 @inlined
-def _rate(w: Any, body: Any, d: Any) -> Any:
+def _rate(data: Any, body: Any, d: Any) -> Any:
     """Velocity of a point of a body, d from its origin [m/s]."""
-    o = w.angular_velocity
+    o = data.angular_velocity
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
-    return w.velocity[body, 0] + c0, w.velocity[body, 1] + c1, w.velocity[body, 2] + c2
+    return data.velocity[body, 0] + c0, data.velocity[body, 1] + c1, data.velocity[body, 2] + c2
 
 
 @inlined
-def _acceleration(w: Any, body: Any, d: Any) -> Any:
+def _acceleration(data: Any, body: Any, d: Any) -> Any:
     """Acceleration, less gravity, of a point of a body [m/s²]."""
-    o = w.angular_velocity
-    al = w.angular_acceleration
+    o = data.angular_velocity
+    al = data.angular_acceleration
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], c0, c1, c2)
     b0, b1, b2 = cross(al[body, 0], al[body, 1], al[body, 2], d[0], d[1], d[2])
-    a = w.acceleration
+    a = data.acceleration
     return a[body, 0] + b0 + c0, a[body, 1] + b1 + c1, a[body, 2] + b2 + c2
 
 
 @njit
-def _on_site(m: Any, w: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+def _on_site(
+    model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any
+) -> None:
     """What is felt at a site, in its axes."""
-    body, R, d = sensor_frame(m, w, e, n, 0)
+    body, R, d = sensor_frame(model, data, equipment, n, 0)
     a = (0.0, 0.0, 0.0)
     if kind == ACCELEROMETER:
-        a = _acceleration(w, body, d)
+        a = _acceleration(data, body, d)
     elif kind == VELOCIMETER:
-        a = _rate(w, body, d)
+        a = _rate(data, body, d)
     elif kind == GYRO:
-        a = (w.angular_velocity[body, 0], w.angular_velocity[body, 1], w.angular_velocity[body, 2])
+        a = (data.angular_velocity[body, 0], data.angular_velocity[body, 1], data.angular_velocity[body, 2])
     elif kind == MAGNETOMETER:
-        a = (e.magnetic[0], e.magnetic[1], e.magnetic[2])
+        a = (equipment.magnetic[0], equipment.magnetic[1], equipment.magnetic[2])
     else:
-        link = e.sensor_index[n]
-        F = f.link_force[link]
-        N = f.link_torque[link]
+        link = equipment.sensor_index[n]
+        F = step.link_force[link]
+        N = step.link_torque[link]
         a = (F[0], F[1], F[2])
         if kind == TORQUE:
-            _, p = link_frame(m, w, link)
+            _, p = link_frame(model, data, link)
             c0, c1, c2 = cross(p[0] - d[0], p[1] - d[1], p[2] - d[2], F[0], F[1], F[2])
             a = (N[0] + c0, N[1] + c1, N[2] + c2)
     v = turned_back(R, a[0], a[1], a[2])
-    _put(x, first, v[0], v[1], v[2])
+    _put(equipment_data, first, v[0], v[1], v[2])
 
 
 @njit
-def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_frame(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any) -> None:
     """Pose, velocity and acceleration of a frame, in the axes and as seen from its reference if it has one."""
-    body, R, d = sensor_frame(m, w, e, n, 0)
-    other, Q, g = sensor_frame(m, w, e, n, 1)
-    p = origin_of(m, w, body)
-    o = origin_of(m, w, other)
+    body, R, d = sensor_frame(model, data, equipment, n, 0)
+    other, Q, g = sensor_frame(model, data, equipment, n, 1)
+    p = origin_of(model, data, body)
+    o = origin_of(model, data, other)
     r0 = p[0] + d[0] - o[0] - g[0]
     r1 = p[1] + d[1] - o[1] - g[1]
     r2 = p[2] + d[2] - o[2] - g[2]
@@ -184,43 +208,43 @@ def _of_frame(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> 
         c = turned_back(Q, R[2], R[5], R[8])
         q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
         for k in range(4):
-            x.sensor[first + k] = q[k]
+            equipment_data.sensor[first + k] = q[k]
         return
     v = (0.0, 0.0, 0.0)
-    u = w.angular_velocity
+    u = data.angular_velocity
     if kind == FRAME_POSITION:
         v = (r0, r1, r2)
     elif kind >= FRAME_X_AXIS and kind <= FRAME_Z_AXIS:
         axis = kind - FRAME_X_AXIS
         v = (R[axis], R[3 + axis], R[6 + axis])
     elif kind == FRAME_LINEAR_VELOCITY:
-        a = _rate(w, body, d)
-        b = _rate(w, other, g)
+        a = _rate(data, body, d)
+        b = _rate(data, other, g)
         c = cross(u[other, 0], u[other, 1], u[other, 2], r0, r1, r2)
         v = (a[0] - b[0] - c[0], a[1] - b[1] - c[1], a[2] - b[2] - c[2])
     elif kind == FRAME_ANGULAR_VELOCITY:
         v = (u[body, 0] - u[other, 0], u[body, 1] - u[other, 1], u[body, 2] - u[other, 2])
     elif kind == FRAME_LINEAR_ACCELERATION:
-        v = _acceleration(w, body, d)
+        v = _acceleration(data, body, d)
     else:
-        a = w.angular_acceleration[body]
+        a = data.angular_acceleration[body]
         v = (a[0], a[1], a[2])
-    if e.sensor_referred[n] == 1:
+    if equipment.sensor_referred[n] == 1:
         v = turned_back(Q, v[0], v[1], v[2])
-    _put(x, first, v[0], v[1], v[2])
+    _put(equipment_data, first, v[0], v[1], v[2])
 
 
 @njit
-def _of_subtree(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_subtree(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any) -> None:
     """Centre of mass, its velocity, and the angular momentum about it, of a link and all that hangs on it."""
-    root = e.sensor_index[n]
+    root = equipment.sensor_index[n]
     mass = 0.0
     c0 = c1 = c2 = 0.0
     u0 = u1 = u2 = 0.0
-    for link in range(root, m.link_body.shape[0]):
-        if _hangs_on(m, link, root):
-            p, v, _ = _link_motion(m, w, link)
-            share = m.link_mass[link]
+    for link in range(root, model.link_body.shape[0]):
+        if _hangs_on(model, link, root):
+            p, v, _ = _link_motion(model, data, link)
+            share = model.link_mass[link]
             mass += share
             c0 += share * p[0]
             c1 += share * p[1]
@@ -236,105 +260,107 @@ def _of_subtree(m: Any, w: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -
         u1 /= mass
         u2 /= mass
     else:
-        p, _, _ = _link_motion(m, w, root)
+        p, _, _ = _link_motion(model, data, root)
         c0, c1, c2 = p
     if kind == SUBTREE_COM:
-        _put(x, first, c0, c1, c2)
+        _put(equipment_data, first, c0, c1, c2)
         return
     if kind == SUBTREE_VELOCITY:
-        _put(x, first, u0, u1, u2)
+        _put(equipment_data, first, u0, u1, u2)
         return
     l0 = l1 = l2 = 0.0
-    for link in range(root, m.link_body.shape[0]):
-        if _hangs_on(m, link, root):
-            p, v, L = _link_motion(m, w, link)
-            share = m.link_mass[link]
+    for link in range(root, model.link_body.shape[0]):
+        if _hangs_on(model, link, root):
+            p, v, L = _link_motion(model, data, link)
+            share = model.link_mass[link]
             a0, a1, a2 = cross(p[0] - c0, p[1] - c1, p[2] - c2, v[0] - u0, v[1] - u1, v[2] - u2)
             l0 += L[0] + share * a0
             l1 += L[1] + share * a1
             l2 += L[2] + share * a2
-    _put(x, first, l0, l1, l2)
+    _put(equipment_data, first, l0, l1, l2)
 
 
 @inlined
-def _hangs_on(m: Any, link: Any, root: Any) -> Any:
+def _hangs_on(model: Any, link: Any, root: Any) -> Any:
     """True for the link itself and all below it; links come parents first."""
     k = link
     while k > root:
-        k = m.link_parent[k]
+        k = model.link_parent[k]
     return k == root
 
 
 @inlined
-def _link_motion(m: Any, w: Any, link: Any) -> Any:
+def _link_motion(model: Any, data: Any, link: Any) -> Any:
     """Centre of mass, its velocity, and the angular momentum about it, of a link alone."""
-    body = m.link_body[link]
-    R, d = link_frame(m, w, link)
-    c = m.link_com[link]
+    body = model.link_body[link]
+    R, d = link_frame(model, data, link)
+    c = model.link_com[link]
     p0 = d[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
     p1 = d[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
     p2 = d[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
-    v = _rate(w, body, (p0, p1, p2))
-    o = w.angular_velocity
+    v = _rate(data, body, (p0, p1, p2))
+    o = data.angular_velocity
     a0, a1, a2 = turned_back(R, o[body, 0], o[body, 1], o[body, 2])
-    h0, h1, h2 = symmetric_times(m.link_inertia, link, a0, a1, a2)
+    h0, h1, h2 = symmetric_times(model.link_inertia, link, a0, a1, a2)
     L = (R[0] * h0 + R[1] * h1 + R[2] * h2, R[3] * h0 + R[4] * h1 + R[5] * h2, R[6] * h0 + R[7] * h1 + R[8] * h2)
-    q = origin_of(m, w, body)
+    q = origin_of(model, data, body)
     return (q[0] + p0, q[1] + p1, q[2] + p2), v, L
 
 
 @njit
-def _of_joint(m: Any, s: Any, f: Any, e: Any, x: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_joint(
+    model: Any, state: Any, step: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any
+) -> None:
     """Joints, tendons and actuators."""
-    k = e.sensor_index[n]
-    out = x.sensor
+    k = equipment.sensor_index[n]
+    out = equipment_data.sensor
     if kind == JOINT_POSITION:
-        out[first] = s.qpos[m.dof_coord[k]]
+        out[first] = state.qpos[model.dof_coord[k]]
     elif kind == JOINT_VELOCITY:
-        out[first] = s.qvel[k]
+        out[first] = state.qvel[k]
     elif kind == BALL_QUATERNION:
         for c in range(4):
-            out[first + c] = s.qpos[m.body_coord[m.dof_body[k]] + c]
+            out[first + c] = state.qpos[model.body_coord[model.dof_body[k]] + c]
     elif kind == BALL_ANGULAR_VELOCITY:
         for c in range(3):
-            out[first + c] = s.qvel[k + c]
+            out[first + c] = state.qvel[k + c]
     elif kind == JOINT_ACTUATOR_FORCE:
-        out[first] = f.drive[k]
+        out[first] = step.drive[k]
     elif kind == TENDON_POSITION:
-        out[first] = x.tendon_length[k]
+        out[first] = equipment_data.tendon_length[k]
     elif kind == TENDON_VELOCITY:
-        out[first] = x.tendon_velocity[k]
+        out[first] = equipment_data.tendon_velocity[k]
     elif kind == TENDON_ACTUATOR_FORCE:
         total = 0.0
-        for a in range(e.actuator_target.shape[0]):
-            if e.actuator_transmission[a] == TENDON and e.actuator_target[a] == k:
-                total += x.actuator_force[a]
+        for a in range(equipment.actuator_target.shape[0]):
+            if equipment.actuator_transmission[a] == TENDON and equipment.actuator_target[a] == k:
+                total += equipment_data.actuator_force[a]
         out[first] = total
     elif kind == ACTUATOR_POSITION:
-        for c in range(e.sensor_first[n + 1] - first):
-            out[first + c] = x.actuator_length[k + c]
+        for c in range(equipment.sensor_first[n + 1] - first):
+            out[first + c] = equipment_data.actuator_length[k + c]
     elif kind == ACTUATOR_VELOCITY:
-        for c in range(e.sensor_first[n + 1] - first):
-            out[first + c] = x.actuator_velocity[k + c]
+        for c in range(equipment.sensor_first[n + 1] - first):
+            out[first + c] = equipment_data.actuator_velocity[k + c]
     elif kind == ACTUATOR_FORCE:
-        for c in range(e.sensor_first[n + 1] - first):
-            out[first + c] = x.actuator_force[k + c]
+        for c in range(equipment.sensor_first[n + 1] - first):
+            out[first + c] = equipment_data.actuator_force[k + c]
     else:
-        _of_limit(m, s, f, out, k, kind, first)
+        _of_limit(model, state, step, out, k, kind, first)
 
 
 @njit
-def _of_limit(m: Any, s: Any, f: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
+def _of_limit(model: Any, state: Any, step: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
     """Distance, velocity towards the inside, or force of a limit that holds or was passed; else 0."""
-    q = s.qpos[m.dof_coord[k]]
-    sign = 1.0 if q - m.lower[k] < m.upper[k] - q else -1.0
-    distance = q - m.lower[k] if sign > 0.0 else m.upper[k] - q
-    force = sign * f.limit[k]
+    q = state.qpos[model.dof_coord[k]]
+    sign = 1.0 if q - model.lower[k] < model.upper[k] - q else -1.0
+    distance = q - model.lower[k] if sign > 0.0 else model.upper[k] - q
+    force = sign * step.limit[k]
     holds = distance < 0.0 or force > 0.0
     out[first] = 0.0
     if holds and kind == JOINT_LIMIT_POSITION:
         out[first] = distance
     elif holds and kind == JOINT_LIMIT_VELOCITY:
-        out[first] = sign * s.qvel[k]
+        out[first] = sign * state.qvel[k]
     elif holds and kind == JOINT_LIMIT_FORCE:
         out[first] = force

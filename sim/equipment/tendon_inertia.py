@@ -14,46 +14,48 @@ from artsim.sim.kinematics import kinematics, velocities
 
 
 @njit
-def tendon_inertia(m: Any, s: Any, w: Any, e: Any, x: Any, t: Any) -> None:
+def tendon_inertia(model: Any, state: Any, data: Any, equipment: Any, equipment_data: Any, task: Any) -> None:
     """Moments, their rates and the lengths' rates of the task's rows, each times √armature."""
-    for k in range(s.qvel.shape[0]):
-        s.qvel[k] = 0.0
-    rest_lengths(m, s.qpos, s.qvel, w, e, x)
-    for row in range(t.rows[0], t.rows[1]):
-        for c in range(s.qpos.shape[0]):
-            s.qpos[c] = t.qpos[row, c]
-        for k in range(min(t.qvel.shape[0], 1) * s.qvel.shape[0]):
-            s.qvel[k] = t.qvel[row, k]
-        normalise(m, s.qpos, w)
-        if t.reduced[0] == 1:
-            expand(m, s.qpos, s.qvel, w)
-        kinematics(m, s.qpos, w)
-        velocities(m, s.qvel, w)
-        tendon_paths(m, s.qpos, s.qvel, w, e, x)
-        if t.stored.shape[0] > 0:
-            t.stored[row - t.rows[0]] = spring_energy(m, s.qpos, e) + tendon_spring_energy(e, x)
-        prepare_drifts(m, s.qvel, w, x)
-        for n in range(t.tendon.shape[0]):
-            _tendon(m, w, e, x, t, row - t.rows[0], n)
+    for k in range(state.qvel.shape[0]):
+        state.qvel[k] = 0.0
+    rest_lengths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+    for row in range(task.rows[0], task.rows[1]):
+        for c in range(state.qpos.shape[0]):
+            state.qpos[c] = task.qpos[row, c]
+        for k in range(min(task.qvel.shape[0], 1) * state.qvel.shape[0]):
+            state.qvel[k] = task.qvel[row, k]
+        normalise(model, state.qpos, data)
+        if task.reduced[0] == 1:
+            expand(model, state.qpos, state.qvel, data)
+        kinematics(model, state.qpos, data)
+        velocities(model, state.qvel, data)
+        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+        if task.stored.shape[0] > 0:
+            task.stored[row - task.rows[0]] = spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
+                equipment, equipment_data
+            )
+        prepare_drifts(model, state.qvel, data, equipment_data)
+        for n in range(task.tendon.shape[0]):
+            _tendon(model, data, equipment, equipment_data, task, row - task.rows[0], n)
 
 
 @njit
-def _tendon(m: Any, w: Any, e: Any, x: Any, t: Any, row: Any, n: Any) -> None:
-    """The n-th tendon's entries of row `row` of what is found. w.drift: followers' accelerations at u̇ = 0."""
-    tendon = t.tendon[n]
-    scale = e.tendon_armature[tendon] ** 0.5
-    drift = tendon_drift(m, w, e, tendon)
-    J = x.row
+def _tendon(model: Any, data: Any, equipment: Any, equipment_data: Any, task: Any, row: Any, n: Any) -> None:
+    """The n-th tendon's entries of row `row` of what is found. data.drift: followers' accelerations at u̇ = 0."""
+    tendon = task.tendon[n]
+    scale = equipment.tendon_armature[tendon] ** 0.5
+    drift = tendon_drift(model, data, equipment, tendon)
+    J = equipment_data.row
     for k in range(J.shape[0]):
         J[k] = 0.0
-    for entry in range(e.tendon_entry[tendon], e.tendon_entry[tendon + 1]):
-        k = e.tendon_dof[entry]
-        J[k] = scale * x.tendon_moment[entry]
-        drift += x.tendon_moment[entry] * w.drift[k]
-    t.drift[row, n] = scale * drift
-    t.speed[row, n] = scale * x.tendon_velocity[tendon]
-    if t.reduced[0] == 1:
-        reduce_vector(m, J, w, t.moment[row, n])
+    for entry in range(equipment.tendon_entry[tendon], equipment.tendon_entry[tendon + 1]):
+        k = equipment.tendon_dof[entry]
+        J[k] = scale * equipment_data.tendon_moment[entry]
+        drift += equipment_data.tendon_moment[entry] * data.drift[k]
+    task.drift[row, n] = scale * drift
+    task.speed[row, n] = scale * equipment_data.tendon_velocity[tendon]
+    if task.reduced[0] == 1:
+        reduce_vector(model, J, data, task.moment[row, n])
     else:
         for k in range(J.shape[0]):
-            t.moment[row, n, k] = J[k]
+            task.moment[row, n, k] = J[k]

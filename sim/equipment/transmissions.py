@@ -16,65 +16,66 @@ from artsim.sim.quaternions import quaternion_of, rotation_vector
 
 
 @njit
-def transmissions(m: Any, q: Any, v: Any, w: Any, e: Any, x: Any) -> None:
-    """x.actuator_length, actuator_velocity (na,) and actuator_moment (entries,); tendons are up to date."""
-    for a in range(e.actuator_target.shape[0]):
-        kind = e.actuator_transmission[a]
-        x.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
+def transmissions(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+    """equipment_data.actuator_length, actuator_velocity (na,) and actuator_moment (entries,); tendons are up to
+    date."""
+    for a in range(equipment.actuator_target.shape[0]):
+        kind = equipment.actuator_transmission[a]
+        equipment_data.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
         if kind == JOINT or kind == JOINT_IN_PARENT:
-            _joint(m, q, e, x, a)
+            _joint(model, q, equipment, equipment_data, a)
         elif kind == TENDON:
-            _tendon(e, x, a)
+            _tendon(equipment, equipment_data, a)
         else:
-            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-                x.row[e.actuator_dof[entry]] = 0.0
+            for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
+                equipment_data.row[equipment.actuator_dof[entry]] = 0.0
             if kind == SITE:
-                _site(m, w, e, x, a)
+                _site(model, data, equipment, equipment_data, a)
             elif kind == SLIDER_CRANK:
-                _slider_crank(m, w, e, x, a)
-            for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-                x.actuator_moment[entry] = x.row[e.actuator_dof[entry]]
+                _slider_crank(model, data, equipment, equipment_data, a)
+            for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
+                equipment_data.actuator_moment[entry] = equipment_data.row[equipment.actuator_dof[entry]]
         rate = 0.0
-        for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-            rate += x.actuator_moment[entry] * v[e.actuator_dof[entry]]
-        x.actuator_velocity[a] = rate
+        for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
+            rate += equipment_data.actuator_moment[entry] * v[equipment.actuator_dof[entry]]
+        equipment_data.actuator_velocity[a] = rate
 
 
 @njit
-def _tendon(e: Any, x: Any, a: Any) -> None:
-    gear = e.actuator_gear[a, 0]
-    t = e.actuator_target[a]
-    x.actuator_length[a] = gear * x.tendon_length[t]
-    shift = e.tendon_entry[t] - e.actuator_entry[a]
-    for entry in range(e.actuator_entry[a], e.actuator_entry[a + 1]):
-        x.actuator_moment[entry] = gear * x.tendon_moment[entry + shift]
+def _tendon(equipment: Any, equipment_data: Any, a: Any) -> None:
+    gear = equipment.actuator_gear[a, 0]
+    t = equipment.actuator_target[a]
+    equipment_data.actuator_length[a] = gear * equipment_data.tendon_length[t]
+    shift = equipment.tendon_entry[t] - equipment.actuator_entry[a]
+    for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
+        equipment_data.actuator_moment[entry] = gear * equipment_data.tendon_moment[entry + shift]
 
 
 @njit
-def _joint(m: Any, q: Any, e: Any, x: Any, a: Any) -> None:
+def _joint(model: Any, q: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
     """Joints of one dof: gear times the coordinate; ball and free joints: a torque (and a force) along the gear."""
-    first = e.actuator_entry[a]
-    size = e.actuator_entry[a + 1] - first
-    gear = e.actuator_gear[a]
-    k = e.actuator_target[a]
+    first = equipment.actuator_entry[a]
+    size = equipment.actuator_entry[a + 1] - first
+    gear = equipment.actuator_gear[a]
+    k = equipment.actuator_target[a]
     if size == 1:
-        x.actuator_moment[first] = gear[0]
-        x.actuator_length[a] = gear[0] * q[m.dof_coord[k]]
+        equipment_data.actuator_moment[first] = gear[0]
+        equipment_data.actuator_length[a] = gear[0] * q[model.dof_coord[k]]
         return
     angular = size - 3  # of a free joint: the force comes first
-    n = m.body_coord[m.dof_body[k]] + angular
+    n = model.body_coord[model.dof_body[k]] + angular
     qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
     g0, g1, g2 = gear[angular], gear[angular + 1], gear[angular + 2]
-    if e.actuator_transmission[a] == JOINT_IN_PARENT:
+    if equipment.actuator_transmission[a] == JOINT_IN_PARENT:
         g0, g1, g2 = _turned_back(qw, qx, qy, qz, g0, g1, g2)
     for axis in range(angular):
-        x.actuator_moment[first + axis] = gear[axis]
-    x.actuator_moment[first + angular] = g0
-    x.actuator_moment[first + angular + 1] = g1
-    x.actuator_moment[first + angular + 2] = g2
+        equipment_data.actuator_moment[first + axis] = gear[axis]
+    equipment_data.actuator_moment[first + angular] = g0
+    equipment_data.actuator_moment[first + angular + 1] = g1
+    equipment_data.actuator_moment[first + angular + 2] = g2
     if angular == 0:
         r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
-        x.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
+        equipment_data.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
 
 
 @inlined
@@ -86,91 +87,94 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 
 
 @inlined
-def turned_gear(w: Any, e: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
+def turned_gear(data: Any, equipment: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
     """A vector in a site's axes, in world axes."""
-    b0, b1, b2 = turn(e.site_rotation, site, g0, g1, g2)
-    return turn(w.rotation, e.site_body[site], b0, b1, b2)
+    b0, b1, b2 = turn(equipment.site_rotation, site, g0, g1, g2)
+    return turn(data.rotation, equipment.site_body[site], b0, b1, b2)
 
 
 @njit
-def _push(m: Any, w: Any, x: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
-    """x.row += sign Jᵀ wrench: a force at the point p of `body` and a torque, (6 numbers), world axes. O(d)."""
+def _push(
+    model: Any, data: Any, equipment_data: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any
+) -> None:
+    """equipment_data.row += sign Jᵀ wrench: a force at the point p of `body` and a torque, (6 numbers), world axes.
+    O(d)."""
     f0, f1, f2, t0, t1, t2 = wrench
-    k = m.body_dof[body + 1] - 1 if body > 0 else -1
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
-        a0, a1, a2 = axis_of(w, k)
-        if m.dof_linear[k]:
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
             moment = a0 * f0 + a1 * f1 + a2 * f2
         else:
-            o0, o1, o2 = origin_of(m, w, m.dof_body[k])
+            o0, o1, o2 = origin_of(model, data, model.dof_body[k])
             n0, n1, n2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
             moment = a0 * (n0 + t0) + a1 * (n1 + t1) + a2 * (n2 + t2)
-        x.row[k] += sign * moment
-        k = m.dof_parent[k]
+        equipment_data.row[k] += sign * moment
+        k = model.dof_parent[k]
 
 
 @inlined
-def wrench_frame(e: Any, a: Any) -> Any:
+def wrench_frame(equipment: Any, a: Any) -> Any:
     """The site in whose axes the gear of an actuator at a site is."""
-    own = e.actuator_reference[a] < 0 or e.actuator_axis[a] >= 0
-    return e.actuator_target[a] if own else e.actuator_reference[a]
+    own = equipment.actuator_reference[a] < 0 or equipment.actuator_axis[a] >= 0
+    return equipment.actuator_target[a] if own else equipment.actuator_reference[a]
 
 
 @njit
-def _site(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
+def _site(model: Any, data: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
     """A wrench at a site: in its own axes, or in those of a reference site that takes the reaction.
 
     A rotation's servo has it in its own in either case. Dofs that move both sites do not count then; nor does, as in
     MuJoCo, the turning of the reference's axes.
     """
-    site = e.actuator_target[a]
-    reference = e.actuator_reference[a]
-    frame = wrench_frame(e, a)
-    gear = e.actuator_gear[a]
-    f0, f1, f2 = turned_gear(w, e, frame, gear[0], gear[1], gear[2])
-    t0, t1, t2 = turned_gear(w, e, frame, gear[3], gear[4], gear[5])
+    site = equipment.actuator_target[a]
+    reference = equipment.actuator_reference[a]
+    frame = wrench_frame(equipment, a)
+    gear = equipment.actuator_gear[a]
+    f0, f1, f2 = turned_gear(data, equipment, frame, gear[0], gear[1], gear[2])
+    t0, t1, t2 = turned_gear(data, equipment, frame, gear[3], gear[4], gear[5])
     wrench = (f0, f1, f2, t0, t1, t2)
-    p0, p1, p2 = site_point(m, w, e, site)
-    body = e.site_body[site]
-    _push(m, w, x, body, p0, p1, p2, wrench, 1.0)
+    p0, p1, p2 = site_point(model, data, equipment, site)
+    body = equipment.site_body[site]
+    _push(model, data, equipment_data, body, p0, p1, p2, wrench, 1.0)
     if reference < 0:
         return
-    r0, r1, r2 = site_point(m, w, e, reference)
-    base = e.site_body[reference]
-    _push(m, w, x, base, r0, r1, r2, wrench, -1.0)
-    k = _common_dof(m, body, base)
+    r0, r1, r2 = site_point(model, data, equipment, reference)
+    base = equipment.site_body[reference]
+    _push(model, data, equipment_data, base, r0, r1, r2, wrench, -1.0)
+    k = _common_dof(model, body, base)
     while k >= 0:
-        x.row[k] = 0.0
-        k = m.dof_parent[k]
+        equipment_data.row[k] = 0.0
+        k = model.dof_parent[k]
     length = f0 * (p0 - r0) + f1 * (p1 - r1) + f2 * (p2 - r2)
     if gear[3] != 0.0 or gear[4] != 0.0 or gear[5] != 0.0:
-        v0, v1, v2 = _difference(w, e, site, reference)
+        v0, v1, v2 = _difference(data, equipment, site, reference)
         length += v0 * t0 + v1 * t1 + v2 * t2
-    x.actuator_length[a] = length
+    equipment_data.actuator_length[a] = length
 
 
 @njit
-def _common_dof(m: Any, body: Any, base: Any) -> Any:
+def _common_dof(model: Any, body: Any, base: Any) -> Any:
     """The last dof that moves both bodies, -1: none."""
-    k = m.body_dof[body + 1] - 1 if body > 0 else -1
-    j = m.body_dof[base + 1] - 1 if base > 0 else -1
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
+    j = model.body_dof[base + 1] - 1 if base > 0 else -1
     while k != j:
         if k > j:
-            k = m.dof_parent[k]
+            k = model.dof_parent[k]
         else:
-            j = m.dof_parent[j]
+            j = model.dof_parent[j]
     return k
 
 
 @njit
-def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
+def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
     """The rotation vector from a reference site's axes to a site's, in world axes (it is the same in both)."""
-    a0, a1, a2 = turned_gear(w, e, site, 1.0, 0.0, 0.0)
-    b0, b1, b2 = turned_gear(w, e, site, 0.0, 1.0, 0.0)
-    c0, c1, c2 = turned_gear(w, e, site, 0.0, 0.0, 1.0)
-    i0, i1, i2 = turned_gear(w, e, reference, 1.0, 0.0, 0.0)
-    j0, j1, j2 = turned_gear(w, e, reference, 0.0, 1.0, 0.0)
-    k0, k1, k2 = turned_gear(w, e, reference, 0.0, 0.0, 1.0)
+    a0, a1, a2 = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
+    b0, b1, b2 = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
+    c0, c1, c2 = turned_gear(data, equipment, site, 0.0, 0.0, 1.0)
+    i0, i1, i2 = turned_gear(data, equipment, reference, 1.0, 0.0, 0.0)
+    j0, j1, j2 = turned_gear(data, equipment, reference, 0.0, 1.0, 0.0)
+    k0, k1, k2 = turned_gear(data, equipment, reference, 0.0, 0.0, 1.0)
     R = (
         i0 * a0 + i1 * a1 + i2 * a2,
         i0 * b0 + i1 * b1 + i2 * b2,
@@ -188,31 +192,31 @@ def _difference(w: Any, e: Any, site: Any, reference: Any) -> Any:
 
 
 @njit
-def _slider_crank(m: Any, w: Any, e: Any, x: Any, a: Any) -> None:
+def _slider_crank(model: Any, data: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
     """The slider's place on the z axis of its site, joined to the crank's pin by a rod."""
-    pin = e.actuator_target[a]
-    slider = e.actuator_reference[a]
-    length, f0, f1, f2, n0, n1, n2 = crank(m, w, e, a)
-    x.actuator_length[a] = length
-    p0, p1, p2 = site_point(m, w, e, pin)
-    s0, s1, s2 = site_point(m, w, e, slider)
-    _push(m, w, x, e.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    _push(m, w, x, e.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    pin = equipment.actuator_target[a]
+    slider = equipment.actuator_reference[a]
+    length, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
+    equipment_data.actuator_length[a] = length
+    p0, p1, p2 = site_point(model, data, equipment, pin)
+    s0, s1, s2 = site_point(model, data, equipment, slider)
+    _push(model, data, equipment_data, equipment.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    _push(model, data, equipment_data, equipment.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
 
 
 @njit
-def crank(m: Any, w: Any, e: Any, a: Any) -> Any:
+def crank(model: Any, data: Any, equipment: Any, a: Any) -> Any:
     """Length of a slider-crank, what a unit of force pushes the pin with, and the torque that the slider's body takes.
 
     With d from slider to pin: L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
     """
-    pin = e.actuator_target[a]
-    slider = e.actuator_reference[a]
-    gear = e.actuator_gear[a, 0]
-    rod = e.actuator_crank[a]
-    z0, z1, z2 = turned_gear(w, e, slider, 0.0, 0.0, 1.0)
-    p0, p1, p2 = site_point(m, w, e, pin)
-    s0, s1, s2 = site_point(m, w, e, slider)
+    pin = equipment.actuator_target[a]
+    slider = equipment.actuator_reference[a]
+    gear = equipment.actuator_gear[a, 0]
+    rod = equipment.actuator_crank[a]
+    z0, z1, z2 = turned_gear(data, equipment, slider, 0.0, 0.0, 1.0)
+    p0, p1, p2 = site_point(model, data, equipment, pin)
+    s0, s1, s2 = site_point(model, data, equipment, slider)
     d0 = p0 - s0
     d1 = p1 - s1
     d2 = p2 - s2

@@ -10,16 +10,16 @@ from artsim.sim.solvers.newton import newton, newton_again
 
 
 @njit
-def solve_alone(m: Any, w: Any, r: Any, f: Any, y: Any) -> None:
-    """f.next (nu,) becomes the velocities at the end of the step, r.impulse what makes them; see `newton`."""
-    if y.again[0] == 1:
-        newton_again(m, w, r, f.free, f.next, y, None, None)
+def solve_alone(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
+    """step.next (nu,) becomes the velocities at the end of the step, rows.impulse what makes them; see `newton`."""
+    if solver.again[0] == 1:
+        newton_again(model, data, rows, step.free, step.next, solver, None, None)
     else:
-        newton(m, w, None, r, f.free, f.next, y, None, None)
+        newton(model, data, None, rows, step.free, step.next, solver, None, None)
 
 
 @inlined
-def run_newton(y: Any, again: Any) -> None:
+def run_newton(solver: Any, again: Any) -> None:
     """Run that entry."""
-    y.again[0] = again
-    run_entry(y.entry)
+    solver.again[0] = again
+    run_entry(solver.entry)

@@ -14,47 +14,47 @@ from artsim.sim.strips import row_times, subtract_rows
 
 
 @inlined
-def _start(y: Any, b: Any) -> Any:
+def _start(solver: Any, b: Any) -> Any:
     """Where block b begins."""
-    return y.place[y.block_start[b]]
+    return solver.place[solver.block_start[b]]
 
 
 @inlined
-def _stop(y: Any, b: Any) -> Any:
-    return y.place[y.block_start[b]] + y.block_start[b + 1] - y.block_start[b]
+def _stop(solver: Any, b: Any) -> Any:
+    return solver.place[solver.block_start[b]] + solver.block_start[b + 1] - solver.block_start[b]
 
 
 @njit
-def set_inertia(m: Any, w: Any, y: Any, k: Any, H: Any) -> None:
+def set_inertia(model: Any, data: Any, solver: Any, k: Any, H: Any) -> None:
     """H = M̂ of island k."""
-    parent = m.independent_parent
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[p]
-        start = _start(y, b)
-        for i in range(start, _stop(y, b)):
-            zero = w.factor[y.block_start[b], y.block_start[b]] * 0.0
+    parent = model.independent_parent
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[p]
+        start = _start(solver, b)
+        for i in range(start, _stop(solver, b)):
+            zero = data.factor[solver.block_start[b], solver.block_start[b]] * 0.0
             for c in range(start, i + 1):
                 H[i, c] = zero
-            for run in range(y.run_count[b]):
-                for c in range(y.run_start[b, run], y.run_stop[b, run]):
+            for run in range(solver.run_count[b]):
+                for c in range(solver.run_start[b, run], solver.run_stop[b, run]):
                     H[i, c] = zero
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[p]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            i = y.place[a]
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[p]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            i = solver.place[a]
             c = a
             while c >= 0:
-                j = y.place[c]
-                H[max(i, j), min(i, j)] = w.factor[a, c]
+                j = solver.place[c]
+                H[max(i, j), min(i, j)] = data.factor[a, c]
                 c = parent[c]
 
 
 @njit
-def times_inertia(parent: Any, run: Any, H: Any, y: Any, k: Any, d: Any, out: Any) -> None:
+def times_inertia(parent: Any, run: Any, H: Any, solver: Any, k: Any, d: Any, out: Any) -> None:
     """out (nu,) = M̂ d of island k, with M̂'s lower triangle over the tree in H."""
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[p]
-        for i in range(y.block_start[b], y.block_start[b + 1]):
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[p]
+        for i in range(solver.block_start[b], solver.block_start[b + 1]):
             x = d[i]
             value = H[i, i] * x
             j = parent[i]
@@ -68,54 +68,79 @@ def times_inertia(parent: Any, run: Any, H: Any, y: Any, k: Any, d: Any, out: An
 
 
 @njit
-def add_product(r: Any, y: Any, n: Any, H: Any) -> None:
-    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in y.lines, ordered as by `set_lines`."""
-    count = r.stop[n] - r.start[n]
-    step = direction_of_columns(r, n)
-    begin = r.start[n] if step > 0 else r.stop[n] - 1
+def add_product(rows: Any, solver: Any, n: Any, H: Any) -> None:
+    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in solver.lines, ordered as by
+    `set_lines`."""
+    count = rows.stop[n] - rows.start[n]
+    step = direction_of_columns(rows, n)
+    begin = rows.start[n] if step > 0 else rows.stop[n] - 1
     e = 0
-    while e < count:  # y.span: where the run of columns side by side that begins with an entry ends
+    while e < count:  # solver.span: where the run of columns side by side that begins with an entry ends
         stop = e + 1
         while stop < count and (
-            y.place[r.column[begin + step * stop]] == y.place[r.column[begin + step * (stop - 1)]] + 1
+            solver.place[rows.column[begin + step * stop]] == solver.place[rows.column[begin + step * (stop - 1)]] + 1
         ):
             stop += 1
-        y.span[e] = stop
+        solver.span[e] = stop
         e = stop
     for e in range(count):
-        i = y.place[r.column[begin + step * e]]
-        for row in range(max(r.cone[n], 1)):
-            y.factors[row] = -r.value[r.start[n + row] + begin - r.start[n] + step * e]
+        i = solver.place[rows.column[begin + step * e]]
+        for row in range(max(rows.cone[n], 1)):
+            solver.factors[row] = -rows.value[rows.start[n + row] + begin - rows.start[n] + step * e]
         f = 0
         while f < count:
-            c = y.place[r.column[begin + step * f]]
+            c = solver.place[rows.column[begin + step * f]]
             if c <= i:
-                length = min(y.span[f] - f, i + 1 - c)
-                subtract_rows(H, i, c, y.lines, 0, max(r.cone[n], 1), f, length, y.factors)
-            f = y.span[f]
+                length = min(solver.span[f] - f, i + 1 - c)
+                subtract_rows(H, i, c, solver.lines, 0, max(rows.cone[n], 1), f, length, solver.factors)
+            f = solver.span[f]
 
 
 @njit
-def factorise_blocks(y: Any, k: Any, H: Any, G: Any, both: Any) -> None:
-    """H of island k, and G if both are to be, factorised in place, with 1 / D in y.pivot."""
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.order[p]
-        start = _start(y, b)
-        stop = _stop(y, b)
+def factorise_blocks(solver: Any, k: Any, H: Any, G: Any, both: Any) -> None:
+    """H of island k, and G if both are to be, factorised in place, with 1 / D in solver.pivot."""
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.order[p]
+        start = _start(solver, b)
+        stop = _stop(solver, b)
         for i in range(stop - 1, start - 1, -1):
-            _reduce_row(y, b, H, G, both, i, i + 1, stop, start)
-            y.pivot[i] = 1.0 / H[i, i]
-        for run in range(y.run_count[b]):
-            for i in range(y.run_start[b, run], y.run_stop[b, run]):
-                _reduce_row(y, b, H, G, both, i, start, stop, -1)
+            _reduce_row(solver, b, H, G, both, i, i + 1, stop, start)
+            solver.pivot[i] = 1.0 / H[i, i]
+        for run in range(solver.run_count[b]):
+            for i in range(solver.run_start[b, run], solver.run_stop[b, run]):
+                _reduce_row(solver, b, H, G, both, i, start, stop, -1)
 
 
 @inlined
-def _reduce_row(y: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: Any, last: Any, own: Any) -> None:
+def _reduce_row(solver: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: Any, last: Any, own: Any) -> None:
     """Take the rows first to last of block b off row i; in the block itself (which begins at `own`) or beyond."""
-    _reduce(y.pivot, y.factors, y.run_start[b], y.run_stop[b], y.run_count[b], H, G, i, first, last, own)
+    _reduce(
+        solver.pivot,
+        solver.factors,
+        solver.run_start[b],
+        solver.run_stop[b],
+        solver.run_count[b],
+        H,
+        G,
+        i,
+        first,
+        last,
+        own,
+    )
     if both:
-        _reduce(y.pivot, y.factors, y.run_start[b], y.run_stop[b], y.run_count[b], G, H, i, first, last, own)
+        _reduce(
+            solver.pivot,
+            solver.factors,
+            solver.run_start[b],
+            solver.run_stop[b],
+            solver.run_count[b],
+            G,
+            H,
+            i,
+            first,
+            last,
+            own,
+        )
 
 
 @njit
@@ -135,35 +160,35 @@ def _reduce(
 
 
 @njit
-def solve_blocks(y: Any, k: Any, H: Any, G: Any) -> None:
-    """y.direction = H⁻¹ y.direction, of island k, for the factorised H."""
-    x = y.right
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[p]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            x[0, y.place[a]] = y.direction[a]
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.order[p]
-        start = _start(y, b)
-        stop = _stop(y, b)
+def solve_blocks(solver: Any, k: Any, H: Any, G: Any) -> None:
+    """solver.direction = H⁻¹ solver.direction, of island k, for the factorised H."""
+    x = solver.right
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[p]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            x[0, solver.place[a]] = solver.direction[a]
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.order[p]
+        start = _start(solver, b)
+        stop = _stop(solver, b)
         for i in range(stop - 1, start - 1, -1):
-            y.factors[i] = x[0, i] * y.pivot[i]
-            subtract_rows(x, 0, start, G, i, i + 1, start, i - start, y.factors)
-        for run in range(y.run_count[b]):
-            c = y.run_start[b, run]
-            subtract_rows(x, 0, c, G, start, stop, c, y.run_stop[b, run] - c, y.factors)
-    for p in range(y.island_start[k + 1] - 1, y.island_start[k] - 1, -1):
-        b = y.order[p]
-        start = _start(y, b)
-        for i in range(start, _stop(y, b)):
+            solver.factors[i] = x[0, i] * solver.pivot[i]
+            subtract_rows(x, 0, start, G, i, i + 1, start, i - start, solver.factors)
+        for run in range(solver.run_count[b]):
+            c = solver.run_start[b, run]
+            subtract_rows(x, 0, c, G, start, stop, c, solver.run_stop[b, run] - c, solver.factors)
+    for p in range(solver.island_start[k + 1] - 1, solver.island_start[k] - 1, -1):
+        b = solver.order[p]
+        start = _start(solver, b)
+        for i in range(start, _stop(solver, b)):
             value = x[0, i]
-            for run in range(y.run_count[b]):
-                c = y.run_start[b, run]
-                value = value - row_times(H, i, c, y.run_stop[b, run] - c, x)
+            for run in range(solver.run_count[b]):
+                c = solver.run_start[b, run]
+                value = value - row_times(H, i, c, solver.run_stop[b, run] - c, x)
             if i > start:
                 value = value - row_times(H, i, start, i - start, x)
-            x[0, i] = value * y.pivot[i]
-    for p in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[p]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.direction[a] = x[0, y.place[a]]
+            x[0, i] = value * solver.pivot[i]
+    for p in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[p]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.direction[a] = x[0, solver.place[a]]

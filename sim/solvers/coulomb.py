@@ -43,12 +43,12 @@ ABSURD = (
 
 @njit
 def coulomb(
-    m: Any,
-    w: Any,
-    r: Any,
+    model: Any,
+    data: Any,
+    rows: Any,
     force: Any,
     u: Any,
-    y: Any,
+    solver: Any,
     k: Any,
     tolerance: Any,
     limit: Any,
@@ -61,69 +61,69 @@ def coulomb(
     Rounding may end before `tolerance`: what is within ENOUGH times that and gets no better is as good as it gets.
     `first`: ε at the start, relative to newton's. `near`: no rounds, λ_k follows every good step, which takes
     fewer of them from close to the solution and misses it more often from afar. Impulses above the limit are none.
-    y.gradient holds M̂ x - f - Jᵀλ. Steps are added to y.sizes[2].
+    solver.gradient holds M̂ x - f - Jᵀλ. Steps are added to solver.sizes[2].
     """
     zero = tolerance - tolerance
     one = zero + 1.0
     left = zero + 1e300
-    _balance(m, w, r, y, k)
-    _set_rates(r, y, k, tolerance)
-    _scale(r, y, k, zero + first)
-    _recentre(r, y, k, one)
-    size = _residual(r, y, k, zero)
+    _balance(model, data, rows, solver, k)
+    _set_rates(rows, solver, k, tolerance)
+    _scale(rows, solver, k, zero + first)
+    _recentre(rows, solver, k, one)
+    size = _residual(rows, solver, k, zero)
     bar, past = size, 1.0
     start = size
     steps, since = 0, 0
     last = zero + 1e300
     while steps < most:
-        good = ENOUGH * largest(tolerance, rounding(r, y, k))
+        good = ENOUGH * largest(tolerance, rounding(rows, solver, k))
         solved = _is_solved(size, last, good, tolerance)
         if highest(solved) > 0.0:
-            _refresh(r, u, y, k)
-            size = _residual(r, y, k, zero)
+            _refresh(rows, u, solver, k)
+            size = _residual(rows, solver, k, zero)
             solved = _is_solved(size, last, good, tolerance)
         if highest(solved) > 0.0:
             before = left
-            left = where_greater(solved, zero, largest(_recentre(r, y, k, solved), size), left)
-            beyond = where_greater(_largest_impulse(r, y, k), limit, solved, zero)
-            beyond = where_greater(_pull(r, y, k), zero + ABSURD, solved, beyond)
+            left = where_greater(solved, zero, largest(_recentre(rows, solver, k, solved), size), left)
+            beyond = where_greater(_largest_impulse(rows, solver, k), limit, solved, zero)
+            beyond = where_greater(_pull(rows, solver, k), zero + ABSURD, solved, beyond)
             left = where_greater(beyond, zero, zero + 1e300, left)
             enough = where_greater(left, _NO_BETTER * before, good, tolerance)
             if highest(beyond) > 0.0 or highest(left - enough) <= 0.0:
                 break
-            _scale(r, y, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
-            size = _residual(r, y, k, zero)
+            _scale(rows, solver, k, where_greater(solved, zero, where_greater(left, tolerance, _FALL * one, one), one))
+            size = _residual(rows, solver, k, zero)
             bar, past, since = size, 1.0, 0
             last = zero + 1e300
         elif since == _PATIENCE:
-            if highest(_pull(r, y, k)) > ABSURD:
+            if highest(_pull(rows, solver, k)) > ABSURD:
                 left = zero + CONTRADICTION
                 break
-            _scale(r, y, k, _EASIER * one)
-            _recentre(r, y, k, one)
-            size = _residual(r, y, k, zero)
+            _scale(rows, solver, k, _EASIER * one)
+            _recentre(rows, solver, k, one)
+            size = _residual(rows, solver, k, zero)
             bar, past, since = size, 1.0, 0
         if near and steps == _GLANCE and highest(size - start) > 0.0:
             break
         steps += 1
         since += 1
-        _assemble(m, w, r, y, k)
-        factorise_blocks(y, k, y.matrix, y.transpose, True)
-        _direction(m, w, r, force, y, k)
+        _assemble(model, data, rows, solver, k)
+        factorise_blocks(solver, k, solver.matrix, solver.transpose, True)
+        _direction(model, data, rows, force, solver, k)
         last = size
-        size = _step(r, y, k, bar, size, near)
+        size = _step(rows, solver, k, bar, size, near)
         bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
         past = _MEMORY * past + 1.0
         if not highest(size) < _OVERFLOWING:
             left = zero + CONTRADICTION
             break
-    y.sizes[2] += steps
+    solver.sizes[2] += steps
     # steps may have run out in a round
-    good = ENOUGH * largest(tolerance, rounding(r, y, k))
+    good = ENOUGH * largest(tolerance, rounding(rows, solver, k))
     back = where_greater(size, good, where_greater(left, good, zero, one), zero)
     if highest(back) > 0.0:
-        _go_back(m, w, r, force, y, k, back)
-        size = _residual(r, y, k, zero)
+        _go_back(model, data, rows, force, solver, k, back)
+        size = _residual(rows, solver, k, zero)
     return largest(left, size)
 
 
@@ -135,143 +135,147 @@ def _is_solved(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
 
 
 @njit
-def rounding(r: Any, y: Any, k: Any) -> Any:
+def rounding(rows: Any, solver: Any, k: Any) -> Any:
     """A tolerance [rad/s or m/s] of which ENOUGH are what is lost in the digits of island k's impulses."""
-    lost = y.change[0] - y.change[0]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            lost = largest(lost, absolute(r.impulse[row]) * inverse_or_zero(y.rho[row]))
+    lost = solver.change[0] - solver.change[0]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            lost = largest(lost, absolute(rows.impulse[row]) * inverse_or_zero(solver.rho[row]))
     return _ROUNDING * least(lost, lost - lost + _LARGEST_PULL)
 
 
 @njit
-def _refresh(r: Any, u: Any, y: Any, k: Any) -> None:
-    """y.velocity of x as it is: steps on the way there may have been so long that their digits are lost."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            value = r.bias[row]
-            for e in range(r.start[row], r.stop[row]):
-                value = value + r.value[e] * (u[r.column[e]] + y.change[r.column[e]])
-            y.velocity[row] = value
+def _refresh(rows: Any, u: Any, solver: Any, k: Any) -> None:
+    """solver.velocity of x as it is: steps on the way there may have been so long that their digits are lost."""
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            value = rows.bias[row]
+            for e in range(rows.start[row], rows.stop[row]):
+                value = value + rows.value[e] * (u[rows.column[e]] + solver.change[rows.column[e]])
+            solver.velocity[row] = value
 
 
 @njit
-def _go_back(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any, chosen: Any) -> None:
+def _go_back(model: Any, data: Any, rows: Any, force: Any, solver: Any, k: Any, chosen: Any) -> None:
     """λ becomes λ_k, which ended the round before, in the chosen lanes; x follows."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            r.impulse[row] = r.impulse[row] + chosen * (y.centre[row] - r.impulse[row])
-    times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
-    set_gradient(r, force, y, k)
-    _balance(m, w, r, y, k)
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = rows.impulse[row] + chosen * (solver.centre[row] - rows.impulse[row])
+    times_inertia(
+        model.independent_parent, model.independent_run, data.factor, solver, k, solver.change, solver.product
+    )
+    set_gradient(rows, force, solver, k)
+    _balance(model, data, rows, solver, k)
 
 
 @njit
-def _balance(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
+def _balance(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
     """Move x to where M̂ x = f + Jᵀλ."""
-    set_inertia(m, w, y, k, y.matrix)
-    factorise_blocks(y, k, y.matrix, y.matrix, False)
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.direction[a] = -y.gradient[a]
-            y.gradient[a] = y.gradient[a] - y.gradient[a]
-    solve_blocks(y, k, y.matrix, y.matrix)
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        times(r, n, y.direction, y.along)
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.velocity[row] = y.velocity[row] + y.along[row]
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.change[a] = y.change[a] + y.direction[a]
+    set_inertia(model, data, solver, k, solver.matrix)
+    factorise_blocks(solver, k, solver.matrix, solver.matrix, False)
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.direction[a] = -solver.gradient[a]
+            solver.gradient[a] = solver.gradient[a] - solver.gradient[a]
+    solve_blocks(solver, k, solver.matrix, solver.matrix)
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        times(rows, n, solver.direction, solver.along)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.velocity[row] = solver.velocity[row] + solver.along[row]
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.change[a] = solver.change[a] + solver.direction[a]
 
 
 # ------------------------------------------------------------------ residual and derivatives
 
 
 @njit
-def _set_rates(r: Any, y: Any, k: Any, tolerance: Any) -> None:
-    """y.rate: what a row's mobility says, or so much that velocities count where impulses are large.
+def _set_rates(rows: Any, solver: Any, k: Any, tolerance: Any) -> None:
+    """solver.rate: what a row's mobility says, or so much that velocities count where impulses are large.
 
     Whether a contact slides is told by λ - ρ û: a drive that presses a light link onto the ground with 1e7 N s makes
     ρ û of a slow slide less than the last digit of λ.
     """
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
         size = tolerance - tolerance
-        for row in range(n, n + max(r.cone[n], 1)):
-            size = largest(size, absolute(r.impulse[row]))
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.rate[row] = largest(y.rho[row], _DIGITS / tolerance * size)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            size = largest(size, absolute(rows.impulse[row]))
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.rate[row] = largest(solver.rho[row], _DIGITS / tolerance * size)
 
 
 @njit
-def _residual(r: Any, y: Any, k: Any, t: Any) -> Any:
-    """y.miss = λ - P(λ - ρ û) with t of the step taken, P's derivative in y.weight to weight3; |miss / ρ|."""
+def _residual(rows: Any, solver: Any, k: Any, t: Any) -> Any:
+    """solver.miss = λ - P(λ - ρ û) with t of the step taken, P's derivative in solver.weight to weight3; |miss / ρ|."""
     square = t - t
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        if r.cone[n] > 1:
-            square = square + _cone_residual(r, y, n, t)
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        if rows.cone[n] > 1:
+            square = square + _cone_residual(rows, solver, n, t)
         else:
             zero = square - square
-            z = r.impulse[n] + t * y.linear[n]
-            q = y.rate[n] * _yielding(r, y, n, z, t)
+            z = rows.impulse[n] + t * solver.linear[n]
+            q = solver.rate[n] * _yielding(rows, solver, n, z, t)
             p = z - q
-            y.weight[n] = where_greater(p, r.lower[n], where_greater(r.upper[n], p, zero + 1.0, zero), zero)
-            y.miss[n] = where_greater(y.weight[n], zero, q, z - least(largest(p, r.lower[n]), r.upper[n]))
-            miss = y.miss[n] * inverse_or_zero(y.rate[n])
+            solver.weight[n] = where_greater(p, rows.lower[n], where_greater(rows.upper[n], p, zero + 1.0, zero), zero)
+            solver.miss[n] = where_greater(
+                solver.weight[n], zero, q, z - least(largest(p, rows.lower[n]), rows.upper[n])
+            )
+            miss = solver.miss[n] * inverse_or_zero(solver.rate[n])
             square = square + miss * miss
     return sqrt(square)
 
 
 @inlined
-def _yielding(r: Any, y: Any, n: Any, z: Any, t: Any) -> Any:
+def _yielding(rows: Any, solver: Any, n: Any, z: Any, t: Any) -> Any:
     """Velocity of row n with what gives way at the impulse z."""
-    return y.velocity[n] + t * y.along[n] + r.cfm[n] * z + y.eps[n] * (z - y.centre[n])
+    return solver.velocity[n] + t * solver.along[n] + rows.cfm[n] * z + solver.eps[n] * (z - solver.centre[n])
 
 
 @njit
-def _cone_residual(r: Any, y: Any, n: Any, t: Any) -> Any:
-    """_residual's part of the cone that begins with row n; y.unit is the direction of its tangential impulse."""
-    last = n + r.cone[n]
-    zero = y.rate[n] - y.rate[n]
+def _cone_residual(rows: Any, solver: Any, n: Any, t: Any) -> Any:
+    """_residual's part of the cone that begins with row n; solver.unit is the direction of its tangential impulse."""
+    last = n + rows.cone[n]
+    zero = solver.rate[n] - solver.rate[n]
     square = zero
     slip = zero
     before = zero
     across = zero
     for row in range(n + 1, last):
-        z = r.impulse[row] + t * y.linear[row]
-        v = _yielding(r, y, row, z, t)
+        z = rows.impulse[row] + t * solver.linear[row]
+        v = _yielding(rows, solver, row, z, t)
         slip = slip + v * v
-        q = y.rate[n] * v
-        y.unit[row] = z - q
-        y.miss[row] = q
-        square = square + y.unit[row] * y.unit[row]
+        q = solver.rate[n] * v
+        solver.unit[row] = z - q
+        solver.miss[row] = q
+        square = square + solver.unit[row] * solver.unit[row]
         before = before + z * z
-        across = across + q * (z + y.unit[row])
-    y.shift[n] = r.slope[n] * sqrt(slip)
-    z = r.impulse[n] + t * y.linear[n]
-    q = y.rate[n] * (_yielding(r, y, n, z, t) + y.shift[n])
+        across = across + q * (z + solver.unit[row])
+    solver.shift[n] = rows.slope[n] * sqrt(slip)
+    z = rows.impulse[n] + t * solver.linear[n]
+    q = solver.rate[n] * (_yielding(rows, solver, n, z, t) + solver.shift[n])
     length = sqrt(square)
     per_length = inverse_or_zero(length)
-    c0, c1, c2, c3, _, _ = cone_projection(r.slope[n], z - q, length, per_length)
-    y.weight[n] = c0
-    y.weight1[n] = c1
-    y.weight2[n] = c2
-    y.weight3[n] = c3
+    c0, c1, c2, c3, _, _ = cone_projection(rows.slope[n], z - q, length, per_length)
+    solver.weight[n] = c0
+    solver.weight1[n] = c1
+    solver.weight2[n] = c2
+    solver.weight3[n] = c3
     before = sqrt(before)
-    past = _past(r.slope[n] * z, before) + across * inverse_or_zero(before + length)  # μ z_n - |z_t - q_t|
-    _set_cone_miss(r, y, n, z, q, past, per_length)
-    square = y.miss[n] * y.miss[n]
+    past = _past(rows.slope[n] * z, before) + across * inverse_or_zero(before + length)  # μ z_n - |z_t - q_t|
+    _set_cone_miss(rows, solver, n, z, q, past, per_length)
+    square = solver.miss[n] * solver.miss[n]
     for row in range(n + 1, last):
-        square = square + y.miss[row] * y.miss[row]
-    scale = inverse_or_zero(y.rate[n])
+        square = square + solver.miss[row] * solver.miss[row]
+    scale = inverse_or_zero(solver.rate[n])
     return square * scale * scale
 
 
@@ -283,68 +287,71 @@ def _past(limit: Any, length: Any) -> Any:
 
 
 @inlined
-def _set_cone_miss(r: Any, y: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
-    """y.miss = z - P(z - q) of the cone that begins with row n, y.unit = the direction of z_t - q_t; y.miss holds q_t.
+def _set_cone_miss(rows: Any, solver: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
+    """solver.miss = z - P(z - q) of the cone that begins with row n, solver.unit = the direction of z_t - q_t;
+    solver.miss holds q_t.
 
     Inside the cone P(z - q) = z - q, on its edge what is left of z is a small multiple of it: differences of large
     impulses would lose the digits of small velocities. z, q: normal parts; past: μ z_n - |z_t - q_t|.
     """
     zero = z - z
-    mu = r.slope[n]
+    mu = rows.slope[n]
     g = 1.0 / (1.0 + mu * mu)
-    touches = where_greater(y.weight[n], zero, zero + 1.0, zero)
-    edge = touches * where_greater(zero + 1.0, y.weight[n], zero + 1.0, zero)
-    y.miss[n] = where_greater(touches, zero, q + edge * (g * (mu * past + q) - q), z)
+    touches = where_greater(solver.weight[n], zero, zero + 1.0, zero)
+    edge = touches * where_greater(zero + 1.0, solver.weight[n], zero + 1.0, zero)
+    solver.miss[n] = where_greater(touches, zero, q + edge * (g * (mu * past + q) - q), z)
     more = edge * g * (mu * q - past)
-    for row in range(n + 1, n + r.cone[n]):
-        unit = y.unit[row] * per_length
-        y.miss[row] = where_greater(touches, zero, y.miss[row] + unit * more, y.unit[row] + y.miss[row])
-        y.unit[row] = unit
+    for row in range(n + 1, n + rows.cone[n]):
+        unit = solver.unit[row] * per_length
+        solver.miss[row] = where_greater(
+            touches, zero, solver.miss[row] + unit * more, solver.unit[row] + solver.miss[row]
+        )
+        solver.unit[row] = unit
 
 
 @njit
-def _scale(r: Any, y: Any, k: Any, factor: Any) -> None:
+def _scale(rows: Any, solver: Any, k: Any, factor: Any) -> None:
     """Every ε, and what follows from it."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.eps[row] = factor * y.eps[row]
-            y.inverse[row] = inverse_or_zero(r.cfm[row] + y.eps[row])
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.eps[row] = factor * solver.eps[row]
+            solver.inverse[row] = inverse_or_zero(rows.cfm[row] + solver.eps[row])
 
 
 @njit
-def _pull(r: Any, y: Any, k: Any) -> Any:
+def _pull(rows: Any, solver: Any, k: Any) -> Any:
     """The largest velocity that an impulse would give its row alone, about [rad/s or m/s]."""
-    most = y.change[0] - y.change[0]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            most = largest(most, absolute(r.impulse[row]) * inverse_or_zero(y.rho[row]))
+    most = solver.change[0] - solver.change[0]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            most = largest(most, absolute(rows.impulse[row]) * inverse_or_zero(solver.rho[row]))
     return most
 
 
 @njit
-def _largest_impulse(r: Any, y: Any, k: Any) -> Any:
-    most = y.change[0] - y.change[0]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            most = largest(most, absolute(r.impulse[row]))
+def _largest_impulse(rows: Any, solver: Any, k: Any) -> Any:
+    most = solver.change[0] - solver.change[0]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            most = largest(most, absolute(rows.impulse[row]))
     return most
 
 
 @njit
-def _recentre(r: Any, y: Any, k: Any, chosen: Any) -> Any:
+def _recentre(rows: Any, solver: Any, k: Any, chosen: Any) -> Any:
     """λ_k becomes λ in the chosen lanes; by how much the rows move for that [rad/s or m/s]."""
     left = chosen - chosen
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            off = r.impulse[row] - y.centre[row]
-            left = largest(left, y.eps[row] * absolute(off))
-            y.centre[row] = y.centre[row] + chosen * off
-            y.along[row] = off - off
-            y.linear[row] = off - off
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            off = rows.impulse[row] - solver.centre[row]
+            left = largest(left, solver.eps[row] * absolute(off))
+            solver.centre[row] = solver.centre[row] + chosen * off
+            solver.along[row] = off - off
+            solver.linear[row] = off - off
     return left
 
 
@@ -358,151 +365,165 @@ def _recentre(r: Any, y: Any, k: Any, chosen: Any) -> Any:
 
 
 @njit
-def _stiffness(r: Any, y: Any, n: Any) -> Any:
+def _stiffness(rows: Any, solver: Any, n: Any) -> Any:
     """The four numbers of ρ B / (1 - B + κ B)."""
-    c3 = y.weight3[n]
-    kappa = y.rate[n] * inverse_or_zero(y.inverse[n])
-    across = y.rate[n] * c3 / (1.0 - c3 + kappa * c3)
-    inverse = inverse_or_zero(_lengthwise(r, y, n))
-    return y.weight[n] * inverse, y.weight1[n] * inverse, (y.weight2[n] + c3) * inverse - across, across
+    c3 = solver.weight3[n]
+    kappa = solver.rate[n] * inverse_or_zero(solver.inverse[n])
+    across = solver.rate[n] * c3 / (1.0 - c3 + kappa * c3)
+    inverse = inverse_or_zero(_lengthwise(rows, solver, n))
+    return solver.weight[n] * inverse, solver.weight1[n] * inverse, (solver.weight2[n] + c3) * inverse - across, across
 
 
 @inlined
-def _lengthwise(r: Any, y: Any, n: Any) -> Any:
+def _lengthwise(rows: Any, solver: Any, n: Any) -> Any:
     """κ / ρ along the edge, or inside the cone."""
-    return inverse_or_zero(y.inverse[n]) * (1.0 - r.slope[n] * y.weight1[n])
+    return inverse_or_zero(solver.inverse[n]) * (1.0 - rows.slope[n] * solver.weight1[n])
 
 
 @inlined
-def _on_edge(y: Any, n: Any) -> Any:
+def _on_edge(solver: Any, n: Any) -> Any:
     """1 for a cone that slides, else 0."""
-    zero = y.weight1[n] - y.weight1[n]
-    return where_greater(y.weight1[n], zero, zero + 1.0, zero)
+    zero = solver.weight1[n] - solver.weight1[n]
+    return where_greater(solver.weight1[n], zero, zero + 1.0, zero)
 
 
 @njit
-def _answer(r: Any, y: Any, k: Any) -> None:
-    """y.linear = -miss / (1 - B + κ B): what λ does while x stands still."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        kappa = y.rate[n] * inverse_or_zero(y.inverse[n])
-        if r.cone[n] <= 1:
-            y.linear[n] = -y.miss[n] * (1.0 + y.weight[n] * (inverse_or_zero(kappa) - 1.0))
+def _answer(rows: Any, solver: Any, k: Any) -> None:
+    """solver.linear = -miss / (1 - B + κ B): what λ does while x stands still."""
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        kappa = solver.rate[n] * inverse_or_zero(solver.inverse[n])
+        if rows.cone[n] <= 1:
+            solver.linear[n] = -solver.miss[n] * (1.0 + solver.weight[n] * (inverse_or_zero(kappa) - 1.0))
         else:
-            lengthwise = inverse_or_zero(y.rate[n] * _lengthwise(r, y, n))
+            lengthwise = inverse_or_zero(solver.rate[n] * _lengthwise(rows, solver, n))
             gain = (1.0 - kappa) * lengthwise
-            c3 = y.weight3[n]
+            c3 = solver.weight3[n]
             across = 1.0 / (1.0 - c3 + kappa * c3)
             along = kappa - kappa
-            for row in range(n + 1, n + r.cone[n]):
-                along = along + y.unit[row] * y.miss[row]
-            edge = _on_edge(y, n)
-            more = kappa * r.slope[n] * lengthwise * along * edge
-            miss = y.miss[n] - (1.0 - edge) * y.weight[n] * y.rate[n] * y.shift[n]
-            y.linear[n] = -(miss + gain * (y.weight[n] * miss + y.weight1[n] * along) + more * y.weight[n])
-            both = gain * (y.weight1[n] * miss + (y.weight2[n] + c3) * along) + along - across * along
-            both = both + more * y.weight1[n]
-            for row in range(n + 1, n + r.cone[n]):
-                y.linear[row] = -(y.unit[row] * both + across * y.miss[row])
+            for row in range(n + 1, n + rows.cone[n]):
+                along = along + solver.unit[row] * solver.miss[row]
+            edge = _on_edge(solver, n)
+            more = kappa * rows.slope[n] * lengthwise * along * edge
+            miss = solver.miss[n] - (1.0 - edge) * solver.weight[n] * solver.rate[n] * solver.shift[n]
+            solver.linear[n] = -(
+                miss + gain * (solver.weight[n] * miss + solver.weight1[n] * along) + more * solver.weight[n]
+            )
+            both = gain * (solver.weight1[n] * miss + (solver.weight2[n] + c3) * along) + along - across * along
+            both = both + more * solver.weight1[n]
+            for row in range(n + 1, n + rows.cone[n]):
+                solver.linear[row] = -(solver.unit[row] * both + across * solver.miss[row])
 
 
 @njit
-def _assemble(m: Any, w: Any, r: Any, y: Any, k: Any) -> None:
-    """y.matrix = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, y.transpose its transpose; lower triangles."""
-    set_inertia(m, w, y, k, y.matrix)
-    set_inertia(m, w, y, k, y.transpose)
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        if highest(y.weight[n]) <= 0.0:
-            for row in range(n + 1, n + r.cone[n]):
-                y.pull[row] = y.pull[row] - y.pull[row]  # nothing of an earlier step is left
+def _assemble(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
+    """solver.matrix = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, solver.transpose its transpose; lower triangles."""
+    set_inertia(model, data, solver, k, solver.matrix)
+    set_inertia(model, data, solver, k, solver.transpose)
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        if highest(solver.weight[n]) <= 0.0:
+            for row in range(n + 1, n + rows.cone[n]):
+                solver.pull[row] = solver.pull[row] - solver.pull[row]  # nothing of an earlier step is left
             continue
-        if r.cone[n] > 1:
-            _add_cone(r, y, n)
+        if rows.cone[n] > 1:
+            _add_cone(rows, solver, n)
         else:
-            set_lines(r, y, n, False)
-            weigh_lines(r, y, n, y.weight[n] * y.inverse[n], y.weight[n], y.weight[n], y.weight[n])
-            add_product(r, y, n, y.matrix)
-            add_product(r, y, n, y.transpose)
+            set_lines(rows, solver, n, False)
+            weigh_lines(
+                rows,
+                solver,
+                n,
+                solver.weight[n] * solver.inverse[n],
+                solver.weight[n],
+                solver.weight[n],
+                solver.weight[n],
+            )
+            add_product(rows, solver, n, solver.matrix)
+            add_product(rows, solver, n, solver.transpose)
 
 
 @njit
-def _add_cone(r: Any, y: Any, n: Any) -> None:
-    d0, d1, d2, d3 = _stiffness(r, y, n)
+def _add_cone(rows: Any, solver: Any, n: Any) -> None:
+    d0, d1, d2, d3 = _stiffness(rows, solver, n)
     slip = d0 - d0
-    for row in range(n + 1, n + r.cone[n]):
-        y.pull[row] = _yielding(r, y, row, r.impulse[row], d0 - d0)  # of the shift
-        slip = slip + y.pull[row] * y.pull[row]
-    slip = _on_edge(y, n) * r.slope[n] * inverse_or_zero(sqrt(slip))
-    for row in range(n + 1, n + r.cone[n]):
-        y.pull[row] = slip * y.pull[row]
-    set_lines(r, y, n, True)
-    weigh_lines(r, y, n, d0, d1, d2, d3)
-    add_product(r, y, n, y.matrix)
-    set_lines(r, y, n, False)
-    weigh_lines(r, y, n, d0, d1, d2, d3)
-    pull_lines(r, y, n)
-    add_product(r, y, n, y.transpose)
+    for row in range(n + 1, n + rows.cone[n]):
+        solver.pull[row] = _yielding(rows, solver, row, rows.impulse[row], d0 - d0)  # of the shift
+        slip = slip + solver.pull[row] * solver.pull[row]
+    slip = _on_edge(solver, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
+    for row in range(n + 1, n + rows.cone[n]):
+        solver.pull[row] = slip * solver.pull[row]
+    set_lines(rows, solver, n, True)
+    weigh_lines(rows, solver, n, d0, d1, d2, d3)
+    add_product(rows, solver, n, solver.matrix)
+    set_lines(rows, solver, n, False)
+    weigh_lines(rows, solver, n, d0, d1, d2, d3)
+    pull_lines(rows, solver, n)
+    add_product(rows, solver, n, solver.transpose)
 
 
 @njit
-def _direction(m: Any, w: Any, r: Any, force: Any, y: Any, k: Any) -> None:
-    """y.direction = dx, y.along = J dx, y.linear = dλ."""
-    _answer(r, y, k)
-    times_inertia(m.independent_parent, m.independent_run, w.factor, y, k, y.change, y.product)
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.direction[a] = force[a] - y.product[a]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        add_transposed(r, y.listed[q], 1.0, r.impulse, y.direction)
-        add_transposed(r, y.listed[q], 1.0, y.linear, y.direction)
-    solve_blocks(y, k, y.matrix, y.transpose)
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        times(r, n, y.direction, y.along)
-        if r.cone[n] > 1:
-            _cone_change(r, y, n)
+def _direction(model: Any, data: Any, rows: Any, force: Any, solver: Any, k: Any) -> None:
+    """solver.direction = dx, solver.along = J dx, solver.linear = dλ."""
+    _answer(rows, solver, k)
+    times_inertia(
+        model.independent_parent, model.independent_run, data.factor, solver, k, solver.change, solver.product
+    )
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.direction[a] = force[a] - solver.product[a]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        add_transposed(rows, solver.listed[q], 1.0, rows.impulse, solver.direction)
+        add_transposed(rows, solver.listed[q], 1.0, solver.linear, solver.direction)
+    solve_blocks(solver, k, solver.matrix, solver.transpose)
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        times(rows, n, solver.direction, solver.along)
+        if rows.cone[n] > 1:
+            _cone_change(rows, solver, n)
         else:
-            y.linear[n] = y.linear[n] - y.weight[n] * y.inverse[n] * y.along[n]
+            solver.linear[n] = solver.linear[n] - solver.weight[n] * solver.inverse[n] * solver.along[n]
 
 
 @njit
-def _cone_change(r: Any, y: Any, n: Any) -> None:
+def _cone_change(rows: Any, solver: Any, n: Any) -> None:
     """What dx does to the impulses of the cone that begins with row n."""
-    d0, d1, d2, d3 = _stiffness(r, y, n)
+    d0, d1, d2, d3 = _stiffness(rows, solver, n)
     zero = d0 - d0
-    normal = y.along[n]
+    normal = solver.along[n]
     along = zero
-    for row in range(n + 1, n + r.cone[n]):
-        normal = normal + y.pull[row] * y.along[row]
-        along = along + y.unit[row] * y.along[row]
-    y.linear[n] = y.linear[n] - (d0 * normal + d1 * along)
-    for row in range(n + 1, n + r.cone[n]):
-        y.linear[row] = y.linear[row] - (y.unit[row] * (d1 * normal + d2 * along) + d3 * y.along[row])
+    for row in range(n + 1, n + rows.cone[n]):
+        normal = normal + solver.pull[row] * solver.along[row]
+        along = along + solver.unit[row] * solver.along[row]
+    solver.linear[n] = solver.linear[n] - (d0 * normal + d1 * along)
+    for row in range(n + 1, n + rows.cone[n]):
+        solver.linear[row] = solver.linear[row] - (
+            solver.unit[row] * (d1 * normal + d2 * along) + d3 * solver.along[row]
+        )
 
 
 @njit
-def _step(r: Any, y: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
+def _step(rows: Any, solver: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
     """Take the step where the residual is then below the bar, else half of it; the residual.
 
     As large as it was it stays where a row jumps from one bound to the other, to jump back: half of that step too.
     """
     zero = bar - bar
-    then = _residual(r, y, k, zero + 1.0)
+    then = _residual(rows, solver, k, zero + 1.0)
     t = where_greater(then, bar, zero + 0.5, zero + 1.0)
     t = where_greater(absolute(then - size), _SAME * size, t, zero + 0.5)
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.change[a] = y.change[a] + t * y.direction[a]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.velocity[row] = y.velocity[row] + t * y.along[row]
-            r.impulse[row] = r.impulse[row] + t * y.linear[row]
-            y.along[row] = zero
-            y.linear[row] = zero
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.change[a] = solver.change[a] + t * solver.direction[a]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.velocity[row] = solver.velocity[row] + t * solver.along[row]
+            rows.impulse[row] = rows.impulse[row] + t * solver.linear[row]
+            solver.along[row] = zero
+            solver.linear[row] = zero
     if near:
-        _recentre(r, y, k, where_greater(_NO_BETTER * size, then, zero + 1.0, zero))
-    return _residual(r, y, k, zero)
+        _recentre(rows, solver, k, where_greater(_NO_BETTER * size, then, zero + 1.0, zero))
+    return _residual(rows, solver, k, zero)

@@ -18,224 +18,235 @@ _ROUNDED = 1e-6  # of a shift: what is off by less is brought in by secants alon
 
 
 @njit
-def times(r: Any, n: Any, x: Any, out: Any) -> None:
+def times(rows: Any, n: Any, x: Any, out: Any) -> None:
     """out[row] = J x of the unit's rows."""
-    first = r.start[n]
-    if r.cone[n] == 3:
-        s = r.start[n + 1]
-        t = r.start[n + 2]
-        zero = r.bias[n] - r.bias[n]
+    first = rows.start[n]
+    if rows.cone[n] == 3:
+        s = rows.start[n + 1]
+        t = rows.start[n + 2]
+        zero = rows.bias[n] - rows.bias[n]
         normal, tangent, other = zero, zero, zero
-        for e in range(r.stop[n] - first):
-            value = x[r.column[first + e]]
-            normal = normal + r.value[first + e] * value
-            tangent = tangent + r.value[s + e] * value
-            other = other + r.value[t + e] * value
+        for e in range(rows.stop[n] - first):
+            value = x[rows.column[first + e]]
+            normal = normal + rows.value[first + e] * value
+            tangent = tangent + rows.value[s + e] * value
+            other = other + rows.value[t + e] * value
         out[n], out[n + 1], out[n + 2] = normal, tangent, other
         return
-    for row in range(n, n + max(r.cone[n], 1)):
-        value = r.bias[row] - r.bias[row]
-        for e in range(r.start[row], r.stop[row]):
-            value = value + r.value[e] * x[r.column[e]]
+    for row in range(n, n + max(rows.cone[n], 1)):
+        value = rows.bias[row] - rows.bias[row]
+        for e in range(rows.start[row], rows.stop[row]):
+            value = value + rows.value[e] * x[rows.column[e]]
         out[row] = value
 
 
 @njit
-def add_transposed(r: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
+def add_transposed(rows: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
     """x += factor Jᵀ z of the unit's rows."""
-    first = r.start[n]
-    if r.cone[n] == 3:
-        s = r.start[n + 1]
-        t = r.start[n + 2]
+    first = rows.start[n]
+    if rows.cone[n] == 3:
+        s = rows.start[n + 1]
+        t = rows.start[n + 2]
         normal, tangent, other = factor * z[n], factor * z[n + 1], factor * z[n + 2]
-        for e in range(r.stop[n] - first):
-            a = r.column[first + e]
-            x[a] = x[a] + (r.value[first + e] * normal + r.value[s + e] * tangent + r.value[t + e] * other)
+        for e in range(rows.stop[n] - first):
+            a = rows.column[first + e]
+            x[a] = x[a] + (rows.value[first + e] * normal + rows.value[s + e] * tangent + rows.value[t + e] * other)
         return
-    for row in range(n, n + max(r.cone[n], 1)):
+    for row in range(n, n + max(rows.cone[n], 1)):
         value = factor * z[row]
-        for e in range(r.start[row], r.stop[row]):
-            x[r.column[e]] = x[r.column[e]] + r.value[e] * value
+        for e in range(rows.start[row], rows.stop[row]):
+            x[rows.column[e]] = x[rows.column[e]] + rows.value[e] * value
 
 
 @njit
-def set_gradient(r: Any, force: Any, y: Any, k: Any) -> None:
-    """y.gradient = M̂ x - f - Jᵀλ."""
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.gradient[a] = y.product[a] - force[a]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        add_transposed(r, y.listed[q], -1.0, r.impulse, y.gradient)
+def set_gradient(rows: Any, force: Any, solver: Any, k: Any) -> None:
+    """solver.gradient = M̂ x - f - Jᵀλ."""
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.gradient[a] = solver.product[a] - force[a]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        add_transposed(rows, solver.listed[q], -1.0, rows.impulse, solver.gradient)
 
 
 @inlined
-def wanted_shift(r: Any, y: Any, n: Any) -> Any:
+def wanted_shift(rows: Any, solver: Any, n: Any) -> Any:
     """μ |v_t| of the cone, without what gives way: a contact that sticks has none."""
-    square = y.velocity[n] - y.velocity[n]
-    for row in range(n + 1, n + r.cone[n]):
-        slip = y.velocity[row] + r.cfm[row] * r.impulse[row] + y.eps[row] * (r.impulse[row] - y.centre[row])
+    square = solver.velocity[n] - solver.velocity[n]
+    for row in range(n + 1, n + rows.cone[n]):
+        slip = (
+            solver.velocity[row]
+            + rows.cfm[row] * rows.impulse[row]
+            + solver.eps[row] * (rows.impulse[row] - solver.centre[row])
+        )
         square = square + slip * slip
-    return r.slope[n] * sqrt(square)
+    return rows.slope[n] * sqrt(square)
 
 
 @njit
-def start_shift(r: Any, y: Any, n: Any) -> None:
+def start_shift(rows: Any, solver: Any, n: Any) -> None:
     """The shift of the cone at the velocities found."""
-    y.shift[n] = wanted_shift(r, y, n)
-    y.before[n] = y.shift[n]
-    y.off[n] = y.shift[n] - y.shift[n]
-    y.low[n] = y.off[n]
-    y.high[n] = y.off[n] + _UNKNOWN
+    solver.shift[n] = wanted_shift(rows, solver, n)
+    solver.before[n] = solver.shift[n]
+    solver.off[n] = solver.shift[n] - solver.shift[n]
+    solver.low[n] = solver.off[n]
+    solver.high[n] = solver.off[n] + _UNKNOWN
 
 
 @inlined
-def follow_shift(r: Any, y: Any, n: Any, left: Any) -> Any:
+def follow_shift(rows: Any, solver: Any, n: Any, left: Any) -> Any:
     """Move the shift of the cone to where the velocities want it; how far that is [m/s].
 
     From the second time on by the secant through the last two, which is exact for a contact that slides alone, but
     not beyond shifts that were too small or too large. `left`: how far the impulses leave the rows' velocities open.
     """
-    wanted = wanted_shift(r, y, n)
-    off = wanted - y.shift[n]
-    far = where_greater(absolute(off), _ROUNDED * (y.shift[n] + wanted), off - off + 1.0, off - off)
-    _note_bracket(y, n, off, far * where_greater(absolute(off), _TELLING * left, far, far - far))
-    moved = y.shift[n] - y.before[n]
-    rate = (off - y.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
+    wanted = wanted_shift(rows, solver, n)
+    off = wanted - solver.shift[n]
+    far = where_greater(absolute(off), _ROUNDED * (solver.shift[n] + wanted), off - off + 1.0, off - off)
+    _note_bracket(solver, n, off, far * where_greater(absolute(off), _TELLING * left, far, far - far))
+    moved = solver.shift[n] - solver.before[n]
+    rate = (off - solver.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
     rate = where_greater(moved * moved, off - off, least(rate, off - off - 0.25), off - off - 1.0)
-    y.before[n] = y.shift[n]
-    y.off[n] = off
-    following = largest(y.shift[n] - off / rate, off - off)
-    middle = where_greater(off - off + 0.5 * _UNKNOWN, y.high[n], 0.5 * (y.low[n] + y.high[n]), following)
-    above_low = where_greater(following, y.low[n], following, where_greater(y.low[n], off - off, middle, following))
-    within = where_greater(y.high[n], above_low, above_low, middle)
-    y.shift[n] = where_greater(far, off - off, within, following)
+    solver.before[n] = solver.shift[n]
+    solver.off[n] = off
+    following = largest(solver.shift[n] - off / rate, off - off)
+    middle = where_greater(
+        off - off + 0.5 * _UNKNOWN, solver.high[n], 0.5 * (solver.low[n] + solver.high[n]), following
+    )
+    above_low = where_greater(
+        following, solver.low[n], following, where_greater(solver.low[n], off - off, middle, following)
+    )
+    within = where_greater(solver.high[n], above_low, above_low, middle)
+    solver.shift[n] = where_greater(far, off - off, within, following)
     return absolute(off)
 
 
 @inlined
-def _note_bracket(y: Any, n: Any, off: Any, telling: Any) -> None:
+def _note_bracket(solver: Any, n: Any, off: Any, telling: Any) -> None:
     """The shift that the cone has as one too small or too large, where `telling` is 1: impulses are good enough.
 
     Other contacts' shifts move what it is told by: a bracket that has closed around nothing is opened again.
     """
     zero = off - off
-    y.low[n] = where_greater(telling * off, zero, y.shift[n], y.low[n])
-    y.high[n] = where_greater(-telling * off, zero, y.shift[n], y.high[n])
-    closed = where_greater(0.01 * absolute(off), y.high[n] - y.low[n], zero + 1.0, zero)
-    y.low[n] = where_greater(closed, zero, zero, y.low[n])
-    y.high[n] = where_greater(closed, zero, zero + _UNKNOWN, y.high[n])
+    solver.low[n] = where_greater(telling * off, zero, solver.shift[n], solver.low[n])
+    solver.high[n] = where_greater(-telling * off, zero, solver.shift[n], solver.high[n])
+    closed = where_greater(0.01 * absolute(off), solver.high[n] - solver.low[n], zero + 1.0, zero)
+    solver.low[n] = where_greater(closed, zero, zero, solver.low[n])
+    solver.high[n] = where_greater(closed, zero, zero + _UNKNOWN, solver.high[n])
 
 
 @inlined
-def free_impulse(y: Any, n: Any, velocity: Any) -> Any:
+def free_impulse(solver: Any, n: Any, velocity: Any) -> Any:
     """(ε λ_k - velocity) / (cfm + ε): the impulse of row n without bounds."""
-    return (y.eps[n] * y.centre[n] - velocity) * y.inverse[n]
+    return (solver.eps[n] * solver.centre[n] - velocity) * solver.inverse[n]
 
 
 @njit
-def project(r: Any, y: Any, k: Any) -> None:
-    """r.impulse of island k, and how it gives way: y.weight of box rows, the four numbers and direction of a cone."""
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        if r.cone[n] > 1:
-            _project_cone(r, y, n)
+def project(rows: Any, solver: Any, k: Any) -> None:
+    """rows.impulse of island k, and how it gives way: solver.weight of box rows, the four numbers and direction of a
+    cone."""
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        if rows.cone[n] > 1:
+            _project_cone(rows, solver, n)
         else:
-            z = free_impulse(y, n, y.velocity[n])
-            r.impulse[n] = least(largest(z, r.lower[n]), r.upper[n])
+            z = free_impulse(solver, n, solver.velocity[n])
+            rows.impulse[n] = least(largest(z, rows.lower[n]), rows.upper[n])
             zero = z - z
-            y.weight[n] = where_greater(z, r.lower[n], where_greater(r.upper[n], z, y.inverse[n], zero), zero)
+            solver.weight[n] = where_greater(
+                z, rows.lower[n], where_greater(rows.upper[n], z, solver.inverse[n], zero), zero
+            )
 
 
 @njit
-def _project_cone(r: Any, y: Any, n: Any) -> None:
+def _project_cone(rows: Any, solver: Any, n: Any) -> None:
     """The projection P of z on |t| ≤ μ n, and its derivative: [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1], e = z_t / |z_t|."""
-    normal = free_impulse(y, n, y.velocity[n] + y.shift[n])
+    normal = free_impulse(solver, n, solver.velocity[n] + solver.shift[n])
     square = normal - normal
-    for row in range(n + 1, n + r.cone[n]):
-        z = free_impulse(y, row, y.velocity[row])
-        y.unit[row] = z
+    for row in range(n + 1, n + rows.cone[n]):
+        z = free_impulse(solver, row, solver.velocity[row])
+        solver.unit[row] = z
         square = square + z * z
     length = sqrt(square)
     per_length = inverse_or_zero(length)
-    c0, c1, c2, c3, along, across = cone_projection(r.slope[n], normal, length, per_length)
-    y.weight[n] = c0 * y.inverse[n]
-    y.weight1[n] = c1 * y.inverse[n]
-    y.weight2[n] = c2 * y.inverse[n]
-    y.weight3[n] = c3 * y.inverse[n]
-    r.impulse[n] = along
-    for row in range(n + 1, n + r.cone[n]):
-        y.unit[row] = y.unit[row] * per_length
-        r.impulse[row] = across * y.unit[row]
+    c0, c1, c2, c3, along, across = cone_projection(rows.slope[n], normal, length, per_length)
+    solver.weight[n] = c0 * solver.inverse[n]
+    solver.weight1[n] = c1 * solver.inverse[n]
+    solver.weight2[n] = c2 * solver.inverse[n]
+    solver.weight3[n] = c3 * solver.inverse[n]
+    rows.impulse[n] = along
+    for row in range(n + 1, n + rows.cone[n]):
+        solver.unit[row] = solver.unit[row] * per_length
+        rows.impulse[row] = across * solver.unit[row]
 
 
 @njit
-def hold(r: Any, y: Any, k: Any) -> bool:
+def hold(rows: Any, solver: Any, k: Any) -> bool:
     """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes;
     whether there are any.
 
     From x = 0 a line search would follow every kink on the way to where most of them stick after all.
     """
     holds = False
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        if r.cone[n] > 1 and r.kind[n] == CONTACT_ROW:
-            held = y.centre[n]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        if rows.cone[n] > 1 and rows.kind[n] == CONTACT_ROW:
+            held = solver.centre[n]
             zero = held - held
             holds = holds or highest(held) > 0.0
-            y.shift[n] = where_greater(held, zero, zero, y.shift[n])
-            y.before[n] = y.shift[n]
-            y.weight[n] = where_greater(held, zero, y.inverse[n], y.weight[n])
-            y.weight1[n] = where_greater(held, zero, zero, y.weight1[n])
-            y.weight2[n] = where_greater(held, zero, zero, y.weight2[n])
-            y.weight3[n] = where_greater(held, zero, y.inverse[n], y.weight3[n])
-            for row in range(n, n + r.cone[n]):
-                free = free_impulse(y, row, y.velocity[row])
-                r.impulse[row] = where_greater(held, zero, free, r.impulse[row])
+            solver.shift[n] = where_greater(held, zero, zero, solver.shift[n])
+            solver.before[n] = solver.shift[n]
+            solver.weight[n] = where_greater(held, zero, solver.inverse[n], solver.weight[n])
+            solver.weight1[n] = where_greater(held, zero, zero, solver.weight1[n])
+            solver.weight2[n] = where_greater(held, zero, zero, solver.weight2[n])
+            solver.weight3[n] = where_greater(held, zero, solver.inverse[n], solver.weight3[n])
+            for row in range(n, n + rows.cone[n]):
+                free = free_impulse(solver, row, solver.velocity[row])
+                rows.impulse[row] = where_greater(held, zero, free, rows.impulse[row])
     return holds
 
 
 @inlined
-def direction_of_columns(r: Any, n: Any) -> Any:
+def direction_of_columns(rows: Any, n: Any) -> Any:
     """1, or -1 where the columns of the unit descend."""
-    return -1 if r.stop[n] > r.start[n] and r.column[r.stop[n] - 1] < r.column[r.start[n]] else 1
+    return -1 if rows.stop[n] > rows.start[n] and rows.column[rows.stop[n] - 1] < rows.column[rows.start[n]] else 1
 
 
 @njit
-def set_lines(r: Any, y: Any, n: Any, pulled: Any) -> None:
-    """y.lines (rows, entries) = J of the unit, the normal one with μ v̂ᵀ J_t (y.pull) added if it is pulled.
+def set_lines(rows: Any, solver: Any, n: Any, pulled: Any) -> None:
+    """solver.lines (rows, entries) = J of the unit, the normal one with μ v̂ᵀ J_t (solver.pull) added if it is pulled.
 
     Entries whose columns descend are turned around.
     """
-    count = r.stop[n] - r.start[n]
-    step = direction_of_columns(r, n)
-    for row in range(max(r.cone[n], 1)):
-        first = r.start[n + row] if step > 0 else r.start[n + row] + count - 1
+    count = rows.stop[n] - rows.start[n]
+    step = direction_of_columns(rows, n)
+    for row in range(max(rows.cone[n], 1)):
+        first = rows.start[n + row] if step > 0 else rows.start[n + row] + count - 1
         for e in range(count):
-            y.lines[row, e] = r.value[first + step * e]
+            solver.lines[row, e] = rows.value[first + step * e]
     if pulled:
-        for row in range(1, r.cone[n]):
+        for row in range(1, rows.cone[n]):
             for e in range(count):
-                y.lines[0, e] = y.lines[0, e] + y.pull[n + row] * y.lines[row, e]
+                solver.lines[0, e] = solver.lines[0, e] + solver.pull[n + row] * solver.lines[row, e]
 
 
 @njit
-def weigh_lines(r: Any, y: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
-    """y.lines = D y.lines with the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1]; of a box row D is d0."""
-    for e in range(r.stop[n] - r.start[n]):
-        normal = y.lines[0, e]
+def weigh_lines(rows: Any, solver: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
+    """solver.lines = D solver.lines with the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1]; of a box row D is d0."""
+    for e in range(rows.stop[n] - rows.start[n]):
+        normal = solver.lines[0, e]
         along = d1 - d1
-        for row in range(1, r.cone[n]):
-            along = along + y.unit[n + row] * y.lines[row, e]
-        y.lines[0, e] = d0 * normal + d1 * along
+        for row in range(1, rows.cone[n]):
+            along = along + solver.unit[n + row] * solver.lines[row, e]
+        solver.lines[0, e] = d0 * normal + d1 * along
         common = d1 * normal + d2 * along
-        for row in range(1, r.cone[n]):
-            y.lines[row, e] = y.unit[n + row] * common + d3 * y.lines[row, e]
+        for row in range(1, rows.cone[n]):
+            solver.lines[row, e] = solver.unit[n + row] * common + d3 * solver.lines[row, e]
 
 
 @njit
-def pull_lines(r: Any, y: Any, n: Any) -> None:
+def pull_lines(rows: Any, solver: Any, n: Any) -> None:
     """The transpose of what `set_lines` adds: μ v̂ times the first line, to the others."""
-    for row in range(1, r.cone[n]):
-        for e in range(r.stop[n] - r.start[n]):
-            y.lines[row, e] = y.lines[row, e] + y.pull[n + row] * y.lines[0, e]
+    for row in range(1, rows.cone[n]):
+        for e in range(rows.stop[n] - rows.start[n]):
+            solver.lines[row, e] = solver.lines[row, e] + solver.pull[n + row] * solver.lines[0, e]

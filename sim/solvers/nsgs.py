@@ -19,220 +19,221 @@ _NEAR = 1e5  # times the tolerance: coulomb.py's turn
 
 
 @njit
-def sweep(m: Any, w: Any, r: Any, y: Any, k: Any, tolerance: Any, most: Any) -> None:
-    """At most so many sweeps over the rows of island k, from x = 0 and its λ; y.gradient holds -f - Jᵀλ.
+def sweep(model: Any, data: Any, rows: Any, solver: Any, k: Any, tolerance: Any, most: Any) -> None:
+    """At most so many sweeps over the rows of island k, from x = 0 and its λ; solver.gradient holds -f - Jᵀλ.
 
-    x, y.velocity and λ belong to each other after it. Sweeps are not counted as steps.
+    x, solver.velocity and λ belong to each other after it. Sweeps are not counted as steps.
     """
-    _find_trees(m.independent_parent, y, k)
-    _factorise_trees(m, w, y, k)
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.direction[a] = y.change[a] - y.change[a]
-            y.through[a] = y.change[a] - y.change[a]
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        _find_steps(m, r, y, n)
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.miss[row] = y.velocity[row]  # at x = 0
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            y.direction[a] = -y.gradient[a]
-            y.gradient[a] = y.gradient[a] - y.gradient[a]
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        root = y.block_start[y.member[e]]
-        if y.degree[root] == root:
-            _solve_tree(m.independent_parent, y, root, y.change)
+    _find_trees(model.independent_parent, solver, k)
+    _factorise_trees(model, data, solver, k)
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.direction[a] = solver.change[a] - solver.change[a]
+            solver.through[a] = solver.change[a] - solver.change[a]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        _find_steps(model, rows, solver, n)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.miss[row] = solver.velocity[row]  # at x = 0
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            solver.direction[a] = -solver.gradient[a]
+            solver.gradient[a] = solver.gradient[a] - solver.gradient[a]
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        root = solver.block_start[solver.member[e]]
+        if solver.degree[root] == root:
+            _solve_tree(model.independent_parent, solver, root, solver.change)
     for _ in range(most):
         moved = tolerance - tolerance
-        for q in range(y.unit_start[k], y.unit_start[k + 1]):
-            moved = largest(moved, _visit(m, r, y, y.listed[q]))
+        for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+            moved = largest(moved, _visit(model, rows, solver, solver.listed[q]))
         if highest(moved - _NEAR * tolerance) <= 0.0:
             break
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        times(r, n, y.change, y.velocity)
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.velocity[row] = y.velocity[row] + y.miss[row]
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        times(rows, n, solver.change, solver.velocity)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.velocity[row] = solver.velocity[row] + solver.miss[row]
 
 
 @njit
-def _visit(m: Any, r: Any, y: Any, n: Any) -> Any:
+def _visit(model: Any, rows: Any, solver: Any, n: Any) -> Any:
     """A step of the unit of row n; how far its rows move for that [rad/s or m/s]."""
-    times(r, n, y.change, y.along)
-    z = r.impulse[n] - y.pull[n] * (y.along[n] + y.miss[n] + r.cfm[n] * r.impulse[n])
-    if r.cone[n] > 1:
+    times(rows, n, solver.change, solver.along)
+    z = rows.impulse[n] - solver.pull[n] * (solver.along[n] + solver.miss[n] + rows.cfm[n] * rows.impulse[n])
+    if rows.cone[n] > 1:
         z = largest(z, z - z)
-        _rub(r, y, n, r.slope[n] * z)
+        _rub(rows, solver, n, rows.slope[n] * z)
     else:
-        z = least(largest(z, r.lower[n]), r.upper[n])
-    y.linear[n] = z - r.impulse[n]
+        z = least(largest(z, rows.lower[n]), rows.upper[n])
+    solver.linear[n] = z - rows.impulse[n]
     moved = z - z
-    for row in range(n, n + max(r.cone[n], 1)):
-        r.impulse[row] = r.impulse[row] + y.linear[row]
-        moved = largest(moved, absolute(y.linear[row]) * inverse_or_zero(y.pull[row]))
+    for row in range(n, n + max(rows.cone[n], 1)):
+        rows.impulse[row] = rows.impulse[row] + solver.linear[row]
+        moved = largest(moved, absolute(solver.linear[row]) * inverse_or_zero(solver.pull[row]))
     if highest(moved) > 0.0:
-        if y.whole[n] == 1:
-            _respond(r, y, n)
+        if solver.whole[n] == 1:
+            _respond(rows, solver, n)
         else:
-            add_transposed(r, n, 1.0, y.linear, y.direction)
-            _spread(m, r, y, n, y.change)
+            add_transposed(rows, n, 1.0, solver.linear, solver.direction)
+            _spread(model, rows, solver, n, solver.change)
     return moved
 
 
 @inlined
-def _respond(r: Any, y: Any, n: Any) -> None:
-    """x += M̂⁻¹ Jᵀ dλ of the unit, dλ in y.linear."""
-    first = r.start[n]
-    if r.cone[n] == 3:
-        s = r.start[n + 1]
-        t = r.start[n + 2]
-        normal, tangent, other = y.linear[n], y.linear[n + 1], y.linear[n + 2]
-        for e in range(r.stop[n] - first):
-            a = r.column[first + e]
-            y.change[a] = y.change[a] + (
-                y.response[first + e] * normal + y.response[s + e] * tangent + y.response[t + e] * other
+def _respond(rows: Any, solver: Any, n: Any) -> None:
+    """x += M̂⁻¹ Jᵀ dλ of the unit, dλ in solver.linear."""
+    first = rows.start[n]
+    if rows.cone[n] == 3:
+        s = rows.start[n + 1]
+        t = rows.start[n + 2]
+        normal, tangent, other = solver.linear[n], solver.linear[n + 1], solver.linear[n + 2]
+        for e in range(rows.stop[n] - first):
+            a = rows.column[first + e]
+            solver.change[a] = solver.change[a] + (
+                solver.response[first + e] * normal + solver.response[s + e] * tangent + solver.response[t + e] * other
             )
         return
-    for row in range(n, n + max(r.cone[n], 1)):
-        for e in range(r.start[row], r.stop[row]):
-            y.change[r.column[e]] = y.change[r.column[e]] + y.response[e] * y.linear[row]
+    for row in range(n, n + max(rows.cone[n], 1)):
+        for e in range(rows.start[row], rows.stop[row]):
+            solver.change[rows.column[e]] = solver.change[rows.column[e]] + solver.response[e] * solver.linear[row]
 
 
 @inlined
-def _rub(r: Any, y: Any, n: Any, most: Any) -> None:
-    """y.linear of the cone's tangential rows, whose impulse is then at most `most`."""
+def _rub(rows: Any, solver: Any, n: Any, most: Any) -> None:
+    """solver.linear of the cone's tangential rows, whose impulse is then at most `most`."""
     square = most - most
-    for row in range(n + 1, n + r.cone[n]):
-        slip = y.along[row] + y.miss[row] + r.cfm[n] * r.impulse[row]
-        y.linear[row] = r.impulse[row] - y.pull[row] * slip
-        square = square + y.linear[row] * y.linear[row]
+    for row in range(n + 1, n + rows.cone[n]):
+        slip = solver.along[row] + solver.miss[row] + rows.cfm[n] * rows.impulse[row]
+        solver.linear[row] = rows.impulse[row] - solver.pull[row] * slip
+        square = square + solver.linear[row] * solver.linear[row]
     length = sqrt(square)
     one = most - most + 1.0
     factor = where_greater(length, most, most * inverse_or_zero(length), one)
-    for row in range(n + 1, n + r.cone[n]):
-        y.linear[row] = factor * y.linear[row] - r.impulse[row]
+    for row in range(n + 1, n + rows.cone[n]):
+        solver.linear[row] = factor * solver.linear[row] - rows.impulse[row]
 
 
 @njit
-def _find_steps(m: Any, r: Any, y: Any, n: Any) -> None:
-    """y.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds.
+def _find_steps(model: Any, rows: Any, solver: Any, n: Any) -> None:
+    """solver.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds.
 
     Its answers are kept where they have no more entries than its rows.
     """
-    count = max(r.cone[n], 1)
-    y.whole[n] = 1
+    count = max(rows.cone[n], 1)
+    solver.whole[n] = 1
     root, dofs = -1, 0
-    for e in range(r.start[n], r.stop[n]):
-        if y.degree[r.column[e]] != root:
-            root = y.degree[r.column[e]]
-            dofs += y.list[root] - root
-    if dofs != r.stop[n] - r.start[n]:
-        y.whole[n] = 0
+    for e in range(rows.start[n], rows.stop[n]):
+        if solver.degree[rows.column[e]] != root:
+            root = solver.degree[rows.column[e]]
+            dofs += solver.list[root] - root
+    if dofs != rows.stop[n] - rows.start[n]:
+        solver.whole[n] = 0
     for row in range(n, n + count):
-        y.linear[row] = r.impulse[n] - r.impulse[n]
-    widest = r.impulse[n] - r.impulse[n]
+        solver.linear[row] = rows.impulse[n] - rows.impulse[n]
+    widest = rows.impulse[n] - rows.impulse[n]
     for row in range(n, n + count):
-        y.linear[row] = y.linear[row] + 1.0
-        add_transposed(r, n, 1.0, y.linear, y.direction)
-        y.linear[row] = y.linear[row] - 1.0
-        _answer(m, r, y, n, row)
+        solver.linear[row] = solver.linear[row] + 1.0
+        add_transposed(rows, n, 1.0, solver.linear, solver.direction)
+        solver.linear[row] = solver.linear[row] - 1.0
+        _answer(model, rows, solver, n, row)
         if row == n:
-            y.pull[n] = inverse_or_zero(y.along[n] + r.cfm[n])
+            solver.pull[n] = inverse_or_zero(solver.along[n] + rows.cfm[n])
         else:
             total = widest - widest
             for other in range(n + 1, n + count):
-                total = total + absolute(y.along[other])
-            widest = largest(widest, total + r.cfm[n])
+                total = total + absolute(solver.along[other])
+            widest = largest(widest, total + rows.cfm[n])
     for row in range(n + 1, n + count):
-        y.pull[row] = inverse_or_zero(widest)
+        solver.pull[row] = inverse_or_zero(widest)
 
 
 @njit
-def _answer(m: Any, r: Any, y: Any, n: Any, row: Any) -> None:
-    """y.along = J M̂⁻¹ y.direction of the unit of row n, of which `row` alone is pushed; y.direction is 0 again."""
-    _spread(m, r, y, n, y.through)
-    times(r, n, y.through, y.along)
-    if y.whole[n] == 1:
-        for e in range(r.start[row], r.stop[row]):
-            y.response[e] = y.through[r.column[e]]
-    for e in range(r.start[n], r.stop[n]):
-        root = y.degree[r.column[e]]
-        for a in range(root, y.list[root]):
-            y.through[a] = y.direction[a] - y.direction[a]
+def _answer(model: Any, rows: Any, solver: Any, n: Any, row: Any) -> None:
+    """solver.along = J M̂⁻¹ solver.direction of the unit of row n, of which `row` alone is pushed; solver.direction is
+    0 again."""
+    _spread(model, rows, solver, n, solver.through)
+    times(rows, n, solver.through, solver.along)
+    if solver.whole[n] == 1:
+        for e in range(rows.start[row], rows.stop[row]):
+            solver.response[e] = solver.through[rows.column[e]]
+    for e in range(rows.start[n], rows.stop[n]):
+        root = solver.degree[rows.column[e]]
+        for a in range(root, solver.list[root]):
+            solver.through[a] = solver.direction[a] - solver.direction[a]
 
 
 @inlined
-def _spread(m: Any, r: Any, y: Any, n: Any, out: Any) -> None:
-    """out += M̂⁻¹ y.direction of the trees that the unit of row n moves; y.direction is 0 then."""
+def _spread(model: Any, rows: Any, solver: Any, n: Any, out: Any) -> None:
+    """out += M̂⁻¹ solver.direction of the trees that the unit of row n moves; solver.direction is 0 then."""
     root = -1
-    for e in range(r.start[n], r.stop[n]):
-        if y.degree[r.column[e]] != root:
-            root = y.degree[r.column[e]]
-            _solve_tree(m.independent_parent, y, root, out)
+    for e in range(rows.start[n], rows.stop[n]):
+        if solver.degree[rows.column[e]] != root:
+            root = solver.degree[rows.column[e]]
+            _solve_tree(model.independent_parent, solver, root, out)
 
 
 # ------------------------------------------------------------------ trees
 
 
 @njit
-def _find_trees(parent: Any, y: Any, k: Any) -> None:
-    """y.degree: the root of each dof's tree, of island k; y.list of a root: the end of its tree's dofs."""
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            root = a if parent[a] < 0 else y.degree[parent[a]]
-            y.degree[a] = root
-            y.list[root] = a + 1
+def _find_trees(parent: Any, solver: Any, k: Any) -> None:
+    """solver.degree: the root of each dof's tree, of island k; solver.list of a root: the end of its tree's dofs."""
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            root = a if parent[a] < 0 else solver.degree[parent[a]]
+            solver.degree[a] = root
+            solver.list[root] = a + 1
 
 
 @njit
-def _factorise_trees(m: Any, w: Any, y: Any, k: Any) -> None:
-    """M̂'s factor LᵀDL over the trees of island k in y.transpose, by dof; 1 / D in y.pivot."""
-    parent = m.independent_parent
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
+def _factorise_trees(model: Any, data: Any, solver: Any, k: Any) -> None:
+    """M̂'s factor LᵀDL over the trees of island k in solver.transpose, by dof; 1 / D in solver.pivot."""
+    parent = model.independent_parent
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
             c = a
             while c >= 0:
-                y.transpose[a, c] = w.factor[a, c]
+                solver.transpose[a, c] = data.factor[a, c]
                 c = parent[c]
-    for e in range(y.island_start[k + 1] - 1, y.island_start[k] - 1, -1):
-        b = y.member[e]
-        for a in range(y.block_start[b + 1] - 1, y.block_start[b] - 1, -1):
-            y.pivot[a] = 1.0 / y.transpose[a, a]
+    for e in range(solver.island_start[k + 1] - 1, solver.island_start[k] - 1, -1):
+        b = solver.member[e]
+        for a in range(solver.block_start[b + 1] - 1, solver.block_start[b] - 1, -1):
+            solver.pivot[a] = 1.0 / solver.transpose[a, a]
             i = parent[a]
             while i >= 0:
-                factor = y.transpose[a, i] * y.pivot[a]
+                factor = solver.transpose[a, i] * solver.pivot[a]
                 j = i
                 while j >= 0:
-                    y.transpose[i, j] = y.transpose[i, j] - factor * y.transpose[a, j]
+                    solver.transpose[i, j] = solver.transpose[i, j] - factor * solver.transpose[a, j]
                     j = parent[j]
-                y.transpose[a, i] = factor
+                solver.transpose[a, i] = factor
                 i = parent[i]
 
 
 @njit
-def _solve_tree(parent: Any, y: Any, root: Any, out: Any) -> None:
-    """out += M̂⁻¹ y.direction of the tree that begins with a root; y.direction is 0 then."""
-    last = y.list[root]
+def _solve_tree(parent: Any, solver: Any, root: Any, out: Any) -> None:
+    """out += M̂⁻¹ solver.direction of the tree that begins with a root; solver.direction is 0 then."""
+    last = solver.list[root]
     for i in range(last - 1, root - 1, -1):
-        if y.degree[i] == root:
+        if solver.degree[i] == root:
             j = parent[i]
             while j >= 0:
-                y.direction[j] = y.direction[j] - y.transpose[i, j] * y.direction[i]
+                solver.direction[j] = solver.direction[j] - solver.transpose[i, j] * solver.direction[i]
                 j = parent[j]
     for i in range(root, last):
-        if y.degree[i] == root:
-            value = y.direction[i] * y.pivot[i]
+        if solver.degree[i] == root:
+            value = solver.direction[i] * solver.pivot[i]
             j = parent[i]
             while j >= 0:
-                value = value - y.transpose[i, j] * y.direction[j]
+                value = value - solver.transpose[i, j] * solver.direction[j]
                 j = parent[j]
-            y.direction[i] = value
+            solver.direction[i] = value
             out[i] = out[i] + value
     for i in range(root, last):
-        if y.degree[i] == root:
-            y.direction[i] = y.pivot[i] - y.pivot[i]
+        if solver.degree[i] == root:
+            solver.direction[i] = solver.pivot[i] - solver.pivot[i]

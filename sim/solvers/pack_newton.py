@@ -30,90 +30,90 @@ _STEPS = 8  # that all wait for the slowest
 
 
 @njit
-def solve_pack(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any) -> None:
-    """f.next (nu,) becomes the velocities at the end of the step, p.impulse (rows,) what makes them.
+def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
+    """step.next (nu,) becomes the velocities at the end of the step, pack.impulse (rows,) what makes them.
 
-    p.skip: 1 for robots that nothing is asked of; p.solved: 1 for those, and for those whose rows are met. M̂ is in
-    w.factor, f.free the impulse of all else, r.impulse where the search starts.
+    pack.skip: 1 for robots that nothing is asked of; pack.solved: 1 for those, and for those whose rows are met. M̂ is
+    in data.factor, step.free the impulse of all else, rows.impulse where the search starts.
     """
-    u = f.next
-    find_structure(m, r, y)
-    p.solved[0] = like(1.0, w)
-    for k in range(y.sizes[1]):
-        y.factorised[k] = 0
-        prepare(m, w, r, u, y, None, None, k)
-        p.solved[0] = least(p.solved[0], _settle(m, w, r, f, y, p, k))
+    u = step.next
+    find_structure(model, rows, solver)
+    pack.solved[0] = like(1.0, data)
+    for k in range(solver.sizes[1]):
+        solver.factorised[k] = 0
+        prepare(model, data, rows, u, solver, None, None, k)
+        pack.solved[0] = least(pack.solved[0], _settle(model, data, rows, step, solver, pack, k))
     for a in range(u.shape[0]):
-        u[a] = u[a] + p.change[a]
+        u[a] = u[a] + pack.change[a]
 
 
 @njit
-def _settle(m: Any, w: Any, r: Any, f: Any, y: Any, p: Any, k: Any) -> Any:
-    """p.change and p.impulse of island k; 1 where its rows are met. The steps are those of newton.py."""
-    one = like(1.0, w)
-    zero = like(0.0, w)
-    ended = p.skip[0]
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            p.change[a] = zero
-    project(r, y, k)
-    hold(r, y, k)
+def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any, k: Any) -> Any:
+    """pack.change and pack.impulse of island k; 1 where its rows are met. The steps are those of newton.py."""
+    one = like(1.0, data)
+    zero = like(0.0, data)
+    ended = pack.skip[0]
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            pack.change[a] = zero
+    project(rows, solver, k)
+    hold(rows, solver, k)
     for turn in range(_STEPS):
-        if y.factorised[k] == 0 or differs(r, y, k):
-            factorise_island(m, w, r, y, None, None, k)
-            y.factorised[k] = 1
-        set_gradient(r, f.free, y, k)
-        solve_island(m, w, y, None, None, k)
-        set_along(m, w, r, y, None, None, k)
-        linearise(r, y, k)
-        tolerance = TOLERANCE * largest_speed(f.next, y, k)
-        bent = leap(r, y, k, zero) if turn == 0 else take(r, f.free, y, k, tolerance, EXACT)
+        if solver.factorised[k] == 0 or differs(rows, solver, k):
+            factorise_island(model, data, rows, solver, None, None, k)
+            solver.factorised[k] = 1
+        set_gradient(rows, step.free, solver, k)
+        solve_island(model, data, solver, None, None, k)
+        set_along(model, data, rows, solver, None, None, k)
+        linearise(rows, solver, k)
+        tolerance = TOLERANCE * largest_speed(step.next, solver, k)
+        bent = leap(rows, solver, k, zero) if turn == 0 else take(rows, step.free, solver, k, tolerance, EXACT)
         flat = where_greater(bent, tolerance, zero, one)
         if highest(flat) > 0.0:
-            left = _recentre(r, y, k, flat)
+            left = _recentre(rows, solver, k, flat)
             now = where_greater(left, tolerance, zero, flat) * (one - ended)
             if highest(now) > 0.0:
-                _keep(r, y, p, k, now)
+                _keep(rows, solver, pack, k, now)
                 ended = ended + now
             if highest(one - ended) <= 0.0:
                 break
-            project(r, y, k)
+            project(rows, solver, k)
     return ended
 
 
 @njit
-def _keep(r: Any, y: Any, p: Any, k: Any, now: Any) -> None:
+def _keep(rows: Any, solver: Any, pack: Any, k: Any, now: Any) -> None:
     """What the robots have found for which `now` is 1."""
     zero = now - now
-    for e in range(y.island_start[k], y.island_start[k + 1]):
-        b = y.member[e]
-        for a in range(y.block_start[b], y.block_start[b + 1]):
-            p.change[a] = where_greater(now, zero, y.change[a], p.change[a])
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            p.impulse[row] = where_greater(now, zero, y.linear[row], p.impulse[row])
+    for e in range(solver.island_start[k], solver.island_start[k + 1]):
+        b = solver.member[e]
+        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+            pack.change[a] = where_greater(now, zero, solver.change[a], pack.change[a])
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            pack.impulse[row] = where_greater(now, zero, solver.linear[row], pack.impulse[row])
 
 
 @njit
-def _recentre(r: Any, y: Any, k: Any, flat: Any) -> Any:
+def _recentre(rows: Any, solver: Any, k: Any, flat: Any) -> Any:
     """λ_k becomes the λ found, and shifts follow the velocities, where `flat` is 1; how far that is [rad/s or m/s]."""
     zero = flat - flat
     left = zero
-    for q in range(y.unit_start[k], y.unit_start[k + 1]):
-        n = y.listed[q]
-        for row in range(n, n + max(r.cone[n], 1)):
-            left = largest(left, y.eps[row] * absolute(y.linear[row] - y.centre[row]))
-            r.impulse[row] = where_greater(flat, zero, y.linear[row], r.impulse[row])
-        if r.cone[n] > 1:
-            shift = y.shift[n]
-            before = y.before[n]
-            off = y.off[n]
-            left = largest(left, follow_shift(r, y, n, left))
-            y.shift[n] = where_greater(flat, zero, y.shift[n], shift)
-            y.before[n] = where_greater(flat, zero, y.before[n], before)
-            y.off[n] = where_greater(flat, zero, y.off[n], off)
-        for row in range(n, n + max(r.cone[n], 1)):
-            y.centre[row] = where_greater(flat, zero, y.linear[row], y.centre[row])
+    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
+        n = solver.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            left = largest(left, solver.eps[row] * absolute(solver.linear[row] - solver.centre[row]))
+            rows.impulse[row] = where_greater(flat, zero, solver.linear[row], rows.impulse[row])
+        if rows.cone[n] > 1:
+            shift = solver.shift[n]
+            before = solver.before[n]
+            off = solver.off[n]
+            left = largest(left, follow_shift(rows, solver, n, left))
+            solver.shift[n] = where_greater(flat, zero, solver.shift[n], shift)
+            solver.before[n] = where_greater(flat, zero, solver.before[n], before)
+            solver.off[n] = where_greater(flat, zero, solver.off[n], off)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.centre[row] = where_greater(flat, zero, solver.linear[row], solver.centre[row])
     return left

@@ -9,13 +9,14 @@ from artsim.sim.solvers.sweep import prepare, sweep
 
 
 @njit
-def pgs(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
-    """As `newton`, from λ = 0, with i.iterations sweeps at most. r.report: sweeps, largest change of the last."""
-    prepare(m, w, r, force, u, y)
+def pgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
+    """As `newton`, from λ = 0, with inputs.iterations sweeps at most. rows.report: sweeps, largest change of the
+    last."""
+    prepare(model, data, rows, force, u, sweeps)
     change = 0.0
-    for _ in range(i.iterations[0]):
-        change = sweep(r, u, y)
-        r.report[0] += 1
+    for _ in range(inputs.iterations[0]):
+        change = sweep(rows, u, sweeps)
+        rows.report[0] += 1
         if change == 0.0:
             break  # nor would further ones change anything
-    r.report[1] = change
+    rows.report[1] = change

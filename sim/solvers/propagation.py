@@ -33,99 +33,99 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 
 
 @njit
-def factorise_tree(m: Any, w: Any, p: Any) -> None:
+def factorise_tree(model: Any, data: Any, tree: Any) -> None:
     """Ready for `solve_tree` with the weights and wide rows that p holds."""
-    _articulate(m, w, p)
-    count = p.counts[0]
+    _articulate(model, data, tree)
+    count = tree.counts[0]
     for q in range(count):
-        _propagate(m, w, p, p.wide[q], p.response[q])
+        _propagate(model, data, tree, tree.wide[q], tree.response[q])
     for q in range(count):
         for o in range(q + 1):
-            p.small[q, o] = times(p, o, p.response[q])
-        p.small[q, q] += p.compliance[q]
-    factorise_dense(p.small, count)
+            tree.small[q, o] = times(tree, o, tree.response[q])
+        tree.small[q, q] += tree.compliance[q]
+    factorise_dense(tree.small, count)
 
 
 @njit
-def _articulate(m: Any, w: Any, p: Any) -> None:
-    """Articulated inertias, pivots 1 / (Sᵀ I S + δ); p.counts[1]: how many of these were lifted from nothing."""
-    nb = m.body_parent.shape[0]
-    p.counts[1] = 0
+def _articulate(model: Any, data: Any, tree: Any) -> None:
+    """Articulated inertias, pivots 1 / (Sᵀ I S + δ); tree.counts[1]: how many of these were lifted from nothing."""
+    nb = model.body_parent.shape[0]
+    tree.counts[1] = 0
     for i in range(1, nb):
-        rigid_inertia(m, w, i)
+        rigid_inertia(model, data, i)
     for i in range(nb - 1, 0, -1):
-        for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
-            U0, U1, U2, U3, U4, U5, D = projected_inertia(m, w, i, k)
-            D += p.weight[k]
-            lift = _least_pivot(m, w, p, k)
+        for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
+            U0, U1, U2, U3, U4, U5, D = projected_inertia(model, data, i, k)
+            D += tree.weight[k]
+            lift = _least_pivot(model, data, tree, k)
             if lift > D:
-                p.counts[1] += 1
+                tree.counts[1] += 1
                 D = lift
-            w.pivot[k] = 1.0 / D
-            take_out(w, i, k, U0, U1, U2, U3, U4, U5, w.pivot[k])
-        if m.body_parent[i] > 0:
-            shift_inertia(m, w, i)
+            data.pivot[k] = 1.0 / D
+            take_out(data, i, k, U0, U1, U2, U3, U4, U5, data.pivot[k])
+        if model.body_parent[i] > 0:
+            shift_inertia(model, data, i)
 
 
 @njit
-def _least_pivot(m: Any, w: Any, p: Any, k: Any) -> Any:
+def _least_pivot(model: Any, data: Any, tree: Any, k: Any) -> Any:
     """What the pivot of a dof is lifted to that carries next to nothing by itself."""
-    a = m.dof_independent[k]
-    if a < 0 or w.gain[k] == 0.0:
+    a = model.dof_independent[k]
+    if a < 0 or data.gain[k] == 0.0:
         return _FLOOR  # its velocity is 0 all the same
-    return _FLOOR * p.inertia[a] / (w.gain[k] * w.gain[k])
+    return _FLOOR * tree.inertia[a] / (data.gain[k] * data.gain[k])
 
 
 @njit
-def _propagate(m: Any, w: Any, p: Any, b: Any, x: Any) -> None:
+def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
     """x (nv,) = A⁻¹ b: impulses b in towards the root, velocity changes out again. O(n)."""
-    F = p.wrench
-    V = p.speed
-    nb = m.body_parent.shape[0]
+    F = tree.wrench
+    V = tree.speed
+    nb = model.body_parent.shape[0]
     for i in range(1, nb):
         for c in range(6):
             F[i, c] = 0.0
     for i in range(nb - 1, 0, -1):
-        for k in range(m.body_dof[i + 1] - 1, m.body_dof[i] - 1, -1):
-            rest = b[k] - along(m, w, F, i, k)
-            w.surplus[k] = rest
-            share = rest * w.pivot[k]
+        for k in range(model.body_dof[i + 1] - 1, model.body_dof[i] - 1, -1):
+            rest = b[k] - along(model, data, F, i, k)
+            data.surplus[k] = rest
+            share = rest * data.pivot[k]
             for c in range(6):
-                F[i, c] += w.projected[k, c] * share
-        inward(m, w, F, i)
+                F[i, c] += data.projected[k, c] * share
+        inward(model, data, F, i)
     for i in range(1, nb):
-        outward(m, w, V, i)
-        for k in range(m.body_dof[i], m.body_dof[i + 1]):
-            rest = w.surplus[k]
+        outward(model, data, V, i)
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            rest = data.surplus[k]
             for c in range(6):
-                rest -= w.projected[k, c] * V[i, c]
-            x[k] = rest * w.pivot[k]
-            add_motion(m, w, V, i, k, x[k])
+                rest -= data.projected[k, c] * V[i, c]
+            x[k] = rest * data.pivot[k]
+            add_motion(model, data, V, i, k, x[k])
 
 
 @njit
-def solve_tree(m: Any, w: Any, p: Any, d: Any) -> None:
+def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
     """d (nu,) = H⁻¹ d."""
-    start_solve(p, d)
-    rounds = 3 if p.counts[1] > 0 else (2 if p.counts[0] > 0 else 1)
+    start_solve(tree, d)
+    rounds = 3 if tree.counts[1] > 0 else (2 if tree.counts[0] > 0 else 1)
     for n in range(rounds):
         if n > 0:
-            note_remainder(m, w, p, d)
-        spread(m, p.left, p)
-        _propagate(m, w, p, p.force, p.moved)
-        _add_answers(p)
+            note_remainder(model, data, tree, d)
+        spread(model, tree.left, tree)
+        _propagate(model, data, tree, tree.force, tree.moved)
+        _add_answers(tree)
         for a in range(d.shape[0]):
-            d[a] += p.moved[m.independent_dof[a]]
+            d[a] += tree.moved[model.independent_dof[a]]
 
 
 @njit
-def _add_answers(p: Any) -> None:
-    """What the wide rows make of p.moved = A⁻¹ b."""
-    count = p.counts[0]
+def _add_answers(tree: Any) -> None:
+    """What the wide rows make of tree.moved = A⁻¹ b."""
+    count = tree.counts[0]
     for q in range(count):
-        p.multiplier[q] = p.gap[q] - times(p, q, p.moved)
-    solve_dense(p.small, count, p.multiplier)
+        tree.multiplier[q] = tree.gap[q] - times(tree, q, tree.moved)
+    solve_dense(tree.small, count, tree.multiplier)
     for q in range(count):
-        p.total[q] += p.multiplier[q]
-        for k in range(p.moved.shape[0]):
-            p.moved[k] += p.response[q, k] * p.multiplier[q]
+        tree.total[q] += tree.multiplier[q]
+        for k in range(tree.moved.shape[0]):
+            tree.moved[k] += tree.response[q, k] * tree.multiplier[q]

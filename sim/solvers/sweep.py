@@ -27,137 +27,138 @@ _GROUPS = 16  # room for groups and their parts in a key
 
 
 @njit
-def prepare(m: Any, w: Any, r: Any, force: Any, u: Any, y: Any) -> None:
+def prepare(model: Any, data: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
     """u (nu,) becomes u without constraints; no impulses; answers and order are made. M̂ is left factorised.
 
     O(answers · nu · depth), an answer for each dof that rows act on alone and for each row that acts on several.
     """
-    factorise(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run)
-    _answers(m, w, r, y)
-    _bound_slips(r, y)
-    _arrange(m, r, y)
-    solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, force)
+    factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+    _answers(model, data, rows, sweeps)
+    _bound_slips(rows, sweeps)
+    _arrange(model, rows, sweeps)
+    solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, force)
     for a in range(u.shape[0]):
         u[a] += force[a]
-    for n in range(r.number[0]):
-        r.impulse[n] = 0.0
+    for n in range(rows.number[0]):
+        rows.impulse[n] = 0.0
 
 
 # ------------------------------------------------------------------ test impulses
 
 
 @njit
-def _answers(m: Any, w: Any, r: Any, y: Any) -> None:
-    """M̂⁻¹ Jᵀ of row n: y.scale[n] times y.response[y.answer[n]]; y.effective = J M̂⁻¹ Jᵀ.
+def _answers(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
+    """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times sweeps.response[sweeps.answer[n]]; sweeps.effective = J M̂⁻¹ Jᵀ.
 
     Rows on one dof alone, which most are, share the answer to a unit impulse there.
     """
-    for a in range(y.of_column.shape[0]):
-        y.of_column[a] = -1
-    for n in range(r.number[0]):
-        first = r.start[n]
-        y.answer[n] = n
-        y.scale[n] = 1.0
-        alone = r.stop[n] == first + 1
+    for a in range(sweeps.of_column.shape[0]):
+        sweeps.of_column[a] = -1
+    for n in range(rows.number[0]):
+        first = rows.start[n]
+        sweeps.answer[n] = n
+        sweeps.scale[n] = 1.0
+        alone = rows.stop[n] == first + 1
         if alone:
-            y.scale[n] = r.value[first]
-            if y.of_column[r.column[first]] >= 0:
-                y.answer[n] = y.of_column[r.column[first]]
-            y.of_column[r.column[first]] = y.answer[n]
-        if y.answer[n] == n:
-            x = y.response[n]
+            sweeps.scale[n] = rows.value[first]
+            if sweeps.of_column[rows.column[first]] >= 0:
+                sweeps.answer[n] = sweeps.of_column[rows.column[first]]
+            sweeps.of_column[rows.column[first]] = sweeps.answer[n]
+        if sweeps.answer[n] == n:
+            x = sweeps.response[n]
             for a in range(x.shape[0]):
                 x[a] = 0.0
-            for e in range(first, r.stop[n]):
-                x[r.column[e]] += 1.0 if alone else r.value[e]
-            solve(w.factor, w.inverse_pivot, m.independent_parent, m.independent_run, x)
-        y.effective[n] = answer_of(r, y, n, n)
+            for e in range(first, rows.stop[n]):
+                x[rows.column[e]] += 1.0 if alone else rows.value[e]
+            solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
+        sweeps.effective[n] = answer_of(rows, sweeps, n, n)
 
 
 @inlined
-def answer_of(r: Any, y: Any, n: Any, o: Any) -> Any:
+def answer_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
     """J_n M̂⁻¹ J_oᵀ: velocity of row n for a unit impulse of row o."""
     value = 0.0
-    x = y.response[y.answer[o]]
-    for e in range(r.start[n], r.stop[n]):
-        value += r.value[e] * x[r.column[e]]
-    return value * y.scale[o]
+    x = sweeps.response[sweeps.answer[o]]
+    for e in range(rows.start[n], rows.stop[n]):
+        value += rows.value[e] * x[rows.column[e]]
+    return value * sweeps.scale[o]
 
 
 @njit
-def _bound_slips(r: Any, y: Any) -> None:
+def _bound_slips(rows: Any, sweeps: Any) -> None:
     """One mobility for all tangential rows of a cone, not below any of theirs together (Gershgorin).
 
     With one of their own each, friction would not point against the slip.
     """
-    for n in range(r.number[0]):
-        last = n + r.cone[n]
+    for n in range(rows.number[0]):
+        last = n + rows.cone[n]
         most = 0.0
         for row in range(n + 1, last):
             total = 0.0
             for other in range(n + 1, last):
-                total += abs(answer_of(r, y, row, other))
+                total += abs(answer_of(rows, sweeps, row, other))
             most = max(most, total)
         for row in range(n + 1, last):
-            y.effective[row] = most
+            sweeps.effective[row] = most
 
 
 # ------------------------------------------------------------------ the order
 
 
 @njit
-def _arrange(m: Any, r: Any, y: Any) -> None:
-    """y.order: the rows from root to tip, for each link in the PhysX guide's sequence ("Articulation Drive Stability").
+def _arrange(model: Any, rows: Any, sweeps: Any) -> None:
+    """sweeps.order: the rows from root to tip, for each link in the PhysX guide's sequence ("Articulation Drive
+    Stability").
 
     Link dynamic constraint, dynamic contact, mimic joint, drive, position limit, velocity limit, static constraint and
     contact. What the guide does not name: tendons and actuators that act on several dofs come with the last joint that
     they move, before its mimic joint; joint friction before the drive. Rows hardly ever change their places: sorting by
     insertion what was sorted in the last step.
     """
-    if y.sorted[0] != r.number[0]:
-        y.sorted[0] = r.number[0]
-        for k in range(r.number[0]):
-            y.order[k] = k
-    for n in range(r.number[0]):
-        if r.cone[n] < 0:
-            y.key[n] = y.key[n - 1]  # a cone's rows stay together, even one that nothing moves
+    if sweeps.sorted[0] != rows.number[0]:
+        sweeps.sorted[0] = rows.number[0]
+        for k in range(rows.number[0]):
+            sweeps.order[k] = k
+    for n in range(rows.number[0]):
+        if rows.cone[n] < 0:
+            sweeps.key[n] = sweeps.key[n - 1]  # a cone's rows stay together, even one that nothing moves
         else:
-            y.key[n] = (_link(m, r, n) * _GROUPS + group_of(r, n)) * _GROUPS + _part_of(r.kind[n])
-    for k in range(r.number[0]):
-        n = y.order[k]
+            sweeps.key[n] = (_link(model, rows, n) * _GROUPS + group_of(rows, n)) * _GROUPS + _part_of(rows.kind[n])
+    for k in range(rows.number[0]):
+        n = sweeps.order[k]
         j = k
-        while j > 0 and _comes_after(y, y.order[j - 1], n):
-            y.order[j] = y.order[j - 1]
+        while j > 0 and _comes_after(sweeps, sweeps.order[j - 1], n):
+            sweeps.order[j] = sweeps.order[j - 1]
             j -= 1
-        y.order[j] = n
+        sweeps.order[j] = n
 
 
 @inlined
-def _comes_after(y: Any, a: Any, b: Any) -> bool:
-    after: bool = y.key[a] > y.key[b] or (y.key[a] == y.key[b] and a > b)
+def _comes_after(sweeps: Any, a: Any, b: Any) -> bool:
+    after: bool = sweeps.key[a] > sweeps.key[b] or (sweeps.key[a] == sweeps.key[b] and a > b)
     return after
 
 
 @njit
-def _link(m: Any, r: Any, n: Any) -> Any:
+def _link(model: Any, rows: Any, n: Any) -> Any:
     """The link with which row n has its turn: of a mimic joint the first of its two, of others the last they move."""
-    first = m.dof_body.shape[0]
+    first = model.dof_body.shape[0]
     last = -1
-    for e in range(r.start[n], r.start[n + 1]):
-        first = min(first, r.entry_dof[e])
-        last = max(last, r.entry_dof[e])
+    for e in range(rows.start[n], rows.start[n + 1]):
+        first = min(first, rows.entry_dof[e])
+        last = max(last, rows.entry_dof[e])
     if last < 0:
         return 0
-    return m.dof_body[first if r.kind[n] == COUPLING_ROW else last]
+    return model.dof_body[first if rows.kind[n] == COUPLING_ROW else last]
 
 
 @inlined
-def group_of(r: Any, n: Any) -> Any:
+def group_of(rows: Any, n: Any) -> Any:
     """Which of a link's constraints row n belongs to, in the order of their turns."""
-    kind = r.kind[n]
-    group = 4 if r.static[n] else 0  # a contact
+    kind = rows.kind[n]
+    group = 4 if rows.static[n] else 0  # a contact
     if kind == LOOP_ROW:
-        group = 3 if r.static[n] else -1
+        group = 3 if rows.static[n] else -1
     elif kind == TENDON_ROW or kind == ACTUATOR_ROW:
         group = 1
     elif _part_of(kind) > 0:
@@ -186,69 +187,69 @@ def _part_of(kind: Any) -> Any:
 
 
 @njit
-def sweep(r: Any, u: Any, y: Any) -> Any:
+def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
     """A turn of every row; the largest change of a row's velocity [rad/s or m/s]. O(entries + nu · rows that act)."""
     change = 0.0
-    for k in range(r.number[0]):
-        n = y.order[k]
-        if r.cone[n] == 0:
-            change = max(change, turn(r, u, y, n, r.lower[n], r.upper[n]))
-        elif r.cone[n] > 0:
-            change = max(change, cone_turn(r, u, y, n))
+    for k in range(rows.number[0]):
+        n = sweeps.order[k]
+        if rows.cone[n] == 0:
+            change = max(change, turn(rows, u, sweeps, n, rows.lower[n], rows.upper[n]))
+        elif rows.cone[n] > 0:
+            change = max(change, cone_turn(rows, u, sweeps, n))
     return change
 
 
 @njit
-def turn(r: Any, u: Any, y: Any, n: Any, lower: Any, upper: Any) -> Any:
+def turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
     """The turn of row n. Returns the change of its velocity."""
-    denominator = y.effective[n] + r.cfm[n]
+    denominator = sweeps.effective[n] + rows.cfm[n]
     if denominator <= 0.0:
         return 0.0  # nothing it acts on can move
-    new = min(max(r.impulse[n] - row_velocity(r, u, n) / denominator, lower), upper)
-    change = new - r.impulse[n]
+    new = min(max(rows.impulse[n] - row_velocity(rows, u, n) / denominator, lower), upper)
+    change = new - rows.impulse[n]
     if change == 0.0:
         return 0.0
-    r.impulse[n] = new
-    push(u, y, n, change)
+    rows.impulse[n] = new
+    push(u, sweeps, n, change)
     return abs(change) * denominator
 
 
 @njit
-def cone_turn(r: Any, u: Any, y: Any, n: Any) -> Any:
+def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
     """The turn of a contact: its normal row, then the tangential ones together, projected on the disc slope · λ_n."""
-    change = turn(r, u, y, n, 0.0, 1e308)
-    last = n + r.cone[n]
-    denominator = y.effective[n + 1] + r.cfm[n]
+    change = turn(rows, u, sweeps, n, 0.0, 1e308)
+    last = n + rows.cone[n]
+    denominator = sweeps.effective[n + 1] + rows.cfm[n]
     if last == n + 1 or denominator <= 0.0:
         return change
     square = 0.0
     for row in range(n + 1, last):
-        y.wanted[row] = r.impulse[row] - row_velocity(r, u, row) / denominator
-        square += y.wanted[row] * y.wanted[row]
-    most = r.slope[n] * r.impulse[n]
+        sweeps.wanted[row] = rows.impulse[row] - row_velocity(rows, u, row) / denominator
+        square += sweeps.wanted[row] * sweeps.wanted[row]
+    most = rows.slope[n] * rows.impulse[n]
     share = most / math.sqrt(square) if square > most * most else 1.0
     for row in range(n + 1, last):
-        delta = share * y.wanted[row] - r.impulse[row]
+        delta = share * sweeps.wanted[row] - rows.impulse[row]
         if delta != 0.0:
-            r.impulse[row] += delta
-            push(u, y, row, delta)
+            rows.impulse[row] += delta
+            push(u, sweeps, row, delta)
             change = max(change, abs(delta) * denominator)
     return change
 
 
 @inlined
-def row_velocity(r: Any, u: Any, n: Any) -> Any:
+def row_velocity(rows: Any, u: Any, n: Any) -> Any:
     """J u + bias + cfm λ of row n."""
-    value = r.bias[n] + r.cfm[n] * r.impulse[n]
-    for e in range(r.start[n], r.stop[n]):
-        value += r.value[e] * u[r.column[e]]
+    value = rows.bias[n] + rows.cfm[n] * rows.impulse[n]
+    for e in range(rows.start[n], rows.stop[n]):
+        value += rows.value[e] * u[rows.column[e]]
     return value
 
 
 @inlined
-def push(u: Any, y: Any, n: Any, impulse: Any) -> None:
+def push(u: Any, sweeps: Any, n: Any, impulse: Any) -> None:
     """u changes by what an impulse of row n does."""
-    x = y.response[y.answer[n]]
-    impulse = y.scale[n] * impulse
+    x = sweeps.response[sweeps.answer[n]]
+    impulse = sweeps.scale[n] * impulse
     for a in range(u.shape[0]):
         u[a] += x[a] * impulse

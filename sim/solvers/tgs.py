@@ -16,69 +16,69 @@ from artsim.sim.solvers.sweep import prepare, sweep
 
 
 @njit
-def tgs(m: Any, w: Any, i: Any, r: Any, force: Any, u: Any, y: Any) -> None:
-    """As `pgs`; y.mean (nv,) of the independent dofs is their mean velocity, with which the positions move.
+def tgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
+    """As `pgs`; sweeps.mean (nv,) of the independent dofs is their mean velocity, with which the positions move.
 
-    What springs give the last sub-step counts as change in r.report, at rest too.
-    Takes r.bias, r.cfm and r.rate for its own.
+    What springs give the last sub-step counts as change in rows.report, at rest too.
+    Takes rows.bias, rows.cfm and rows.rate for its own.
     """
-    prepare(m, w, r, force, u, y)
-    h = i.time_step[0] / i.iterations[0]
-    _start(i.time_step[0], h, r, y)
+    prepare(model, data, rows, force, u, sweeps)
+    h = inputs.time_step[0] / inputs.iterations[0]
+    _start(inputs.time_step[0], h, rows, sweeps)
     for a in range(u.shape[0]):
-        y.mean[m.independent_dof[a]] = 0.0
+        sweeps.mean[model.independent_dof[a]] = 0.0
     change = 0.0
-    for _ in range(i.iterations[0]):
-        _set_biases(h, r, y)
-        change = sweep(r, u, y)
-        _move(h, r, u, y)
+    for _ in range(inputs.iterations[0]):
+        _set_biases(h, rows, sweeps)
+        change = sweep(rows, u, sweeps)
+        _move(h, rows, u, sweeps)
         for a in range(u.shape[0]):
-            y.mean[m.independent_dof[a]] += u[a] / i.iterations[0]
-    r.report[0] += i.iterations[0]
-    r.report[1] = change
+            sweeps.mean[model.independent_dof[a]] += u[a] / inputs.iterations[0]
+    rows.report[0] += inputs.iterations[0]
+    rows.report[1] = change
 
 
 @njit
-def _start(step: Any, h: Any, r: Any, y: Any) -> None:
-    """y.error and y.rest, what the bias has beside it; rate and cfm of springs for the sub-step h."""
-    for n in range(r.number[0]):
-        y.error[n] = r.error[n]
-        y.rest[n] = r.bias[n] - r.rate[n] * r.error[n]
-        if _is_spring(r, n):
-            stiffness = r.rate[n] / (step * r.cfm[n])
-            damping = 1.0 / (step * r.cfm[n]) - step * stiffness
+def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
+    """sweeps.error and sweeps.rest, what the bias has beside it; rate and cfm of springs for the sub-step h."""
+    for n in range(rows.number[0]):
+        sweeps.error[n] = rows.error[n]
+        sweeps.rest[n] = rows.bias[n] - rows.rate[n] * rows.error[n]
+        if _is_spring(rows, n):
+            stiffness = rows.rate[n] / (step * rows.cfm[n])
+            damping = 1.0 / (step * rows.cfm[n]) - step * stiffness
             total = h * stiffness + max(damping, 0.0)
-            r.rate[n] = stiffness / total
-            r.cfm[n] = 1.0 / (h * total)
+            rows.rate[n] = stiffness / total
+            rows.cfm[n] = 1.0 / (h * total)
 
 
 @inlined
-def _is_spring(r: Any, n: Any) -> bool:
-    kind = r.kind[n]
+def _is_spring(rows: Any, n: Any) -> bool:
+    kind = rows.kind[n]
     always = kind == DRIVE_ROW or kind == ACTUATOR_ROW
     tie = kind == COUPLING_ROW or kind == TENDON_ROW
-    spring: bool = r.cfm[n] > 0.0 and (always or (tie and r.rate[n] > 0.0))
+    spring: bool = rows.cfm[n] > 0.0 and (always or (tie and rows.rate[n] > 0.0))
     return spring
 
 
 @njit
-def _set_biases(h: Any, r: Any, y: Any) -> None:
+def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
     """The biases at the positions of this sub-step."""
-    for n in range(r.number[0]):
-        rate = r.rate[n]
-        if r.lower[n] == 0.0 and rate > 0.0 and y.error[n] >= 0.0:
+    for n in range(rows.number[0]):
+        rate = rows.rate[n]
+        if rows.lower[n] == 0.0 and rate > 0.0 and sweeps.error[n] >= 0.0:
             rate = 1.0 / h  # of a limit or a contact that is open
-        r.bias[n] = rate * y.error[n] + y.rest[n]
-        if _is_spring(r, n):
-            r.bias[n] -= r.cfm[n] * r.impulse[n]  # what the sub-steps before gave does not count
+        rows.bias[n] = rate * sweeps.error[n] + sweeps.rest[n]
+        if _is_spring(rows, n):
+            rows.bias[n] -= rows.cfm[n] * rows.impulse[n]  # what the sub-steps before gave does not count
 
 
 @njit
-def _move(h: Any, r: Any, u: Any, y: Any) -> None:
+def _move(h: Any, rows: Any, u: Any, sweeps: Any) -> None:
     """The errors after the sub-step."""
-    for n in range(r.number[0]):
-        if r.rate[n] > 0.0:
-            velocity = y.rest[n]
-            for e in range(r.start[n], r.stop[n]):
-                velocity += r.value[e] * u[r.column[e]]
-            y.error[n] += h * velocity
+    for n in range(rows.number[0]):
+        if rows.rate[n] > 0.0:
+            velocity = sweeps.rest[n]
+            for e in range(rows.start[n], rows.stop[n]):
+                velocity += rows.value[e] * u[rows.column[e]]
+            sweeps.error[n] += h * velocity
