@@ -29,7 +29,7 @@ HASH = 2147483629  # prime below 2**31: features are numbers below
 
 @inlined
 def _put_corner(gjk: Any, side: int, i: int, x0: Any, x1: Any, x2: Any, feature: int) -> None:
-    """Corner i of a side's polygon, from the shape's own axes into k's."""
+    """Corner i of a side's polygon, from the shape's own axes into gjk's."""
     if side == 1:
         R = gjk.rotation
         x0, x1, x2 = (
@@ -46,7 +46,7 @@ def _put_corner(gjk: Any, side: int, i: int, x0: Any, x1: Any, x2: Any, feature:
 @njit
 def find_face(shapes: Any, gjk: Any, side: int) -> Any:
     """The face or line of a side that looks most along the contact's normal: gjk.polygon, gjk.corners, of a face
-    gjk.facing (its outward normal, k's axes). The cosine between the normals; 0: no face.
+    gjk.facing (its outward normal, gjk's axes). The cosine between the normals; 0: no face.
     """
     sign = 1.0 if side == 0 else -1.0
     m0, m1, m2 = sign * gjk.normal[0], sign * gjk.normal[1], sign * gjk.normal[2]

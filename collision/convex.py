@@ -99,7 +99,7 @@ LOOSE = 1e-6  # the same: points that may be farther than that from where the ga
 @njit
 def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
     """Whether the two sides are nearer than margin; gjk.gap, gjk.normal (from a to b) and gjk.point on both surfaces,
-    in k's axes: `to_world` takes them out of there.
+    in gjk's axes: `to_world` takes them out of there.
     """
     radii = gjk.radius[0] + gjk.radius[1]
     state = distance(shapes, gjk, margin + radii)
@@ -262,7 +262,7 @@ def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: An
 
 @inlined
 def _lowest(shapes: Any, gjk: Any, side: int, d0: Any, d1: Any, d2: Any) -> int:
-    """The vertex of a mesh farthest along d, k's axes."""
+    """The vertex of a mesh farthest along d, gjk's axes."""
     if side == 1:
         R = gjk.rotation
         d0, d1, d2 = (
@@ -276,7 +276,7 @@ def _lowest(shapes: Any, gjk: Any, side: int, d0: Any, d1: Any, d2: Any) -> int:
 
 @inlined
 def _placed(gjk: Any, side: int, x0: Any, x1: Any, x2: Any) -> Any:
-    """A point of a side in k's axes."""
+    """A point of a side in gjk's axes."""
     if side == 1:
         R = gjk.rotation
         return (
@@ -344,7 +344,8 @@ def _add_corners(gjk: Any, side: int, margin: Any, manifold: Any) -> None:
 
 @njit
 def _from_round(gjk: Any, side: int, x0: Any, x1: Any, x2: Any) -> Any:
-    """Distance of a point from a round side and the direction away, all in k's axes; an ellipsoid's to first order."""
+    """Distance of a point from a round side and the direction away, all in gjk's axes; an ellipsoid's to first
+    order."""
     R = gjk.rotation
     if side == 1:
         x0, x1, x2 = x0 - gjk.offset[0], x1 - gjk.offset[1], x2 - gjk.offset[2]

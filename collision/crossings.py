@@ -89,7 +89,7 @@ def _along(gjk: Any, x: Any) -> Any:
 
 @inlined
 def _axis(gjk: Any, side: int) -> Any:
-    """The middle and the direction of a side's z axis, k's axes."""
+    """The middle and the direction of a side's z axis, gjk's axes."""
     if side == 1:
         R = gjk.rotation
         return gjk.offset[0], gjk.offset[1], gjk.offset[2], R[0, 2], R[1, 2], R[2, 2]

@@ -63,7 +63,7 @@ def centre(placed: Any, s: Any) -> Any:
 
 @inlined
 def to_world(gjk: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """A vector in k's axes turned into the world's; a point needs gjk.origin added."""
+    """A vector in gjk's axes turned into the world's; a point needs gjk.origin added."""
     F = gjk.frame
     return (
         F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,

@@ -24,7 +24,7 @@ from artsim.sim.jit import njit
 
 @njit
 def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
-    """Contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, appended to c.
+    """Contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, appended to the manifold.
 
     In closed form where there is one, else by GJK and EPA. What cannot move (planes, fields, triangles) does not touch
     its like.

@@ -204,7 +204,7 @@ def look_at(gjk: Any) -> Any:
 
 @inlined
 def normal_of(gjk: Any) -> Any:
-    """The unit normal of the triangle's front, k's axes."""
+    """The unit normal of the triangle's front, gjk's axes."""
     T = gjk.triangle
     n0 = T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1]
     n1 = T[1, 2] * T[2, 0] - T[1, 0] * T[2, 2]

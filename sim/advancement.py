@@ -45,7 +45,7 @@ def advance(
 ) -> None:
     """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
 
-    w and t then hold the places of the last pose that was looked at.
+    data and contact_data then hold the places of the last pose that was looked at.
     """
     for n in range(continuous.stop.shape[0]):
         continuous.stop[n] = MOVING

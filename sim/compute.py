@@ -52,7 +52,7 @@ _SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the piv
 
 @njit
 def compute(model: Any, state: Any, data: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
-    """All wanted quantities of the task's rows. j, x: lane scratch; t: the task; b: inputs and outputs."""
+    """All wanted quantities of the task's rows. joints, scratch: of the lanes; batch: inputs and outputs."""
     _constants(state, data, scratch)
     for first in range(task.rows[0], task.rows[1], lane_count(state.qpos)):
         _inputs(model, state, data, scratch, task, batch, first)

@@ -24,7 +24,7 @@ def follow(p: Any, x: Any) -> Any:
 
 @njit
 def expand(model: Any, q: Any, v: Any, data: Any) -> None:
-    """Followers' coordinates and velocities from their leaders'; gains and drifts into w. O(nc)."""
+    """Followers' coordinates and velocities from their leaders'; gains and drifts into data. O(nc)."""
     for c in range(model.coupling_follower.shape[0]):
         f = model.coupling_follower[c]
         l = model.coupling_leader[c]

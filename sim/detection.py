@@ -393,7 +393,7 @@ def remember(state: Any, rows: Any, contact_model: Any, contact_data: Any, agree
 def detect(contact_model: Any, shapes: Any, gjk: Any, manifold: Any, contact_data: Any, clock: Any) -> None:
     """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
-    The order depends on the shapes' places alone. q: the run's Clock, None where nothing is timed.
+    The order depends on the shapes' places alone. clock: None where nothing is timed.
     """
     contact_data.number[0] = 0
     contact_data.number[1] = 0

@@ -16,7 +16,7 @@ from artsim.sim.lanes import subtract_row
 def inverse_dynamics(model: Any, v: Any, a: Any, data: Any, tau: Any) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + g, without armature. RNEA, Featherstone 2008, table 5.1. O(nb).
 
-    Needs `kinematics` and `world_inertia`. Leaves in w the accelerations and, per body, force and torque through
+    Needs `kinematics` and `world_inertia`. Leaves in data the accelerations and, per body, force and torque through
     its joint.
     """
     accelerations(model, v, a, data)
@@ -62,7 +62,7 @@ def coupled_bias(model: Any, v: Any, data: Any) -> None:
 
 @njit
 def gather_forces(model: Any, data: Any, tau: Any) -> None:
-    """Joint forces of the wrenches in w, adding each body's wrench to its parent's on the way. O(nb)."""
+    """Joint forces of the wrenches in data, adding each body's wrench to its parent's on the way. O(nb)."""
     f = data.force
     n = data.torque
     for i in range(model.body_parent.shape[0] - 1, 0, -1):

@@ -27,7 +27,7 @@ _PLACING = 0.2  # s at the start in which bodies are brought into place
 
 @njit
 def energies(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> Any:
-    """Kinetic and potential energy at the state [J]; w and x are then at the state."""
+    """Kinetic and potential energy at the state [J]; data and equipment_data are then at the state."""
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
     composites(model, data)

@@ -20,7 +20,7 @@ from artsim.sim.sincos import sincos
 
 @inlined
 def _place(model: Any, q: Any, data: Any, joints: Any, i: Any) -> None:
-    """Turn and displacement of body i's joint at q (nq,), into j."""
+    """Turn and displacement of body i's joint at q (nq,), into joints."""
     kind = model.joint_type[i]
     n = model.body_coord[i]
     if kind == REVOLUTE:
@@ -129,7 +129,7 @@ def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 @njit
 def joint_forces(model: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, data: Any, joints: Any, tau: Any) -> None:
-    """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: j knows the joints at q."""
+    """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints are those at q."""
     for k in range(3):
         joints.acceleration[0, k] = like(-share * model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):

@@ -45,7 +45,7 @@ def add_link_damping(model: Any, data: Any, h: Any, rules: Any, rule_data: Any) 
 
 @njit
 def link_damping_forces(model: Any, v: Any, data: Any, rules: Any, rule_data: Any) -> None:
-    """rule_data.force (nv,) = -D v. Needs kinematics; leaves velocities at v in w."""
+    """rule_data.force (nv,) = -D v. Needs kinematics; leaves velocities at v in data."""
     velocities(model, v, data)
     for i in range(model.body_parent.shape[0]):
         for axis in range(3):

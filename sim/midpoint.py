@@ -355,7 +355,7 @@ def _weigh(model: Any, data: Any, h: Any) -> bool:
 
 @njit
 def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
-    """tau (nv,) += Jᵀ B α of the stiffened bodies, at the angular accelerations in w. Overwrites forces in w."""
+    """tau (nv,) += Jᵀ B α of the stiffened bodies, at the angular accelerations in data, whose forces it overwrites."""
     for i in range(model.body_parent.shape[0]):
         al = data.angular_acceleration[i]
         t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])

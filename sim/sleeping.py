@@ -82,7 +82,8 @@ def count_still(model: Any, state: Any, data: Any, inputs: Any, step: Any, equip
 
 @njit
 def _slow(model: Any, state: Any, data: Any, inputs: Any) -> bool:
-    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; w is of the step's start."""
+    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is of the step's
+    start."""
     velocities(model, state.qvel, data)
     moving = False
     found = False

@@ -7,7 +7,7 @@ bounds takes the step without rows first, in O(n), and is done when it breaks no
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from artsim.sim.actuation import (
     actuator_force,
@@ -126,6 +126,17 @@ _NEARER = 0.5  # of the miss before, else an aim has not helped
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
+class SolverWork(NamedTuple):
+    """The scratch of the solvers, None of what the chosen one does not use, and the clock, None unless phases are
+    timed."""
+
+    solver: Any  # newton's
+    sweeps: Any
+    tree: Any  # propagation's
+    graph: Any  # direct's
+    clock: Any
+
+
 @njit
 def simulate(
     model: Any,
@@ -147,17 +158,17 @@ def simulate(
     graph: Any,
     clock: Any,
 ) -> None:
-    """Take block.plan[0] steps from s, recording every block.plan[1]-th, or stop early with the reason in
+    """Take block.plan[0] steps from the state, recording every block.plan[1]-th, or stop early with the reason in
     step.counters[2].
 
-    None are: e and x of a robot without equipment, g and t of a run without contact, d and o of one without damping
-    or limits of links, and of the solvers' scratch what is not used: y of newton's loop, c of sweeps, p of propagation
-    and q of direct, which go with y; k unless the phases of the step are timed. What asks for them is then not
-    compiled.
+    None are: `equipment` of a robot that has none, `contact_model` of a run without contact, `rules` where links have
+    no damping and no limits, each with its data; of the solvers' scratch what the chosen one does not use (newton
+    `solver`, the sweeping ones `sweeps`, propagation `solver` and `tree`, direct `solver` and `graph`); `clock` unless
+    the phases of the step are timed. What asks for them is then not compiled.
     """
-    z = (solver, sweeps, tree, graph, clock)
+    work = SolverWork(solver, sweeps, tree, graph, clock)
     start(clock)
-    begin(model, state, data, inputs, step, equipment, equipment_data, rules, z)
+    begin(model, state, data, inputs, step, equipment, equipment_data, rules, work)
     if contact_model is not None:
         block.contacts[0] = 0
         place_static(model, data, contact_model, contact_data)
@@ -183,7 +194,7 @@ def simulate(
                 contact_data,
                 rules,
                 rule_data,
-                z,
+                work,
             )
             if asleep:
                 _rest(model, state, data, step)
@@ -215,7 +226,15 @@ def simulate(
 
 @njit
 def begin(
-    model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any, rules: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    rules: Any,
+    work: Any,
 ) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     step.counters[1] = 0
@@ -227,7 +246,7 @@ def begin(
     else:
         weigh_springs(model, inputs, step, equipment_data)
     expand(model, state.qpos, state.qvel, data)
-    step.counters[5] = 1 if _is_free(model, inputs, drives_are_rows(z)) else 0
+    step.counters[5] = 1 if _is_free(model, inputs, drives_are_rows(work)) else 0
     if equipment is not None and (needs_rows(equipment) or has_actuator_rows(equipment)):
         step.counters[5] = 0
     if rules is not None:
@@ -287,7 +306,7 @@ def _euler(
     contact_data: Any,
     rules: Any,
     rule_data: Any,
-    z: Any,
+    work: Any,
 ) -> None:
     """step.next = u at the end of the step, and the forces that lead there."""
     kinematics(model, state.qpos, data)
@@ -298,12 +317,12 @@ def _euler(
         equipment_forces(
             model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 0
         )
-    mark(z[4], FORCES)
+    mark(work.clock, FORCES)
     if contact_model is not None:
         if not find_contacts(model, state, data, inputs, contact_model, contact_data):
             step.counters[2] = CROWDED
             return
-        mark(z[4], BROAD_PHASE)
+        mark(work.clock, BROAD_PHASE)
     searches = 1
     if contact_model is not None:
         searches = _SEARCHES_OF_BLOWS if may_bounce(contact_model) else _SEARCHES
@@ -321,7 +340,7 @@ def _euler(
             contact_data,
             rules,
             rule_data,
-            z,
+            work,
         )
         if (
             contact_model is None
@@ -335,7 +354,7 @@ def _euler(
         if not detected(model, state, data, contact_model, contact_data):
             step.counters[2] = CROWDED
             return
-        mark(z[4], BROAD_PHASE)
+        mark(work.clock, BROAD_PHASE)
         if are_as_before(contact_data, count):
             break
     if contact_model is not None:
@@ -361,7 +380,7 @@ def _velocities_found(
     contact_data: Any,
     rules: Any,
     rule_data: Any,
-    z: Any,
+    work: Any,
 ) -> None:
     """step.next and step.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
     h = inputs.time_step[0]
@@ -374,7 +393,7 @@ def _velocities_found(
     step.counters[7] = 0
     if contact_model is not None:
         note_struck(data, contact_model, contact_data)
-    if not drives_are_rows(z):
+    if not drives_are_rows(work):
         foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
@@ -393,9 +412,9 @@ def _velocities_found(
         contact_data,
         rules,
         rule_data,
-        z,
+        work,
     )
-    if drives_are_rows(z):  # the sweeping solvers' steps are the recipe's, as written
+    if drives_are_rows(work):  # the sweeping solvers' steps are the recipe's, as written
         return
     fast = _turns_fast_or_is_taut(model, state, data, inputs, rows, step, equipment, equipment_data, contact_data)
     if step.counters[7] == 2:  # where unstiffened bodies go is nowhere
@@ -412,7 +431,7 @@ def _velocities_found(
             contact_data,
             rules,
             rule_data,
-            z,
+            work,
         )
     if not fast and not bent:
         return
@@ -441,7 +460,7 @@ def _velocities_found(
             contact_data,
             rules,
             rule_data,
-            z,
+            work,
         )
         if away:
             break
@@ -492,7 +511,7 @@ def _evaluate(
     contact_data: Any,
     rules: Any,
     rule_data: Any,
-    z: Any,
+    work: Any,
 ) -> None:
     """step.next and step.velocity with bias at step.middle, without rows where that holds."""
     for k in range(step.velocity.shape[0]):
@@ -505,15 +524,15 @@ def _evaluate(
     rows.report[1] = 0.0
     if step.counters[5] == 1 and not _touches(contact_data) and not _springs_are_rows(equipment_data):
         free_step(model, state, data, inputs, rows, step, equipment_data)
-        mark(z[4], SYSTEM)
+        mark(work.clock, SYSTEM)
         if _holds(model, state, inputs, step, equipment, equipment_data) and not _clamped(
             model, state, inputs, step, equipment, equipment_data
         ):
             return
     for k in range(step.velocity.shape[0]):
-        if drives_are_rows(z) or inputs.drive_limit[k] < math.inf:
+        if drives_are_rows(work) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
-    bare_system(model, state.qpos, step.middle, data, inputs, step, equipment, equipment_data, z[2], z[3])
+    bare_system(model, state.qpos, step.middle, data, inputs, step, equipment, equipment_data, work.tree, work.graph)
     if contact_model is not None:
         find_drifts(model, data, inputs, contact_model, contact_data)
     if rules is not None:
@@ -537,7 +556,7 @@ def _evaluate(
             contact_data,
             rules,
             rule_data,
-            z,
+            work,
         )
         if rules is not None and not aim_bounds(model, state, data, inputs, step, rules, rule_data):
             break
@@ -577,7 +596,7 @@ def _solve_in_bounds(
     contact_data: Any,
     rules: Any,
     rule_data: Any,
-    z: Any,
+    work: Any,
 ) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
     most = 1
@@ -597,44 +616,52 @@ def _solve_in_bounds(
             contact_data,
             rules,
             rule_data,
-            z,
+            work,
         )
         if not _clamped(model, state, inputs, step, equipment, equipment_data):
             break
     if (
         equipment is not None
         and (has_hard_loops(equipment) or has_hard_equalities(equipment))
-        and not drives_are_rows(z)
+        and not drives_are_rows(work)
     ):
-        _close_loops(model, state, data, inputs, rows, step, equipment, equipment_data, z)
-    if contact_model is not None and not drives_are_rows(z):
-        _tame_contacts(model, state, data, inputs, rows, step, contact_model, contact_data, z)
+        _close_loops(model, state, data, inputs, rows, step, equipment, equipment_data, work)
+    if contact_model is not None and not drives_are_rows(work):
+        _tame_contacts(model, state, data, inputs, rows, step, contact_model, contact_data, work)
 
 
 @njit
 def _tame_contacts(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any, z: Any
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    rows: Any,
+    step: Any,
+    contact_model: Any,
+    contact_data: Any,
+    work: Any,
 ) -> None:
     """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
     if pass_on_blows(state, inputs, rows, contact_data):
         for _ in range(_TAMINGS):
-            reduce_system(model, data, step, z[2], z[3])
-            factorise_system(model, data, z[2], z[3])
-            several = take_blows(model, state, data, inputs, rows, step, contact_data, z[2], z[3])
-            reduce_system(model, data, step, z[2], z[3])
+            reduce_system(model, data, step, work.tree, work.graph)
+            factorise_system(model, data, work.tree, work.graph)
+            several = take_blows(model, state, data, inputs, rows, step, contact_data, work.tree, work.graph)
+            reduce_system(model, data, step, work.tree, work.graph)
             if not several:
                 break
-            solve_again(model, data, rows, step, z[0], z[2], z[3])
+            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
             _found(model, data, inputs, step)
-            mark(z[4], SOLVER)
+            mark(work.clock, SOLVER)
             if not weaken(state, rows, step, contact_model, contact_data):
                 break
     for _ in range(_TAMINGS):
         if not tame(model, state, data, inputs, rows, step, contact_model, contact_data):
             break
-        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
         _found(model, data, inputs, step)
-        mark(z[4], SOLVER)
+        mark(work.clock, SOLVER)
 
 
 @njit
@@ -656,9 +683,9 @@ def _rest(model: Any, state: Any, data: Any, step: Any) -> None:
 
 
 @inlined
-def drives_are_rows(z: Any) -> bool:
+def drives_are_rows(work: Any) -> bool:
     """Whether the solver wants every drive as a row, as the PhysX guide has them."""
-    return z[1] is not None
+    return work.sweeps is not None
 
 
 @njit
@@ -725,7 +752,7 @@ def bare_system(
 ) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
-    With the scratch p of propagation or d of direct there is no M.
+    With the scratch of propagation (tree) or direct (graph) there is no M.
     """
     coupled_bias(model, v, data)
     composites(model, data)
@@ -840,7 +867,7 @@ def _solve_with_rows(
     contact_data: Any,
     rules: Any,
     rule_data: Any,
-    z: Any,
+    work: Any,
 ) -> None:
     """Velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
     h = inputs.time_step[0]
@@ -849,8 +876,8 @@ def _solve_with_rows(
         step.force[k] -= data.bias[k] + step.diagonal[k] * data.drift[k]
         if rules is not None:
             step.force[k] += rule_data.force[k]
-    reduce_system(model, data, step, z[2], z[3])
-    mark(z[4], SYSTEM)
+    reduce_system(model, data, step, work.tree, work.graph)
+    mark(work.clock, SYSTEM)
     reduce_vector(model, step.force, data, step.free)
     for a in range(step.free.shape[0]):
         step.free[a] *= h
@@ -858,15 +885,15 @@ def _solve_with_rows(
     build(
         model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, rules, rule_data
     )
-    mark(z[4], ROWS)
-    solve_rows(model, data, inputs, rows, step, z[0], z[1], z[2], z[3])
+    mark(work.clock, ROWS)
+    solve_rows(model, data, inputs, rows, step, work.solver, work.sweeps, work.tree, work.graph)
     _found(model, data, inputs, step)
-    mark(z[4], SOLVER)
+    mark(work.clock, SOLVER)
 
 
 @njit
 def _close_loops(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any, z: Any
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any, work: Any
 ) -> None:
     """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
 
@@ -888,22 +915,22 @@ def _close_loops(
         share = 1.0 if miss <= _NEARER * before else -float(aims)
         for n in range(rows.number[1]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
-        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
         absurd = rows.report[1] > UNSOLVED or _fastest(step) > most
         if absurd:
             _take_aims_back(rows)
-            solve_again(model, data, rows, step, z[0], z[2], z[3])
+            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
         _found(model, data, inputs, step)
-        mark(z[4], SOLVER)
+        mark(work.clock, SOLVER)
         if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
     if relax_loops(inputs, rows, equipment):
-        solve_again(model, data, rows, step, z[0], z[2], z[3])
+        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
         if tighten_loops(inputs, rows):
-            solve_again(model, data, rows, step, z[0], z[2], z[3])
+            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
         _found(model, data, inputs, step)
-        mark(z[4], SOLVER)
+        mark(work.clock, SOLVER)
 
 
 @inlined
@@ -928,7 +955,8 @@ def _take_aims_back(rows: Any) -> None:
 def _find_misses(
     model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
 ) -> Any:
-    """rows.miss of all rows but contacts' where step.velocity leads, and the largest; w and x are left as they are."""
+    """rows.miss of all rows but contacts' where step.velocity leads, and the largest; data and equipment_data stay as
+    they are."""
     for n in range(rows.number[1]):
         rows.miss[n] = 0.0
     for k in range(step.tangent.shape[0]):

@@ -58,7 +58,7 @@ def take_blows(
     """Bias of the contacts that bounce, by all impacts of the step in turn; False where there is no second turn.
 
     Half of the step's forces act before the impacts and half after them, so that elastic ones keep the energy that the
-    integrator keeps, ½ v² with v in the middle of the step. Needs the factorised M̂, in w or in p or d.
+    integrator keeps, ½ v² with v in the middle of the step. Needs M̂ factorised, in data, tree or graph.
     """
     v = step.stage_qvel
     half = step.tangent

@@ -71,7 +71,7 @@ def loosen(rules: Any, rule_data: Any) -> None:
 def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any, rule_data: Any) -> None:
     """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
 
-    A start above a bound may take some steps to come down to it. w is that of the step's start.
+    A start above a bound may take some steps to come down to it. data is that of the step's start.
     """
     for n in range(rules.bound.shape[0]):
         rows.report[1] = max(rows.report[1], rule_data.speed[n] - rules.bound[n])
@@ -85,7 +85,7 @@ def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any, rule_da
 
 @njit
 def _velocity_in(model: Any, data: Any, rules: Any, rule_data: Any, n: Any) -> None:
-    """rule_data.velocity of what bound n is on, in the pose of w."""
+    """rule_data.velocity of what bound n is on, in the pose of data."""
     if rules.bound_link[n] < 0:
         _whole_velocity(model, data, rules.bound_angular[n], rule_data)
     else:

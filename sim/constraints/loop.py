@@ -81,7 +81,7 @@ def has_hard_loops(equipment: Any) -> bool:
 
 @njit
 def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any, equipment_data: Any) -> Any:
-    """rows.miss of the rows of hard loops, the largest of which is returned; w holds the kinematics of the step's
+    """rows.miss of the rows of hard loops, the largest of which is returned; data holds the kinematics of the step's
     end."""
     worst = 0.0
     axis = 0
@@ -135,7 +135,7 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
 
 @njit
 def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
-    """step.loop_gap (2,), distance and angle, where loops are further open than ever before; w holds their
+    """step.loop_gap (2,), distance and angle, where loops are further open than ever before; data holds their
     kinematics."""
     for n in range(equipment.loop_kind.shape[0]):
         loop_error(model, data, equipment, equipment_data, n)

@@ -85,7 +85,7 @@ def _first_dof(model: Any, c: Any) -> Any:
 
 @njit
 def joint_forces(rows: Any, step: Any, scale: Any) -> None:
-    """Add Jᵀ λ `scale` of all rows to f's forces by source."""
+    """Add Jᵀ λ `scale` of all rows to the step's forces by source."""
     for n in range(rows.number[0]):
         kind = rows.kind[n]
         for e in range(rows.start[n], rows.start[n + 1]):

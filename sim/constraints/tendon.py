@@ -40,7 +40,7 @@ def needs_rows(equipment: Any) -> bool:
 
 @njit
 def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, equipment_data: Any) -> None:
-    """The rows of all tendons; lengths and moments in x are up to date."""
+    """The rows of all tendons; lengths and moments in equipment_data are up to date."""
     h = inputs.time_step[0]
     for c in range(equipment.tendon_row_follower.shape[0]):
         n, error, rate = _equality_row(model, data, rows, equipment, equipment_data, c)
@@ -88,7 +88,7 @@ def has_hard_equalities(equipment: Any) -> bool:
 
 @njit
 def find_tendon_misses(inputs: Any, rows: Any, equipment: Any, equipment_data: Any) -> Any:
-    """rows.miss of the rows of hard equalities, and the largest; x holds the lengths at the step's end."""
+    """rows.miss of the rows of hard equalities, and the largest; equipment_data holds the lengths at the step's end."""
     worst = 0.0
     c = 0
     for n in range(rows.number[0]):

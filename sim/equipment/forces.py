@@ -21,7 +21,7 @@ from artsim.sim.kinematics import kinematics, velocities, world_inertia
 
 @njit
 def calibrate(model: Any, data: Any, equipment: Any, equipment_data: Any, step: Any) -> None:
-    """Lengths and mobilities that are defined in the pose of the file, into x. Once.
+    """Lengths and mobilities that are defined in the pose of the file, into equipment_data. Once.
 
     Mobilities are MuJoCo's, of the tree without couplings but with the tendons' inertia. That M, factorised, stands in
     data.mass_matrix and equipment_data.row2 until the step makes its own.
@@ -129,7 +129,7 @@ def equipment_forces(
     activation: Any,
     explicit: Any,
 ) -> None:
-    """All forces of the equipment at (q, v), kinematics in w being up to date; `explicit` 1: nothing is implicit."""
+    """All forces of the equipment at (q, v), kinematics in data being up to date; `explicit` 1: nothing is implicit."""
     velocities(model, v, data)
     tendon_paths(model, q, v, data, equipment, equipment_data)
     weigh_tendons(inputs, equipment, equipment_data, explicit)

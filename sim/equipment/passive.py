@@ -18,8 +18,8 @@ from artsim.sim.quaternions import rotation_vector
 
 @njit
 def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
-    """equipment_data.passive (nv,) at the kinematics and velocities in w; equipment_data.compensation by motors, added
-    to equipment_data.actuator_total.
+    """equipment_data.passive (nv,) at the kinematics and velocities in data; equipment_data.compensation by motors,
+    added to equipment_data.actuator_total.
 
     Uses data.force and data.torque as scratch.
     """

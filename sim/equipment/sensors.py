@@ -74,7 +74,7 @@ def sensor_values(
     """equipment_data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the links'
     joints.
 
-    g and t, of contacts, are None where nothing may touch.
+    contact_model and contact_data are None where nothing may touch.
     """
     accelerations(model, state.qvel, step.qacc, data)
     velocities(model, state.qvel, data)

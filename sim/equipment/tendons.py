@@ -16,7 +16,7 @@ from artsim.sim.kinematics import accelerations, add_point_force, cross, kinemat
 
 @njit
 def tendon_paths(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
-    """equipment_data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) at the kinematics in w."""
+    """equipment_data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) at the kinematics in data."""
     for t in range(equipment_data.tendon_length.shape[0]):
         for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
             equipment_data.row[equipment.tendon_dof[entry]] = 0.0
@@ -227,7 +227,8 @@ def has_inertia(equipment: Any) -> bool:
 def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, equipment_data: Any, out: Any) -> None:
     """Add what the tendons' inertias need at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
 
-    Lengths and moments in x are up to date, and so are `velocities`; `accelerations` are then those at a = 0.
+    Lengths and moments in equipment_data are up to date, and so are `velocities`; `accelerations` are then those at a =
+    0.
     """
     if not has_inertia(equipment):
         return

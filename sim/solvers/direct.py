@@ -29,7 +29,7 @@ _ROUNDS = 3  # solves; all but the first of them refine
 
 @njit
 def factorise_graph(model: Any, data: Any, graph: Any) -> None:
-    """Ready for `solve_graph` with the weights and wide rows that p holds. Needs `composites`."""
+    """Ready for `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
     _bodies(model, data, graph)
     for i in range(1, model.body_parent.shape[0]):
         _joint_rows(model, data, graph, i)

@@ -101,8 +101,9 @@ def newton(
     (data.factor is then not looked at, and contacts get convex steps alone: see step.py for what these leave); which of
     them is decided when this is compiled.
 
-    `force` (nu,): the impulse of all else. data.factor holds M̂, the lower triangle over m's elimination tree, not
-    factorised. rows.report: Newton steps added up (the most of any island), what is left of the rows [rad/s or m/s].
+    `force` (nu,): the impulse of all else. data.factor holds M̂, the lower triangle over the model's elimination tree,
+    not factorised. rows.report: Newton steps added up (the most of any island), what is left of the rows [rad/s or
+    m/s].
     """
     if tree is None and graph is None:
         find_structure(model, rows, solver)

@@ -34,7 +34,7 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 
 @njit
 def factorise_tree(model: Any, data: Any, tree: Any) -> None:
-    """Ready for `solve_tree` with the weights and wide rows that p holds."""
+    """Ready for `solve_tree` with the weights and wide rows that tree holds."""
     _articulate(model, data, tree)
     count = tree.counts[0]
     for q in range(count):
