@@ -187,13 +187,13 @@ def orientation(item: Item, kind: Kind) -> Kind:
     if kind.gain != "rotation":
         kind = Kind(gain="rotation", bias="affine", b=put(ZEROS, _1=-1.0), inputs=ROTATIONS["expmap"])
     kp = item.number("kp", -kind.b[1])
-    given = item.word("input", tuple(ROTATIONS), "expmap")
-    return replace(
-        kind,
-        g=put(ZEROS, _0=kp),
-        b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])),
-        inputs=ROTATIONS[given] if item.has("input") else kind.inputs,
-    )
+    inputs = kind.inputs
+    if item.has("input"):
+        known = (*ROTATIONS, "none") if in_class(item) else tuple(ROTATIONS)
+        inputs = ROTATIONS.get(item.word("input", known, "expmap"), ())
+    elif not inputs and not in_class(item):
+        item.refuse("input is 'none' in its class, want expmap or quat")
+    return replace(kind, g=put(ZEROS, _0=kp), b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])), inputs=inputs)
 
 
 def velocity(item: Item, kind: Kind) -> Kind:
