@@ -242,7 +242,7 @@ class Coupling:
     """One joint's coordinate as a polynomial of another's: y = c0 + c1 x + c2 x² + c3 x³ + c4 x⁴ (constant: no leader).
 
     URDF mimic: (offset, multiplier). MJCF joint equality: expanded about zero by its reader. `frequency` [Hz] and
-    `damping_ratio` make it compliant (seed 000, eq. 24-29); None: hard, eliminated exactly.
+    `damping_ratio` make it compliant (notes on mimic joints, eq. 24-29); None: hard, eliminated exactly.
     """
 
     follower: str
@@ -317,7 +317,7 @@ class TendonCoupling:
     """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
     L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
 
-    `frequency` [Hz] and `damping_ratio` make it a spring, whatever its softness (seed 000, eq. 17 to 29).
+    `frequency` [Hz] and `damping_ratio` make it a spring, whatever its softness (notes on mimic joints, eq. 17 to 29).
     """
 
     name: str

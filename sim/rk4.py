@@ -34,7 +34,7 @@ from artsim.sim.recording import record
 from artsim.sim.recordtype import run_entry
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
 from artsim.sim.solvers.alone import run_newton
-from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
+from artsim.sim.step import SolverWork, bare_system, begin, choose_controls, is_finite, settle, total_energy
 
 
 @njit
@@ -51,7 +51,7 @@ def simulate_rk4(
     solver: Any,
 ) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(model, state, data, inputs, step, equipment, equipment_data, None, (solver, None, None, None, None))
+    begin(model, state, data, inputs, step, equipment, equipment_data, None, SolverWork(solver, None, None, None, None))
     for _ in range(block.plan[0]):
         if step.counters[0] % EVERY == 0:
             watch_energy(model, state, data, step, equipment, equipment_data, None)
@@ -169,7 +169,7 @@ def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
 def _hold(
     model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
 ) -> None:
-    """Equalities as rows on the accelerations, with Baumgarte's terms (seed 003): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
+    """Equalities as rows on the accelerations, with Baumgarte's terms (CS 599, scribe notes, 2011): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
     a = 0.1 / inputs.time_step[0]
     rows.number[0] = 0
     _hold_couplings(model, q, v, data, inputs, rows, step, a)

@@ -352,7 +352,7 @@ def two_carts(first: float, second: float) -> str:
 
 
 def seed_spring(frequency: float, damping_ratio: float, h: float, steps: int) -> Array:
-    """The carts of 2 and 3 kg by seed 000, eq. 18 to 29, 1 N on the second one: coordinates (steps, 2)."""
+    """The carts of 2 and 3 kg by notes on mimic joints, eq. 18 to 29, 1 N on the second one: coordinates (steps, 2)."""
     J, inverse = np.array([1.0, 1.7]), np.array([1 / 2.0, 1 / 3.0])
     r = J**2 @ inverse
     mu = 2 * np.pi * frequency

@@ -390,7 +390,7 @@ def test_carts_tied_by_a_sum_have_their_reduced_inertia(solver: str, coupling: s
 
 
 def spring_impulse(h: float, C: float, rate: float, r: float, mu: float, ratio: float) -> float:
-    """Equations 18 to 29 of seed 000, word by word."""
+    """Equations 18 to 29 of the notes on mimic joints, word by word."""
     k_p, k_d = mu**2 / r, 2 * ratio * mu / r
     cfm, erp = 1 / (h * (h * k_p + k_d)), h * k_p / (h * k_p + k_d)
     return -(C * erp / h + rate) / (r + cfm)

@@ -1,6 +1,6 @@
 """Tendons as rows: equalities, inertia, friction, limits.
 
-Equalities are couplings of as many joints as their tendons have (seed 000, eq. 17): hard, springs of a natural
+Equalities are couplings of as many joints as their tendons have (notes on mimic joints, eq. 17): hard, springs of a natural
 frequency and a damping ratio, or soft as the file says (softness.py).
 
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which

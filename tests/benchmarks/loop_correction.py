@@ -7,7 +7,7 @@ nothing of the engine. Prints the largest gap and the largest error of the energ
 
 Methods, C the gap, J its Jacobian, h the time step, v⁺ and q⁺ at the step's end:
     Baumgarte            J v̇ + J̇ v + 2 a Ċ + a² C = 0, a = 0.1 / h or 0.5 / h  (Baumgarte 1972)
-    velocity, erp        J v⁺ = -erp C / h  (seed 000, eq. 5)
+    velocity, erp        J v⁺ = -erp C / h  (notes on mimic joints, eq. 5)
     split impulse        J v⁺ = 0; q⁺ moves by v⁺ + p with J p = -C / h, and p is forgotten  (Catto 2009)
     projection           J v⁺ = 0; then the nearest q⁺ with C = 0 in the metric of M, v⁺ as it is
     implicit             C + h J v⁺ + ½ h² J̇ v = 0: the engine's rows, aimed once
