@@ -230,6 +230,20 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.actuator_forcerange[0],
         lambda a: a.actuators[0].force_range,
     ),
+    "inheritrange of a general over its ctrlrange": (
+        actuated(
+            "",
+            '<general joint="j" gainprm="5" biasprm="0 -5" biastype="affine" ctrlrange="0 2" inheritrange=".5"/>',
+            RANGE,
+        ),
+        lambda m: m.actuator_ctrlrange[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
+    "inheritrange of a general that is no servo": (
+        actuated("", '<general joint="j" ctrlrange="0 2" inheritrange=".5"/>', RANGE),
+        lambda m: m.actuator_ctrlrange[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
     "own ctrlrange over a class's inheritrange": (
         actuated('<default><position inheritrange=".5"/></default>', '<position joint="j" ctrlrange="0 2"/>', RANGE),
         lambda m: m.actuator_ctrlrange,

@@ -431,9 +431,10 @@ def test_info_tells_its_controls(tmp_path: Path) -> None:
     assert told["inputs"] == ["qw", "qx", "qy", "qz"] and told["control_ranges"] == [[-1.0, 1.0]] * 4
 
 
-def test_a_class_may_have_no_input() -> None:
+@pytest.mark.parametrize("word", ["none", "vel ff", "voltage"])
+def test_a_class_may_have_another_input(word: str) -> None:
     """MuJoCo takes it until a servo of that class has none of its own."""
-    head = '<mujoco><default><default class="k"><orientation input="none"/></default></default><worldbody><body>'
+    head = f'<mujoco><default><default class="k"><orientation input="{word}"/></default></default><worldbody><body>'
     text = head + '<joint name="j" type="ball"/><geom size=".1"/></body></worldbody>{}</mujoco>'
     used = '<actuator><orientation class="k" joint="j" kp="1"{}/></actuator>'
     for actuators, inputs in (("", 0), (used.format(' input="quat"'), 4)):
@@ -442,5 +443,5 @@ def test_a_class_may_have_no_input() -> None:
         assert sum(len(one.inputs) for one in found) == inputs
     with pytest.raises(ValueError, match="expmap or quat"):
         mujoco.MjModel.from_xml_string(text.format(used.format("")))
-    with pytest.raises(ModelError, match="input is 'none' in its class"):
+    with pytest.raises(ModelError, match="input is of another kind in its class"):
         load_text(text.format(used.format("")), name="m.xml")

@@ -33,6 +33,7 @@ GAIN_OF = {
     "dcmotor": "dcmotor",
     "orientation": "rotation",
 }  # all others: fixed
+_INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # that MuJoCo takes of <orientation> in a class
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
@@ -81,10 +82,11 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
     made = replace(KINDS[name](own, start), tag=name)
     plain = inheriting(name)
-    if own.has(plain) and own.has("inheritrange"):
-        own.refuse(f"has {plain} and inheritrange, want one of them")
-    if own.has(plain) or own.has("posrange"):
-        made = replace(made, inherit=0.0)
+    if name != "general":  # there inheritrange goes before ctrlrange
+        if own.has(plain) and own.has("inheritrange"):
+            own.refuse(f"has {plain} and inheritrange, want one of them")
+        if own.has(plain) or own.has("posrange"):
+            made = replace(made, inherit=0.0)
     if own.has("forcerange") or own.text("forcelimited") == "false":
         return replace(made, force_range=None)
     if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
@@ -188,11 +190,12 @@ def orientation(item: Item, kind: Kind) -> Kind:
         kind = Kind(gain="rotation", bias="affine", b=put(ZEROS, _1=-1.0), inputs=ROTATIONS["expmap"])
     kp = item.number("kp", -kind.b[1])
     inputs = kind.inputs
-    if item.has("input"):
-        known = (*ROTATIONS, "none") if in_class(item) else tuple(ROTATIONS)
-        inputs = ROTATIONS.get(item.word("input", known, "expmap"), ())
+    if in_class(item) and set(item.text("input").split()) & _INPUTS_OF_OTHERS:
+        inputs = ()
+    elif item.has("input"):
+        inputs = ROTATIONS[item.word("input", tuple(ROTATIONS), "expmap")]
     elif not inputs and not in_class(item):
-        item.refuse("input is 'none' in its class, want expmap or quat")
+        item.refuse("input is of another kind in its class, want expmap or quat")
     return replace(kind, g=put(ZEROS, _0=kp), b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])), inputs=inputs)
 
 
