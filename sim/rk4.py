@@ -169,7 +169,8 @@ def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
 def _hold(
     model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
 ) -> None:
-    """Equalities as rows on the accelerations, with Baumgarte's terms (CS 599, scribe notes, 2011): C̈ + 2 a Ċ + a² C = 0, a = 0.1 / h."""
+    """Equalities as rows on the accelerations, with Baumgarte's terms (CS 599, scribe notes, 2011): C̈ + 2 a Ċ + a² C =
+    0, a = 0.1 / h."""
     a = 0.1 / inputs.time_step[0]
     rows.number[0] = 0
     _hold_couplings(model, q, v, data, inputs, rows, step, a)

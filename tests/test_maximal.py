@@ -379,7 +379,8 @@ def test_energy_of_a_pendulum_stays_by_the_order_of_the_step() -> None:
 
 
 def test_a_compliant_coupling_is_the_seeds_implicit_spring() -> None:
-    """Notes on mimic joints, eq. 18 to 29, with α = β = 1: two masses and a spring of frequency and damping ratio, step by step."""
+    """Notes on mimic joints, eq. 18 to 29, with α = β = 1: two masses and a spring of frequency and damping ratio, step
+    by step."""
     frequency, ratio, gear, h = 3.0, 0.4, -0.5, 2e-3
     articulation = sliders(mimic=f'<mimic joint="a" multiplier="{gear}" offset="0.1"/>')
     found = maximal(

@@ -293,7 +293,8 @@ def test_bounded_rows_by_enumeration(seed: int, solver: str) -> None:
 
 @every_seed
 def test_direct_is_the_dense_factorisation(seed: int) -> None:
-    """The rows that act, solved as equalities by K = J M̂⁻¹ Jᵀ + cfm and a dense factorisation (Sakalauskas, Recoil Notes, 2021, 3.2.1)."""
+    """The rows that act, solved as equalities by K = J M̂⁻¹ Jᵀ + cfm and a dense factorisation (Sakalauskas, Recoil
+    Notes, 2021, 3.2.1)."""
     run = bare_run_of(seed, "direct")
     step = step_of(run)
     if not is_telling(seed) or np.any(step.cone > 1):

@@ -1,7 +1,7 @@
 """A coupling kept as a row: q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
 
-Notes on mimic joints, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope. Equalities of MJCF files whose solref is
-set give way as MuJoCo's do (softness.py).
+Notes on mimic joints, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope. Equalities of MJCF files
+whose solref is set give way as MuJoCo's do (softness.py).
 """
 
 from __future__ import annotations

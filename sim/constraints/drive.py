@@ -1,7 +1,7 @@
 """A drive as a row: the spring and damper of M̂'s drives, with the impulse bounded by the drive's limit.
 
-J v⁺ + (K (q - h b v - target) - D target_velocity) / (h a K + D) + λ / (h (h a K + D)) = 0: notes on mimic joints, eq. 21 to 23,
-with the weights a and b of actuation.py.
+J v⁺ + (K (q - h b v - target) - D target_velocity) / (h a K + D) + λ / (h (h a K + D)) = 0: notes on mimic joints, eq.
+21 to 23, with the weights a and b of actuation.py.
 """
 
 from __future__ import annotations

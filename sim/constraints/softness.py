@@ -42,7 +42,8 @@ def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, d
 
 @inlined
 def sprung(h: Any, K: Any, B: Any, r: Any, C: Any, drift: Any) -> Any:
-    """Rate, bias and cfm of a row that is an implicit spring, k_p = K / r and k_d = B / r (notes on mimic joints, eq. 22 to 29).
+    """Rate, bias and cfm of a row that is an implicit spring, k_p = K / r and k_d = B / r (notes on mimic joints, eq.
+    22 to 29).
 
     K = μ², B = 2 ζ μ for a natural frequency μ and a damping ratio ζ; r = J M⁻¹ Jᵀ on the bare M.
     """

@@ -1,7 +1,7 @@
 """Tendons as rows: equalities, inertia, friction, limits.
 
-Equalities are couplings of as many joints as their tendons have (notes on mimic joints, eq. 17): hard, springs of a natural
-frequency and a damping ratio, or soft as the file says (softness.py).
+Equalities are couplings of as many joints as their tendons have (notes on mimic joints, eq. 17): hard, springs of a
+natural frequency and a damping ratio, or soft as the file says (softness.py).
 
 Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
 is a row of cfm 1/a. It is exact, and the matrix that is factorised stays the tree's. What is recorded has it in M and

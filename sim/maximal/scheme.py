@@ -5,10 +5,11 @@ Unknowns are the bodies' velocity changes Δu and the rows' impulses Λ = h λ:
     [ M  -Jᵀ ] [Δu]   [h f]
     [ J   C  ] [ Λ] = [ b ]
 
-Baumgarte (CS 599, scribe notes, 2011): C̈ + α Ċ + β C = 0, so J Δu = h (-J̇u - α Ċ - β C). Implicit (Faure, Compliant plugin, 2012, eq. 14): the constraint is
-a spring of compliance c and damping d, α and β say how implicit its force and the positions are; c = d = 0 is hard. The
-seed's prediction of C at the end of the step gets the ½ h² J̇u that it leaves out: gaps are then O(h³) instead of O(h²).
-What is soft by itself (springs, dampers, drives, soft couplings) is the implicit spring in both.
+Baumgarte (CS 599, scribe notes, 2011): C̈ + α Ċ + β C = 0, so J Δu = h (-J̇u - α Ċ - β C). Implicit (Faure, Compliant
+plugin, 2012, eq. 14): the constraint is a spring of compliance c and damping d, α and β say how implicit its force and
+the positions are; c = d = 0 is hard. The seed's prediction of C at the end of the step gets the ½ h² J̇u that it leaves
+out: gaps are then O(h³) instead of O(h²). What is soft by itself (springs, dampers, drives, soft couplings) is the
+implicit spring in both.
 """
 
 from __future__ import annotations

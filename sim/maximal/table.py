@@ -102,7 +102,8 @@ def _drives(now: Now, mobility: Mobility, *, limited: bool) -> Rows:
 
 
 def _coupling_springs(now: Now, mobility: Mobility) -> Rows:
-    """Soft couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ (notes on mimic joints, eq. 24 and 25)."""
+    """Soft couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ (notes on mimic joints, eq. 24 and
+    25)."""
     m = now.model
     c = np.flatnonzero(m.row_frequency > 0)
     pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]

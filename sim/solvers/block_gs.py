@@ -1,10 +1,11 @@
 """Block Gauss-Seidel: all rows of a joint have their turn together, and so have those of a loop or a tendon.
 
-Sakalauskas, Recoil Notes, 2021, 3.1.2 with 2.3 and 2.4: λ changes by -M_soft (J u + bias + γ λ), M_soft = (J M̂⁻¹ Jᵀ + γ)⁻¹ of the joint's
-rows. Bounds make of that a small complementarity problem. It is solved exactly, by block principal pivoting (Júdice and
-Pires 1994): guess which rows are at a bound, solve for the others, put right all that contradicts the guess, or one at
-a time where that goes in circles. A tiny proximal term lets rows say the same thing twice; repeated sweeps undo it.
-Contacts have their turns as in `pgs`: one that is solved to the end each time can stick for ever against a limit.
+Sakalauskas, Recoil Notes, 2021, 3.1.2 with 2.3 and 2.4: λ changes by -M_soft (J u + bias + γ λ), M_soft = (J M̂⁻¹ Jᵀ +
+γ)⁻¹ of the joint's rows. Bounds make of that a small complementarity problem. It is solved exactly, by block principal
+pivoting (Júdice and Pires 1994): guess which rows are at a bound, solve for the others, put right all that contradicts
+the guess, or one at a time where that goes in circles. A tiny proximal term lets rows say the same thing twice;
+repeated sweeps undo it. Contacts have their turns as in `pgs`: one that is solved to the end each
+time can stick for ever against a limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges (Sakalauskas, Recoil Notes, 2021, 1.2).
+"""H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges (Sakalauskas, Recoil Notes, 2021,
+1.2).
 
 Every body has its own six velocities and the inverse mass W; joint i holds its body to its parent by six rows J_i, the
 locked directions hard, a dof's direction with the compliance 1 / δ of what weighs on it (armature, h D + h² K, rows on

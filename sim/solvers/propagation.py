@@ -1,4 +1,5 @@
-"""H d = b in linear time in the tree, no matrix formed: impulses in, velocity changes out (Sakalauskas, Recoil Notes, 2021, 3.2.3).
+"""H d = b in linear time in the tree, no matrix formed: impulses in, velocity changes out (Sakalauskas, Recoil Notes,
+2021, 3.2.3).
 
 The articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: what rows on one dof weigh is part of
 that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` come by Woodbury's identity: with A the system

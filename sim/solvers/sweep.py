@@ -1,7 +1,8 @@
 """What the sweeping solvers share: answers to test impulses, the order of the rows, one row's and one cone's turn.
 
-Gauss-Seidel over rows with accumulated impulses (Sakalauskas, Recoil Notes, 2021, eq. 2.10; notes on mimic joints, eq. 16 and 18): a row's turn is
-Δλ = -(J u + bias + cfm λ) / (J M̂⁻¹ Jᵀ + cfm), λ kept in its bounds. All start from λ = 0, as PhysX does.
+Gauss-Seidel over rows with accumulated impulses (Sakalauskas, Recoil Notes, 2021, eq. 2.10; notes on mimic joints, eq.
+16 and 18): a row's turn is Δλ = -(J u + bias + cfm λ) / (J M̂⁻¹ Jᵀ + cfm), λ kept in its bounds. All start from λ = 0,
+as PhysX does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Temporal Gauss-Seidel, as PhysX has it: every sweep is a sub-step, after which the positions move on.
 
-Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions, test impulses and denominators stay. An error
-C is taken back at C / h, h being the step; a gap that is open may close within the sub-step. A spring and damper (a
-drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for dt; bounds
-hold for the sum. Rows that give way as MJCF files say keep their law, which is one of the whole step.
+Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions, test impulses and denominators
+stay. An error C is taken back at C / h, h being the step; a gap that is open may close within the sub-step. A spring
+and damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for
+dt; bounds hold for the sum. Rows that give way as MJCF files say keep their law, which is one of the whole step.
 """
 
 from __future__ import annotations
