@@ -39,7 +39,7 @@ from artsim.sim.jit import warm
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help=".h5 or .npz file to write.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
 @click.pass_context
 def batch(
     ctx: click.Context,

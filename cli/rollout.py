@@ -78,7 +78,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
 @click.option("-o", "--output", type=click.Path(path_type=Path), help=".h5 or .npz file; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
 @click.pass_context
 def rollout(
     ctx: click.Context,

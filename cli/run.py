@@ -69,7 +69,13 @@ class Stored(NamedTuple):
 @scene_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
-@click.option("--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", show_default=True)
+@click.option(
+    "--compress",
+    type=click.Choice(["none", "gzip", "zstd"]),
+    default="none",
+    show_default=True,
+    help="Compression of the recorded rows.",
+)
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
@@ -88,8 +94,8 @@ class Stored(NamedTuple):
     help="Go on with a run that was killed, interrupted or is to have more --steps, in FILE or as --output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary, no warnings.")
-@click.option("-v", "--verbose", is_flag=True, help="More about the run.")
+@click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
+@click.option("-v", "--verbose", is_flag=True, help="Print more about the run.")
 @click.pass_context
 def run(
     ctx: click.Context,

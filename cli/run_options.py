@@ -66,8 +66,12 @@ RUN_OPTIONS = (
     ),
     click.option("--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravity [m/s²]; default: 0,0,-9.81."),
     click.option("--keyframe", metavar="NAME", default="", help="Start from this keyframe of the file."),
-    _named("--q0", "Start coordinate [rad, m]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
-    _named("--v0", "Start velocity [rad/s, m/s]; or all of them: V,V,… or a file.", "JOINT=VALUE|FILE"),
+    _named(
+        "--q0", "Start coordinate of a joint [rad, m]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
+    ),
+    _named(
+        "--v0", "Start velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
+    ),
     _named("--activation", "Start state of an actuator with dynamics.", "ACTUATOR=VALUE"),
     _named("--target", "Position target of a drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
     _named("--target-velocity", "Velocity target of a drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
@@ -168,15 +172,28 @@ RUN_OPTIONS = (
         "solref); exact: eliminated (of tendons: hard rows); rows: hard constraint rows (both hold loops hard, too); "
         "compliant: springs.",
     ),
-    click.option("--coupling-frequency", type=float, callback=finite, help="Natural frequency of compliant ones [Hz]."),
-    click.option("--coupling-damping", type=float, default=1.0, show_default=True, help="Their damping ratio."),
+    click.option(
+        "--coupling-frequency",
+        type=float,
+        callback=finite,
+        help="Natural frequency of couplings that are compliant [Hz].",
+    ),
+    click.option(
+        "--coupling-damping",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="Damping ratio of couplings that are compliant.",
+    ),
     click.option(
         "--contacts/--no-contacts",
         default=True,
         show_default=True,
-        help="Contacts: with --ground, of a robot with itself and its scene as its file wants them.",
+        help="Whether anything touches: the ground with --ground, and the robot itself and its scene as the file says.",
     ),
-    click.option("--self-collide", is_flag=True, help="The links of a URDF touch each other, but for neighbours."),
+    click.option(
+        "--self-collide", is_flag=True, help="Links of a URDF touch each other, neighbours excepted; otherwise none do."
+    ),
     click.option(
         "--decompose",
         is_flag=True,
@@ -188,7 +205,8 @@ RUN_OPTIONS = (
         type=click.Choice(CONES),
         default=CONES[0],
         show_default=True,
-        help="Of friction. A pyramid, MuJoCo's default, holds less between its axes.",
+        help="Shape of the friction cones. A pyramid, MuJoCo's default, holds less between its axes than the cone of "
+        "Coulomb's law.",
     ),
     click.option(
         "--continuous",
@@ -196,7 +214,13 @@ RUN_OPTIONS = (
         help="Look between the start and the end of each step, too: a thin body that turns far in a step stops "
         "where it would pass through another one, and loses the rest of the step's motion.",
     ),
-    click.option("--restitution", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of all contacts."),
+    click.option(
+        "--restitution",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        show_default=True,
+        help="Coefficient of restitution of all contacts.",
+    ),
     click.option(
         "--max-contacts",
         type=click.IntRange(min=1),
@@ -210,9 +234,10 @@ RUN_OPTIONS = (
         type=click.FloatRange(min=0),
         default=1.0,
         show_default=True,
-        help="Its coefficient of friction; of it and that of a geom (1 where the file has none) the larger counts.",
+        help="Coefficient of friction of the ground; of it and that of a geom (1 where the file has none) the larger "
+        "counts.",
     ),
-    click.option("--ground-height", type=float, default=0.0, show_default=True, help="Where it is [m]."),
+    click.option("--ground-height", type=float, default=0.0, show_default=True, help="Height of the ground [m]."),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
     _named("--link-damping", "Damping of a link's linear and angular velocity [1/s]; * matches names.", "LINK=LIN,ANG"),
     _named(
