@@ -77,7 +77,7 @@ def compare_model(drawn: Drawn, seeds: list[int], folder: Path) -> dict[str, flo
     if "settotalmass" in drawn.text and 'fusestatic="true"' in drawn.text:
         return {name: value for name, value in found.items() if "settings" in name}  # scaled by what MuJoCo fuses
     if len(robot.links) != model.nbody:  # fusestatic: MuJoCo drops what stands still, and its energy
-        found.pop("potential_energy")
+        found.pop("potential_energy", None)
         return found
     exact = bool(model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_DIAGEXACT)
     if holds_hard(robot.articulation) or (exact and model.neq) or half_weights(model):
