@@ -32,19 +32,32 @@ def delay_controls(state: Any, inputs: Any, step: Any, equipment_data: Any, dela
 
 
 @njit
-def feel(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any, d: Any, g: Any, t: Any) -> None:
+def feel(
+    model: Any,
+    state: Any,
+    data: Any,
+    inputs: Any,
+    step: Any,
+    equipment: Any,
+    equipment_data: Any,
+    delays: Any,
+    contact_model: Any,
+    contact_data: Any,
+) -> None:
     """equipment_data.felt (outputs,): what the sensors measure in this step; equipment_data.sensor: what they tell of
     it, or of another."""
-    joint_wrenches(m, s.qvel, w, f, e, x, g, t)
-    sensor_values(m, s, w, i, f, e, x, g, t)
-    now = f.counters[0]
-    for k in range(x.sensor.shape[0]):
-        x.felt[k] = x.sensor[k]
-    for n in range(d.sensor.shape[0]):
-        line = d.control.shape[0] + n
-        if d.delay[line] > 0.0 or not _ticks(s.history, d, line, now):
-            for k in range(d.size[line]):
-                x.sensor[d.output[n] + k] = _sample(s.history, d, line, k, now - d.delay[line])
+    joint_wrenches(model, state.qvel, data, step, equipment, equipment_data, contact_model, contact_data)
+    sensor_values(model, state, data, inputs, step, equipment, equipment_data, contact_model, contact_data)
+    now = step.counters[0]
+    for k in range(equipment_data.sensor.shape[0]):
+        equipment_data.felt[k] = equipment_data.sensor[k]
+    for n in range(delays.sensor.shape[0]):
+        line = delays.control.shape[0] + n
+        if delays.delay[line] > 0.0 or not _ticks(state.history, delays, line, now):
+            for k in range(delays.size[line]):
+                equipment_data.sensor[delays.output[n] + k] = _sample(
+                    state.history, delays, line, k, now - delays.delay[line]
+                )
 
 
 @njit
