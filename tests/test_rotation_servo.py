@@ -445,3 +445,12 @@ def test_a_class_may_have_another_input(word: str) -> None:
         mujoco.MjModel.from_xml_string(text.format(used.format("")))
     with pytest.raises(ModelError, match="input is of another kind in its class"):
         load_text(text.format(used.format("")), name="m.xml")
+
+
+@pytest.mark.parametrize(("word", "count"), [("pos", 3), ("vel", 4)])
+def test_inputs_of_one_number_are_one(word: str, count: int) -> None:
+    """As MuJoCo has it: position and exponential map, velocity and quaternion."""
+    text = f"""<mujoco><worldbody><body><joint name="j" type="ball"/><geom size=".1"/></body></worldbody>
+      <actuator><orientation joint="j" kp="1" input="{word}"/></actuator></mujoco>"""
+    assert mujoco.MjModel.from_xml_string(text).nu == count
+    assert len(load_text(text, name="m.xml").actuators[0].inputs) == count

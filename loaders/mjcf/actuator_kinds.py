@@ -33,6 +33,7 @@ GAIN_OF = {
     "dcmotor": "dcmotor",
     "orientation": "rotation",
 }  # all others: fixed
+_SAME_NUMBER = {"pos": "expmap", "vel": "quat"}  # MuJoCo knows inputs by numbers, which those of <pid> share
 _INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # that MuJoCo takes of <orientation> in a class
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
@@ -190,7 +191,10 @@ def orientation(item: Item, kind: Kind) -> Kind:
         kind = Kind(gain="rotation", bias="affine", b=put(ZEROS, _1=-1.0), inputs=ROTATIONS["expmap"])
     kp = item.number("kp", -kind.b[1])
     inputs = kind.inputs
-    if in_class(item) and set(item.text("input").split()) & _INPUTS_OF_OTHERS:
+    given = item.text("input")
+    if given in _SAME_NUMBER:
+        inputs = ROTATIONS[_SAME_NUMBER[given]]
+    elif in_class(item) and set(given.split()) & _INPUTS_OF_OTHERS:
         inputs = ()
     elif item.has("input"):
         inputs = ROTATIONS[item.word("input", tuple(ROTATIONS), "expmap")]
