@@ -209,7 +209,7 @@ def _set_rates(rows: Any, solver: Any, k: Any, tolerance: Any) -> None:
         for row in range(n, n + max(rows.cone[n], 1)):
             size = largest(size, absolute(rows.impulse[row]))
         for row in range(n, n + max(rows.cone[n], 1)):
-            solver.rate[row] = largest(solver.rho[row], _DIGITS / tolerance * size)
+            solver.rate[row] = largest(solver.rho[row], _DIGITS * inverse_or_zero(tolerance) * size)
 
 
 @njit
