@@ -35,7 +35,7 @@ from typing import Any, NamedTuple, TypeVar
 from artsim.sim.dataclass import dataclass
 from artsim.sim.machine_code import put_into_memory
 from artsim.sim.ownership import make_own, read_own, whose_else
-from artsim.sim.records import table
+from artsim.sim.records import is_of, table
 
 _KERNEL_FOLDERS = ("sim", "collision")
 _WITHOUT_KERNELS = {"sim/maximal", "sim/budget.py", "sim/ownership.py", "collision/mesh.py"}  # nor what they call
@@ -106,7 +106,7 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
             raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
         kernel = getattr(import_module(entry.module), entry.name)
         return lambda: kernel(*records)
-    addresses = table([record for record in records if record is not None], width)
+    addresses = _table(entry, width, records)
     function = _load_or_compile(entry, width)
     pointer = addresses.ctypes.data
 
@@ -120,6 +120,14 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
             raise IndexError(f"kernel {entry.name!r}: an index is out of bounds")
 
     return checked_call if _checked() else call
+
+
+def _table(entry: Entry, width: int, records: tuple[NamedTuple | None, ...]) -> Any:
+    """The table of addresses; machine code that was compiled for other records would read anything."""
+    for record, declared in zip(records, entry.records, strict=True):
+        if not is_of(record, declared):
+            raise TypeError(f"kernel {entry.name + entry.variant!r}: {type(record).__name__} is not {declared}")
+    return table([record for record in records if record is not None], width)
 
 
 _broken = ctypes.c_int64(0)  # set by kernels with bounds checks, which C cannot raise from
@@ -136,7 +144,7 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
         pointers[0] = number = len(_called) + 1
         _called[number] = bind(entry, width, *records)
         return None
-    addresses = table([record for record in records if record is not None], width)
+    addresses = _table(entry, width, records)
     function: Any = _load_or_compile(entry, width)
     pointers[0] = ctypes.cast(function, ctypes.c_void_p).value
     pointers[1] = addresses.ctypes.data
@@ -424,7 +432,7 @@ def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
 def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
     from numba import cfunc, types
 
-    with _patched(_no_negative_indices()), _only_the_whole_is_optimised() as optimise:
+    with _patched(_no_negative_indices()), _patched(_members_known()), _only_the_whole_is_optimised() as optimise:
         compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
         optimise(compiled._library)
     module = compiled._library._final_module
@@ -469,6 +477,15 @@ def _no_negative_indices() -> dict[tuple[Any, str], Any]:
         return context.cast(builder, index, kind, types.intp)
 
     return {(arrayobj, "fix_integer_index"): as_it_is}
+
+
+def _members_known() -> dict[tuple[Any, str], Any]:
+    """`if bundle.member is None` leaves out what it guards, as numba does it for parameters alone."""
+    from numba.core import untyped_passes
+
+    from artsim.sim.recordtype import know_members
+
+    return {(untyped_passes, "rewrite_semantic_constants"): know_members(untyped_passes.rewrite_semantic_constants)}
 
 
 @contextmanager

@@ -28,6 +28,21 @@ class Called(NamedTuple):
     pointers: Ints1  # (2,)
 
 
+class Inner(NamedTuple):
+    """A bundle."""
+
+    table: Table
+    missing: Table | None
+
+
+class Outer(NamedTuple):
+    """A bundle that holds another."""
+
+    missing: Table | None
+    inner: Inner
+    table: Table
+
+
 def entry(name: str, module: str = "small_kernels") -> Entry:
     """An entry of small_kernels.py, under the module name by which this process finds it."""
     return Entry(name, module, (Table,))

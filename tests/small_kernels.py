@@ -52,3 +52,29 @@ def reads_beyond(t: Any) -> None:
 def calls(c: Any) -> None:
     """Runs the entry that c.pointers names."""
     run_entry(c.pointers)
+
+
+@njit
+def uses_members(t: Any, b: Any) -> None:
+    """Members of a bundle, in the kernel and in what it calls; what asks for one that is missing does not compile."""
+    t.plain[0] = b.table.factor[0] * b.inner.table.angle[1]
+    if b.missing is not None:
+        t.plain[0] = b.missing.no_such_field[0]
+    _follow(t, b.inner)
+
+
+@njit
+def _follow(t: Any, inner: Any) -> None:
+    inner_too = inner
+    if inner_too.missing is None and inner_too.table is not None:
+        t.plain[0] += 1.0
+    else:
+        t.plain[0] = inner_too.missing.no_such_field[0]
+    t.plain[0] += _of_nothing(inner.missing)
+
+
+@njit
+def _of_nothing(missing: Any) -> Any:
+    if missing is None:
+        return 0.25
+    return missing.no_such_field[0]

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.plan import plan_run
 from artsim.sim.quantities import QUANTITIES
-from artsim.sim.records import WIDTH
+from artsim.sim.records import WIDTH, with_members
 from artsim.sim.robot import Robot
 from artsim.sim.rollout import kernels
-from tests.small_entries import Called, entry, make_table
+from tests.small_entries import Called, Inner, Outer, Table, entry, make_table
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -412,6 +413,27 @@ def test_plain_python_refuses_the_pack_width_and_computes_tables_row_by_row() ->
 
 
 # ------------------------------------------------------------------ what does not compile
+
+
+@pytest.mark.small
+def test_members_of_bundles_are_reached_and_missing_ones_prune_what_asks_for_them() -> None:
+    table = make_table(3, 1)
+    table.angle[1] = 3.0
+    kernel = replace(entry("uses_members", "tests.small_kernels"), records=(Table, Outer))
+    bind(kernel, 1, table, Outer(None, Inner(table, None), table))()
+    assert table.plain[0] == 1.0 * 3.0 + 1.0 + 0.25
+
+
+@pytest.mark.small
+def test_a_bundle_other_than_declared_is_refused() -> None:
+    if disabled():
+        pytest.skip("Python takes what it gets")
+    table = make_table(3, 1)
+    kernel = replace(entry("uses_members", "tests.small_kernels"), records=(Table, Outer))
+    with pytest.raises(TypeError, match="uses_members"):
+        bind(kernel, 1, table, Outer(table, Inner(table, None), table))
+    declared = with_members(Outer, missing=Outer, table=None)
+    assert declared.__name__ == "Outer[Outer,Inner,]"
 
 
 @keeps_objects
