@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def actuators(m: Any, s: Any, w: Any, i: Any, f: Any, e: Any, x: Any) -> None:
-    """Forces at the state s, in x."""
-    calibrate(m, w, e, x, f)
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 1)
+def actuators(model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+    """Forces at the state state, in equipment_data."""
+    calibrate(model, data, equipment, equipment_data, step)
+    kinematics(model, state.qpos, data)
+    world_inertia(model, data)
+    equipment_forces(model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 1)
 
 
 ENTRY = Entry("actuators", __name__, (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork))

@@ -25,20 +25,22 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def contacts_at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, g: Any, t: Any) -> None:
-    """Contacts in t, their rows in r, at the state s."""
-    expand(m, s.qpos, s.qvel, w)
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    place_static(m, w, g, t)
-    find_contacts(m, s, w, i, g, t)
-    for n in range(t.allowance.shape[0]):
-        t.allowance[n] = 100.0
-    detected(m, s, w, g, t)  # however far they are
-    bare_system(m, s.qpos, s.qvel, w, i, f, None, None, None, None)
-    find_drifts(m, w, i, g, t)
-    r.number[0] = 0
-    contact_rows(m, s, w, i, r, f, None, None, g, t)
+def contacts_at_configuration(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any
+) -> None:
+    """Contacts in contact_data, their rows in rows, at the state state."""
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    world_inertia(model, data)
+    place_static(model, data, contact_model, contact_data)
+    find_contacts(model, state, data, inputs, contact_model, contact_data)
+    for n in range(contact_data.allowance.shape[0]):
+        contact_data.allowance[n] = 100.0
+    detected(model, state, data, contact_model, contact_data)  # however far they are
+    bare_system(model, state.qpos, state.qvel, data, inputs, step, None, None, None, None)
+    find_drifts(model, data, inputs, contact_model, contact_data)
+    rows.number[0] = 0
+    contact_rows(model, state, data, inputs, rows, step, None, None, contact_model, contact_data)
 
 
 ROOM = 64

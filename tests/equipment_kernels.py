@@ -25,15 +25,17 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def at_configuration(m: Any, s: Any, w: Any, i: Any, r: Any, f: Any, e: Any, x: Any) -> None:
-    """Rows in r, forces in x, everything explicit, at the state s."""
-    calibrate(m, w, e, x, f)
-    expand(m, s.qpos, s.qvel, w)
-    kinematics(m, s.qpos, w)
-    world_inertia(m, w)
-    equipment_forces(m, s.qpos, s.qvel, w, i, e, x, f, s.activation, 1)
-    bare_system(m, s.qpos, s.qvel, w, i, f, e, x, None, None)
-    build(m, s, w, i, r, f, e, x, None, None, None, None)
+def at_configuration(
+    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
+) -> None:
+    """Rows in rows, forces in equipment_data, everything explicit, at the state state."""
+    calibrate(model, data, equipment, equipment_data, step)
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    world_inertia(model, data)
+    equipment_forces(model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 1)
+    bare_system(model, state.qpos, state.qvel, data, inputs, step, equipment, equipment_data, None, None)
+    build(model, state, data, inputs, rows, step, equipment, equipment_data, None, None, None, None)
 
 
 ENTRY = Entry("at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Equipment, EquipmentWork))

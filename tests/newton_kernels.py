@@ -38,9 +38,9 @@ class Problem(NamedTuple):
 
 
 @njit
-def solve_problem(m: Any, w: Any, r: Any, p: Any, y: Any) -> None:
+def solve_problem(model: Any, data: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of newton."""
-    newton(m, w, None, r, p.force, p.velocity, y, None, None)
+    newton(model, data, None, rows, problem.force, problem.velocity, solver, None, None)
 
 
 ENTRY = Entry("solve_problem", __name__, (Tree, Inertia, Rows, Problem, NewtonWork))

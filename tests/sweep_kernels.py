@@ -48,47 +48,49 @@ class Sweeps(NamedTuple):
 
 
 @njit
-def solve_pgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+def solve_pgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
     """One call of pgs."""
-    pgs(m, w, i, r, p.force, p.velocity, y)
+    pgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
 
 
 @njit
-def solve_tgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+def solve_tgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
     """One call of tgs."""
-    tgs(m, w, i, r, p.force, p.velocity, y)
+    tgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
 
 
 @njit
-def solve_block_gs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+def solve_block_gs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
     """One call of block_gs."""
-    block_gs(m, w, i, r, p.force, p.velocity, y)
+    block_gs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
 
 
 @njit
-def solve_nsgs(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Sweeps of nsgs over every island, which newton takes a few of."""
-    find_structure(m, r, y)
-    for k in range(y.sizes[1]):
-        prepare(m, w, r, p.velocity, y, None, None, k)
-        set_gradient(r, p.force, y, k)
-        nsgs.sweep(m, w, r, y, k, 0.0, i.iterations[0])
-    r.report[0] = i.iterations[0]
+    find_structure(model, rows, solver)
+    for k in range(solver.sizes[1]):
+        prepare(model, data, rows, problem.velocity, solver, None, None, k)
+        set_gradient(rows, problem.force, solver, k)
+        nsgs.sweep(model, data, rows, solver, k, 0.0, inputs.iterations[0])
+    rows.report[0] = inputs.iterations[0]
 
 
 @njit
-def solve_conjugate(m: Any, w: Any, i: Any, r: Any, p: Any, y: Any) -> None:
+def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Conjugate gradients on every island, the shifts those of the start."""
-    find_structure(m, r, y)
-    r.report[0] = 0.0
-    r.report[1] = 0.0
-    for k in range(y.sizes[1]):
-        prepare(m, w, r, p.velocity, y, None, None, k)
-        y.sizes[2] = 0
-        r.report[1] = max(r.report[1], descend(m, w, r, p.force, y, k, 1e-9, i.iterations[0]))
-        r.report[0] = max(r.report[0], y.sizes[2])
-    for a in range(p.velocity.shape[0]):
-        p.velocity[a] += y.change[a]
+    find_structure(model, rows, solver)
+    rows.report[0] = 0.0
+    rows.report[1] = 0.0
+    for k in range(solver.sizes[1]):
+        prepare(model, data, rows, problem.velocity, solver, None, None, k)
+        solver.sizes[2] = 0
+        rows.report[1] = max(
+            rows.report[1], descend(model, data, rows, problem.force, solver, k, 1e-9, inputs.iterations[0])
+        )
+        rows.report[0] = max(rows.report[0], solver.sizes[2])
+    for a in range(problem.velocity.shape[0]):
+        problem.velocity[a] += solver.change[a]
 
 
 _RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)

@@ -12,15 +12,15 @@ from artsim.sim.kinematics import accelerations, kinematics, velocities
 
 
 @njit
-def tendons(m: Any, s: Any, w: Any, f: Any, e: Any, x: Any) -> None:
-    """Lengths, velocities, moments and forces at the state; f.qacc[t] is J̇ v of tendon t, as far as there is room."""
-    calibrate(m, w, e, x, f)
-    kinematics(m, s.qpos, w)
-    velocities(m, s.qvel, w)
-    tendon_paths(m, s.qpos, s.qvel, w, e, x)
-    tendon_forces(e, x)
-    for k in range(f.velocity.shape[0]):
-        f.velocity[k] = 0.0
-    accelerations(m, s.qvel, f.velocity, w)
-    for t in range(min(e.tendon_friction.shape[0], f.qacc.shape[0])):
-        f.qacc[t] = tendon_drift(m, w, e, t)
+def tendons(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+    """Lengths, velocities, moments and forces at the state; step.qacc[t] is J̇ v of tendon t, as far as there is room."""
+    calibrate(model, data, equipment, equipment_data, step)
+    kinematics(model, state.qpos, data)
+    velocities(model, state.qvel, data)
+    tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+    tendon_forces(equipment, equipment_data)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = 0.0
+    accelerations(model, state.qvel, step.velocity, data)
+    for t in range(min(equipment.tendon_friction.shape[0], step.qacc.shape[0])):
+        step.qacc[t] = tendon_drift(model, data, equipment, t)

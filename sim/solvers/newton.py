@@ -540,15 +540,15 @@ def _attempt(
     k: Any,
     tolerance: Any,
     limit: Any,
-    sweeps: Any,
+    sweep_count: Any,
     steps: Any,
     first: Any,
 ) -> Any:
-    """So many sweeps and then so many of Newton's steps on Coulomb's law, from λ as it came in; what is left."""
+    """So many sweep_count and then so many of Newton's steps on Coulomb's law, from λ as it came in; what is left."""
     _restart(model, data, rows, force, u, solver, None, None, k)
     solver.factorised[k] = 0
-    if sweeps > 0:
-        sweep(model, data, rows, solver, k, tolerance, sweeps)
+    if sweep_count > 0:
+        sweep(model, data, rows, solver, k, tolerance, sweep_count)
     return coulomb(
         model, data, rows, force, u, solver, k, tolerance, limit, steps, tolerance - tolerance + first, False
     )
