@@ -143,9 +143,9 @@ def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
 
 
 @inlined
-def unsettled(m: Any, s: Any, w: Any, f: Any) -> Any:
+def unsettled(model: Any, state: Any, data: Any, step: Any) -> Any:
     """More than 0 where step.middle is not where the velocities found lead, but for bodies that have contacts."""
-    change, most = misled(m, s, w, f)
+    change, most = misled(model, state, data, step)
     return change - SETTLED * most
 
 
