@@ -30,26 +30,25 @@ from artsim.sim.solvers.cone import largest
 
 
 @njit
-def applied_forces(
-    model: Any, q: Any, v: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any
-) -> None:
+def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
     """step.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
+    inputs, step = run.inputs, run.step
     row = step.counters[4]
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] != NO_CONTROLLER:
-        _controller(model, q, v, data, inputs, step, equipment, equipment_data)
+        _controller(robot, q, v, run, equipment)
 
 
 @njit
-def _controller(
-    model: Any, q: Any, v: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any
-) -> None:
+def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
     """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
 
     Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
     tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated, and count as not accelerating.
     """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
     row = step.counters[4]
     nv = step.applied.shape[0]
     for k in range(nv):
@@ -73,8 +72,8 @@ def _controller(
     inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
     if equipment is not None and inputs.controller[0] == COMPUTED_TORQUE and has_inertia(equipment):
         velocities(model, v, data)
-        tendon_paths(model, q, v, data, equipment, equipment_data)
-        add_inertia_forces(model, v, step.qacc, data, equipment, equipment_data, step.force)
+        tendon_paths(robot, q, v, equipment)
+        add_inertia_forces(model, v, step.qacc, data, equipment, step.force)
     for k in range(nv):
         a = model.dof_independent[k]
         if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
@@ -92,12 +91,13 @@ def _actuated(model: Any, k: Any) -> Any:
 
 
 @njit
-def find_places(model: Any, q: Any, inputs: Any, step: Any, row: Any) -> None:
+def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
     """step.place (nv,): coordinates, and for the rotations of ball and free joints what stands for them.
 
     A drive there turns along the rotation vector that leads to the target, e = log(q⁻¹ exp(target)) in the joint's
     axes; the place of its dofs is their target less e.
     """
+    inputs, step = run.inputs, run.step
     for k in range(step.place.shape[0]):
         step.place[k] = coordinate(model, q, k)
     for body in range(1, model.body_parent.shape[0]):
@@ -136,14 +136,16 @@ def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: A
 
 
 @inlined
-def driven_at(state: Any, inputs: Any, step: Any, k: Any) -> Any:
+def driven_at(state: Any, run: Any, k: Any) -> Any:
     """As felt_at, for drives."""
-    return step.place[k] + inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
+    step = run.step
+    return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
 @njit
-def drive_force(inputs: Any, step: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
+def drive_force(run: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
     """Force of drive k at coordinate q and velocity v [N m or N]."""
+    inputs, step = run.inputs, run.step
     return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
 
 
@@ -155,18 +157,19 @@ def coordinate(model: Any, q: Any, k: Any) -> Any:
 
 
 @njit
-def weigh_springs(model: Any, inputs: Any, step: Any, equipment_data: Any) -> None:
+def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
     """step.share (nv,) of what pulls each dof to a place: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
 
     A drive whose gains are accelerations has x² = h² K. The sweeping solvers' drives are PhysX's: implicit Euler.
     """
+    inputs, step = run.inputs, run.step
     square = inputs.time_step[0] * inputs.time_step[0]
     for k in range(step.share.shape[0]):
         stiff = model.stiffness[k] * inputs.mobility[k]
         drive = inputs.drive_stiffness[k]
         stiff = stiff + (drive if inputs.drive_acceleration[k] == 1 else drive * inputs.mobility[k])
-        if equipment_data is not None:
-            stiff = stiff + equipment_data.stiffness[k] * inputs.mobility[k]
+        if equipment is not None:
+            stiff = stiff + equipment.data.stiffness[k] * inputs.mobility[k]
         one = real(1.0, stiff)
         step.share[k] = one / largest(one, square * stiff)
         if _are_rows(inputs.solver[0]) and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
@@ -174,9 +177,9 @@ def weigh_springs(model: Any, inputs: Any, step: Any, equipment_data: Any) -> No
 
 
 @inlined
-def _are_rows(solver: Any) -> bool:
+def _are_rows(work: Any) -> bool:
     """Whether a solver has every drive as a row, as the PhysX guide has them."""
-    rows: bool = solver == PGS or solver == TGS or solver == BLOCK_GS
+    rows: bool = work == PGS or work == TGS or work == BLOCK_GS
     return rows
 
 
@@ -187,57 +190,63 @@ def foreseen(share: Any, before: Any, after: Any) -> Any:
 
 
 @inlined
-def felt_at(model: Any, state: Any, inputs: Any, step: Any, k: Any) -> Any:
+def felt_at(robot: Any, run: Any, k: Any) -> Any:
     """The coordinate at which springs of dof k act over the step that ends at step.velocity."""
-    return coordinate(model, state.qpos, k) + inputs.time_step[0] * foreseen(
+    state = robot.state
+    step = run.step
+    return coordinate(robot.model, state.qpos, k) + run.inputs.time_step[0] * foreseen(
         step.share[k], state.qvel[k], step.velocity[k]
     )
 
 
 @inlined
-def actuator_force(equipment_data: Any, k: Any, q: Any, v: Any) -> Any:
+def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
     """What actuators do to dof k: explicit ones, and implicit ones at coordinate q and velocity v [N m or N]."""
     return (
-        equipment_data.actuator_total[k]
-        + equipment_data.offset[k]
-        - equipment_data.stiffness[k] * q
-        - equipment_data.damping[k] * v
+        equipment.data.actuator_total[k]
+        + equipment.data.offset[k]
+        - equipment.data.stiffness[k] * q
+        - equipment.data.damping[k] * v
     )
 
 
 @njit
-def implicit_system(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment_data: Any) -> None:
+def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     """step.diagonal: h D + h² a K of damping, springs and the drives in M̂; step.force: what acts on that M̂, bias left
     out.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).
     """
-    h = inputs.time_step[0]
+    model, state = robot.model, robot.state
+    step = run.step
+    h = run.inputs.time_step[0]
     row = step.counters[4]
     for k in range(step.force.shape[0]):
         q = coordinate(model, state.qpos, k)
         v = state.qvel[k]
         ahead = h * foreseen(step.share[k], v, v)
         q = q + ahead
-        d = model.damping[k] + data.slack[k]
+        d = model.damping[k] + robot.data.slack[k]
         stiff = model.stiffness[k]
         force = step.applied[k] - d * v - stiff * (q - model.spring_reference[k])
         if rows.implicit[k]:
             d += step.damping[k]
             stiff += step.stiffness[k]
-            force += drive_force(inputs, step, row, k, step.place[k] + ahead, v)
-        if equipment_data is not None:
-            d += equipment_data.damping[k]
-            stiff += equipment_data.stiffness[k]
-            force += actuator_force(equipment_data, k, q, v) + equipment_data.passive[k] + equipment_data.tendon[k]
+            force += drive_force(run, row, k, step.place[k] + ahead, v)
+        if equipment is not None:
+            d += equipment.data.damping[k]
+            stiff += equipment.data.stiffness[k]
+            force += actuator_force(equipment, k, q, v) + equipment.data.passive[k] + equipment.data.tendon[k]
         step.diagonal[k] = h * d + h * h * (1.0 - 0.75 * step.share[k]) * stiff
         step.force[k] = force
 
 
 @njit
-def passive_forces(model: Any, state: Any, inputs: Any, step: Any) -> None:
+def passive_forces(robot: Any, run: Any) -> None:
     """step.passive (nv,) of damping and springs as they act over the step."""
+    model = robot.model
+    step = run.step
     for k in range(step.passive.shape[0]):
         v = step.velocity[k]
-        q = felt_at(model, state, inputs, step, k)
+        q = felt_at(robot, run, k)
         step.passive[k] = -model.damping[k] * v - model.stiffness[k] * (q - model.spring_reference[k])

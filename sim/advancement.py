@@ -30,56 +30,33 @@ _MOST = 20_000  # distances of one step; then everything that is not done stops
 
 
 @njit
-def advance(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    contact_model: Any,
-    shapes: Any,
-    gjk: Any,
-    manifold: Any,
-    contact_data: Any,
-    continuous: Any,
-) -> None:
+def advance(robot: Any, run: Any, contact: Any, shapes: Any, gjk: Any, manifold: Any, continuous: Any) -> None:
     """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
 
     data and contact_data then hold the places of the last pose that was looked at.
     """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
     for n in range(continuous.stop.shape[0]):
         continuous.stop[n] = MOVING
-    kinematics(model, state.qpos, data)
+    kinematics(model, robot.state.qpos, data)
     _reaches(model, step, data, continuous)
-    place_moving(model, data, contact_model, contact_data)
-    for n in range(contact_model.body.shape[0]):
+    place_moving(model, data, contact)
+    for n in range(contact.model.body.shape[0]):
         for axis in range(3):
-            continuous.start[n, axis] = contact_data.position[n, axis]
-    _pose(model, state, data, inputs, step, contact_model, contact_data, continuous, 1.0)
-    if not _choose(inputs, contact_model, shapes, contact_data, continuous):
+            continuous.start[n, axis] = contact.data.position[n, axis]
+    _pose(robot, run, contact, continuous, 1.0)
+    if not _choose(inputs, contact, shapes, continuous):
         return
     time = 0.0
     looked = 0
     while time < 1.0:
-        _pose(model, state, data, inputs, step, contact_model, contact_data, continuous, time)
+        _pose(robot, run, contact, continuous, time)
         later = 1.0
         for n in range(continuous.number[0]):
             if continuous.next[n] <= time:
                 looked += 1
-                _look(
-                    model,
-                    data,
-                    inputs,
-                    contact_model,
-                    shapes,
-                    gjk,
-                    manifold,
-                    contact_data,
-                    continuous,
-                    n,
-                    time,
-                    looked > _MOST,
-                )
+                _look(robot, inputs, contact, shapes, gjk, manifold, continuous, n, time, looked > _MOST)
             later = min(later, continuous.next[n])
         time = later
     for v in range(step.tangent.shape[0]):
@@ -105,43 +82,35 @@ def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
 
 
 @njit
-def _pose(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    contact_model: Any,
-    contact_data: Any,
-    continuous: Any,
-    time: Any,
-) -> None:
+def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> None:
     """Shapes where they are after that share of the step, and the velocities of what still moves."""
+    model, data = robot.model, robot.data
+    step = run.step
     for n in range(step.stage_qpos.shape[0]):
-        step.stage_qpos[n] = state.qpos[n]
+        step.stage_qpos[n] = robot.state.qpos[n]
     for v in range(step.tangent.shape[0]):
         step.stage_qvel[v] = step.tangent[v] * min(time, continuous.stop[continuous.tree[model.dof_body[v]]])
-    move(model, step.stage_qpos, step.stage_qvel, inputs.time_step[0])
+    move(model, step.stage_qpos, step.stage_qvel, run.inputs.time_step[0])
     kinematics(model, step.stage_qpos, data)
     for v in range(step.tangent.shape[0]):
         step.stage_qvel[v] = step.tangent[v] if continuous.stop[continuous.tree[model.dof_body[v]]] == MOVING else 0.0
     velocities(model, step.stage_qvel, data)
-    place_moving(model, data, contact_model, contact_data)
+    place_moving(model, data, contact)
 
 
 @njit
-def _choose(inputs: Any, contact_model: Any, shapes: Any, contact_data: Any, continuous: Any) -> bool:
+def _choose(inputs: Any, contact: Any, shapes: Any, continuous: Any) -> bool:
     """The pairs to look at: whose arcs leave the straight lines by more than their slack, and which may meet. False
     when there are none. Shapes are at the end of the step.
     """
     h = inputs.time_step[0]
-    for n in range(contact_model.body.shape[0]):
-        b = contact_model.body[n]
+    for n in range(contact.model.body.shape[0]):
+        b = contact.model.body[n]
         angle = h * continuous.turning[b]
         arm = continuous.arm[b] + continuous.beside[n]
-        continuous.bent[n] = 0.5 * angle * angle * (contact_model.swing[n] + arm)
-        chord = _length(contact_data.position[n], continuous.start[n])
-        continuous.way[n] = chord + min(angle, 2.0) * contact_model.swing[n] + min(0.5 * angle * angle, 2.0) * arm
+        continuous.bent[n] = 0.5 * angle * angle * (contact.model.swing[n] + arm)
+        chord = _length(contact.data.position[n], continuous.start[n])
+        continuous.way[n] = chord + min(angle, 2.0) * contact.model.swing[n] + min(0.5 * angle * angle, 2.0) * arm
     continuous.number[0] = 0
     for p in range(continuous.pair.shape[0]):
         one = continuous.pair[p, 0]
@@ -149,8 +118,8 @@ def _choose(inputs: Any, contact_model: Any, shapes: Any, contact_data: Any, con
         slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
         if (
             continuous.bent[one] + continuous.bent[two] <= slack
-            and not _turns(inputs, contact_model, contact_data, continuous, one)
-            and not _turns(inputs, contact_model, contact_data, continuous, two)
+            and not _turns(inputs, contact, continuous, one)
+            and not _turns(inputs, contact, continuous, two)
         ):
             continue
         if (
@@ -167,9 +136,9 @@ def _choose(inputs: Any, contact_model: Any, shapes: Any, contact_data: Any, con
 
 
 @inlined
-def _turns(inputs: Any, contact_model: Any, contact_data: Any, continuous: Any, n: Any) -> bool:
+def _turns(inputs: Any, contact: Any, continuous: Any, n: Any) -> bool:
     """Whether detection.py counts with less than the whole step for shape n."""
-    turns: bool = inputs.time_step[0] * continuous.turning[contact_model.body[n]] > contact_data.straight[n]
+    turns: bool = inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
     return turns
 
 
@@ -181,14 +150,12 @@ def _length(p: Any, q: Any) -> Any:
 
 @njit
 def _look(
-    model: Any,
-    data: Any,
+    robot: Any,
     inputs: Any,
-    contact_model: Any,
+    contact: Any,
     shapes: Any,
     gjk: Any,
     manifold: Any,
-    contact_data: Any,
     continuous: Any,
     n: Any,
     time: Any,
@@ -199,16 +166,16 @@ def _look(
     h = inputs.time_step[0]
     one = continuous.pair[continuous.chosen[n], 0]
     two = continuous.pair[continuous.chosen[n], 1]
-    b = contact_model.body[one]
-    d = contact_model.body[two]
+    b = contact.model.body[one]
+    d = contact.model.body[two]
     if not _moves(continuous, b) and not _moves(continuous, d):
         continuous.next[n] = MOVING
         return
     turning = max(_turning(continuous, b), _turning(continuous, d))
-    speed = _closing(model, data, contact_model, contact_data, continuous, one, two)
+    speed = _closing(robot.model, robot.data, contact, continuous, one, two)
     margin = h * (1.0 - time) * speed
     manifold.number[0] = 0
-    collide(shapes, contact_data, gjk, one, two, margin, manifold)
+    collide(shapes, contact.data, gjk, one, two, margin, manifold)
     gap = margin
     for found in range(manifold.number[0]):
         gap = min(gap, manifold.gap[found])
@@ -242,16 +209,16 @@ def _turning(continuous: Any, b: Any) -> Any:
 
 
 @inlined
-def _closing(model: Any, data: Any, contact_model: Any, contact_data: Any, continuous: Any, one: Any, two: Any) -> Any:
+def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two: Any) -> Any:
     """A bound of the speed at which two shapes come nearer, until one of them has turned by _TURN [m/s]."""
-    u0, u1, u2 = velocity_of(model, data, contact_model, contact_data, one)
-    v0, v1, v2 = velocity_of(model, data, contact_model, contact_data, two)
+    u0, u1, u2 = velocity_of(model, data, contact, one)
+    v0, v1, v2 = velocity_of(model, data, contact, two)
     apart = math.sqrt((u0 - v0) * (u0 - v0) + (u1 - v1) * (u1 - v1) + (u2 - v2) * (u2 - v2))
-    return apart + _swinging(contact_model, continuous, one) + _swinging(contact_model, continuous, two)
+    return apart + _swinging(contact, continuous, one) + _swinging(contact, continuous, two)
 
 
 @inlined
-def _swinging(contact_model: Any, continuous: Any, n: Any) -> Any:
+def _swinging(contact: Any, continuous: Any, n: Any) -> Any:
     """How much its turning adds to that."""
-    b = contact_model.body[n]
-    return _turning(continuous, b) * (contact_model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))
+    b = contact.model.body[n]
+    return _turning(continuous, b) * (contact.model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

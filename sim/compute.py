@@ -51,30 +51,31 @@ _SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the piv
 
 
 @njit
-def compute(model: Any, state: Any, data: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
+def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
     """All wanted quantities of the task's rows. joints, scratch: of the lanes; batch: inputs and outputs."""
-    _constants(state, data, scratch)
-    for first in range(task.rows[0], task.rows[1], lane_count(state.qpos)):
-        _inputs(model, state, data, scratch, task, batch, first)
+    _constants(robot, scratch)
+    for first in range(task.rows[0], task.rows[1], lane_count(robot.state.qpos)):
+        _inputs(robot, scratch, task, batch, first)
         if task.places[0] == 1:
-            _place(model, state, data, task, batch)
-            _links(model, state, data, scratch, task, batch, first)
-            _whole_robot(model, state, data, scratch, task, batch, first)
-            _matrices(model, state, data, scratch, task, batch, first)
-            _forward_dynamics(model, state, data, scratch, task, batch, first)
-        _forces(model, state, data, joints, scratch, task, batch, first)
-        _status(data, scratch, batch, first)
+            _place(robot, task, batch)
+            _links(robot, scratch, task, batch, first)
+            _whole_robot(robot, scratch, task, batch, first)
+            _matrices(robot, scratch, task, batch, first)
+            _forward_dynamics(robot, scratch, task, batch, first)
+        _forces(robot, joints, scratch, task, batch, first)
+        _status(robot.data, scratch, batch, first)
 
 
 # ------------------------------------------------------------------ inputs and status
 
 
 @njit
-def _constants(state: Any, data: Any, scratch: Any) -> None:
+def _constants(robot: Any, scratch: Any) -> None:
     """What no pack changes: inputs that are not given, the gains and drifts of dofs that follow nothing."""
+    data = robot.data
     zero = like(0.0, data)
     for k in range(scratch.zero.shape[0]):
-        state.qvel[k] = zero
+        robot.state.qvel[k] = zero
         scratch.qacc[k] = zero
         scratch.zero[k] = zero
         data.gain[k] = like(1.0, data)
@@ -82,9 +83,10 @@ def _constants(state: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def _inputs(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """State and acceleration of the pack, followers from their leaders when reduced; scratch.check sees what is
     wrong."""
+    model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
     scratch.check[0] = normalise(model, state.qpos, data)
     if batch.qvel.shape[0] > 0:
@@ -163,8 +165,9 @@ def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
 
 
 @njit
-def _place(model: Any, state: Any, data: Any, task: Any, batch: Any) -> None:
+def _place(robot: Any, task: Any, batch: Any) -> None:
     """Where bodies are; of their mass properties what is needed, while their rotations are at hand."""
+    model, data = robot.model, robot.data
     composite = (
         batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + batch.centroidal_momentum_matrix.shape[0]
     )
@@ -174,7 +177,7 @@ def _place(model: Any, state: Any, data: Any, task: Any, batch: Any) -> None:
     composite += batch.centroidal_bias.shape[0] + task.reduced[0] * batch.forward_dynamics.shape[0]
     single = batch.forward_dynamics.shape[0] + batch.centroidal_bias.shape[0] + batch.kinetic_energy.shape[0]
     for i in range(1, model.body_parent.shape[0]):
-        place_body(model, state.qpos, data, i)
+        place_body(model, robot.state.qpos, data, i)
         if single > 0:
             turn_inertia(model, data, i, data.moment, data.inertia)
         if composite > 0:
@@ -184,7 +187,8 @@ def _place(model: Any, state: Any, data: Any, task: Any, batch: Any) -> None:
 
 
 @njit
-def _links(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _links(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    model, state, data = robot.model, robot.state, robot.data
     poses(model, data, scratch, task, batch, first)
     if batch.link_velocity.shape[0] + batch.jacobian_dot.shape[0] + batch.kinetic_energy.shape[0] > 0:
         velocities(model, state.qvel, data)
@@ -210,8 +214,9 @@ def _links(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: An
 
 
 @njit
-def _whole_robot(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _whole_robot(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """Centre of mass, momentum, energy."""
+    model, state, data = robot.model, robot.state, robot.data
     about = (
         batch.com.shape[0]
         + batch.centroidal_momentum_matrix.shape[0]
@@ -255,24 +260,25 @@ def _whole_robot(model: Any, state: Any, data: Any, scratch: Any, task: Any, bat
 
 
 @njit
-def _forces(model: Any, state: Any, data: Any, joints: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _forces(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """Joint forces of gravity, velocity and acceleration: no body's place is needed for them."""
+    model, state, data = robot.model, robot.state, robot.data
     placed = batch.gravity.shape[0] > 0
     if batch.gravity.shape[0] > 0:
         gravity_compensation(model, state.qpos, data, joints, data.bias)
         _out(model, data, scratch, task, batch.gravity, first)
     if batch.coriolis.shape[0] > 0:
-        joint_forces(model, state.qpos, state.qvel, data.drift, 0.0, placed, data, joints, data.bias)
+        joint_forces(robot, state.qpos, state.qvel, data.drift, 0.0, placed, joints, data.bias)
         placed = True
         _add_rotors(model, data.drift, data.bias)
         _out(model, data, scratch, task, batch.coriolis, first)
     if batch.bias.shape[0] > 0:
-        joint_forces(model, state.qpos, state.qvel, data.drift, 1.0, placed, data, joints, data.bias)
+        joint_forces(robot, state.qpos, state.qvel, data.drift, 1.0, placed, joints, data.bias)
         placed = True
         _add_rotors(model, data.drift, data.bias)
         _out(model, data, scratch, task, batch.bias, first)
     if batch.inverse_dynamics.shape[0] > 0:
-        joint_forces(model, state.qpos, state.qvel, scratch.qacc, 1.0, placed, data, joints, data.bias)
+        joint_forces(robot, state.qpos, state.qvel, scratch.qacc, 1.0, placed, joints, data.bias)
         _add_rotors(model, scratch.qacc, data.bias)
         if batch.wrench.shape[0] > 0:
             for k in range(data.bias.shape[0]):
@@ -300,8 +306,9 @@ def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -
 
 
 @njit
-def _matrices(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _matrices(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
     """M and its inverse; reduced: of GᵀMG, whose factors stay in data.factor for forward dynamics."""
+    model, data = robot.model, robot.data
     reduced_forward = task.reduced[0] * batch.forward_dynamics.shape[0]
     if batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + reduced_forward > 0:
         mass_matrix(model, data)
@@ -313,7 +320,7 @@ def _matrices(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch:
         else:
             _matrices_of(data.mass_matrix, model.dof_parent, model.dof_run, data, scratch, task, batch, first)
     if batch.coupling_matrix.shape[0] > 0:
-        _coupling_matrix(model, state, data, scratch, batch, first)
+        _coupling_matrix(robot, scratch, batch, first)
 
 
 @njit
@@ -360,12 +367,13 @@ def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
 
 
 @njit
-def _coupling_matrix(model: Any, state: Any, data: Any, scratch: Any, batch: Any, first: Any) -> None:
+def _coupling_matrix(robot: Any, scratch: Any, batch: Any, first: Any) -> None:
     """G, one entry a row. State and gains of the pack stay as they are: in full coordinates nothing else is coupled."""
+    model, data = robot.model, robot.data
     for k in range(scratch.gain.shape[0]):
         scratch.gain[k] = like(1.0 if model.dof_independent[k] >= 0 else 0.0, data)
         if model.dof_coord[k] >= 0:
-            scratch.input[k] = state.qpos[model.dof_coord[k]]
+            scratch.input[k] = robot.state.qpos[model.dof_coord[k]]
     for c in range(model.coupling_follower.shape[0]):
         f = model.coupling_follower[c]
         l = model.coupling_leader[c]
@@ -380,7 +388,8 @@ def _coupling_matrix(model: Any, state: Any, data: Any, scratch: Any, batch: Any
 
 
 @njit
-def _forward_dynamics(model: Any, state: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+def _forward_dynamics(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
+    model, state, data = robot.model, robot.state, robot.data
     if batch.forward_dynamics.shape[0] == 0:
         return
     if batch.tau.shape[0] > 0:

@@ -44,13 +44,14 @@ def expand(model: Any, q: Any, v: Any, data: Any) -> None:
 
 
 @njit
-def secant_drift(model: Any, state: Any, data: Any, h: Any, step: Any) -> bool:
+def secant_drift(robot: Any, h: Any, step: Any) -> bool:
     """data.drift by the secants of the last step and of that which leads to step.next (nu,); False where none is
     nonlinear.
 
     A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu what of that G u̇ leaves; its
     step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
     """
+    model, state, data = robot.model, robot.state, robot.data
     bent = False
     for c in range(model.coupling_follower.shape[0]):
         l = model.coupling_leader[c]

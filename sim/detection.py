@@ -38,50 +38,49 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
 @njit
-def place_static(model: Any, data: Any, contact_model: Any, contact_data: Any) -> None:
+def place_static(model: Any, data: Any, contact: Any) -> None:
     """Places of shapes that never move. Needs nothing."""
-    for n in range(contact_model.body.shape[0]):
-        contact_data.allowance[n] = like(0.0, data)
-        if contact_model.body[n] == 0:
-            _place(model, data, contact_model, contact_data, n)
+    for n in range(contact.model.body.shape[0]):
+        contact.data.allowance[n] = like(0.0, data)
+        if contact.model.body[n] == 0:
+            _place(model, data, contact, n)
 
 
 @njit
-def find_contacts(model: Any, state: Any, data: Any, inputs: Any, contact_model: Any, contact_data: Any) -> bool:
+def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
     """Contacts of this configuration, or False when there is no room for all. Needs kinematics."""
-    place_shapes(model, state, data, inputs, contact_model, contact_data)
-    if contact_data.advancement[0] != 0:
-        for n in range(contact_model.body.shape[0]):
-            contact_data.allowance[n] *= _straight(data, inputs, contact_model, contact_data, n)
-    return detected(model, state, data, contact_model, contact_data)
+    place_shapes(robot, inputs, contact)
+    if contact.data.advancement[0] != 0:
+        for n in range(contact.model.body.shape[0]):
+            contact.data.allowance[n] *= _straight(robot.data, inputs, contact, n)
+    return detected(robot, contact)
 
 
 @njit
-def place_shapes(model: Any, state: Any, data: Any, inputs: Any, contact_model: Any, contact_data: Any) -> None:
+def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
     """Where shapes are and how far they may move, in both widths. Needs kinematics."""
+    model, data = robot.model, robot.data
     h = inputs.time_step[0]
-    velocities(model, state.qvel, data)
-    place_moving(model, data, contact_model, contact_data)
-    _choose_frame(model, data, contact_model, contact_data)
-    v = contact_data.common
+    velocities(model, robot.state.qvel, data)
+    place_moving(model, data, contact)
+    _choose_frame(model, data, contact)
+    v = contact.data.common
     still = h * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    for n in range(contact_model.body.shape[0]):
-        moves = contact_model.body[n] > 0
-        contact_data.allowance[n] = (
-            h * speed_bound(model, data, contact_model, contact_data, n) + h * h * _ACCELERATION if moves else still
-        )
+    for n in range(contact.model.body.shape[0]):
+        moves = contact.model.body[n] > 0
+        contact.data.allowance[n] = h * speed_bound(model, data, contact, n) + h * h * _ACCELERATION if moves else still
 
 
 @njit
-def place_moving(model: Any, data: Any, contact_model: Any, contact_data: Any) -> None:
+def place_moving(model: Any, data: Any, contact: Any) -> None:
     """Places of shapes that can move. Needs kinematics."""
-    for n in range(contact_model.body.shape[0]):
-        if contact_model.body[n] > 0:
-            _place(model, data, contact_model, contact_data, n)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            _place(model, data, contact, n)
 
 
 @njit
-def _choose_frame(model: Any, data: Any, contact_model: Any, contact_data: Any) -> None:
+def _choose_frame(model: Any, data: Any, contact: Any) -> None:
     """contact_data.common: the mean velocity of the shapes that can move where most move with it, else 0."""
     count = 0
     zero = like(0.0, data)
@@ -89,9 +88,9 @@ def _choose_frame(model: Any, data: Any, contact_model: Any, contact_data: Any) 
     v0 = zero
     v1 = zero
     v2 = zero
-    for n in range(contact_model.body.shape[0]):
-        if contact_model.body[n] > 0:
-            s0, s1, s2 = velocity_of(model, data, contact_model, contact_data, n)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            s0, s1, s2 = velocity_of(model, data, contact, n)
             v0 += s0
             v1 += s1
             v2 += s2
@@ -101,132 +100,129 @@ def _choose_frame(model: Any, data: Any, contact_model: Any, contact_data: Any) 
     v1 /= max(count, 1)
     v2 /= max(count, 1)
     left = zero
-    for n in range(contact_model.body.shape[0]):
-        if contact_model.body[n] > 0:
-            s0, s1, s2 = velocity_of(model, data, contact_model, contact_data, n)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            s0, s1, s2 = velocity_of(model, data, contact, n)
             left += sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
     most = _TOGETHER * all_of_it if count > 1 else zero
-    contact_data.common[0] = where_greater(most, left, v0, zero)
-    contact_data.common[1] = where_greater(most, left, v1, zero)
-    contact_data.common[2] = where_greater(most, left, v2, zero)
+    contact.data.common[0] = where_greater(most, left, v0, zero)
+    contact.data.common[1] = where_greater(most, left, v1, zero)
+    contact.data.common[2] = where_greater(most, left, v2, zero)
 
 
 @njit
-def detected(model: Any, state: Any, data: Any, contact_model: Any, contact_data: Any) -> bool:
+def detected(robot: Any, contact: Any) -> bool:
     """Contacts of the shapes' places and allowances; see `find_contacts`."""
-    run_entry(contact_data.detector)
-    if contact_data.number[1] > contact_data.number[0]:
+    run_entry(contact.data.detector)
+    if contact.data.number[1] > contact.data.number[0]:
         return False
-    for n in range(contact_data.number[0]):
+    for n in range(contact.data.number[0]):
         for end in range(2):
-            body = contact_model.body[contact_data.shape[n, end]]
-            o0, o1, o2 = origin_of(model, data, body)
-            contact_data.arm[n, end, 0] = contact_data.point[n, 0] - o0
-            contact_data.arm[n, end, 1] = contact_data.point[n, 1] - o1
-            contact_data.arm[n, end, 2] = contact_data.point[n, 2] - o2
-    _recall(state, contact_data)
+            body = contact.model.body[contact.data.shape[n, end]]
+            o0, o1, o2 = origin_of(robot.model, robot.data, body)
+            contact.data.arm[n, end, 0] = contact.data.point[n, 0] - o0
+            contact.data.arm[n, end, 1] = contact.data.point[n, 1] - o1
+            contact.data.arm[n, end, 2] = contact.data.point[n, 2] - o2
+    _recall(robot.state, contact)
     return True
 
 
 @njit
-def note_found(contact_data: Any) -> None:
+def note_found(contact: Any) -> None:
     """contact_data.before: the contacts, before they are looked for again."""
-    for n in range(contact_data.number[0]):
-        known = contact_data.before[n]
-        known[0] = contact_data.shape[n, 0]
-        known[1] = contact_data.shape[n, 1]
-        known[2] = contact_data.feature[n]
-        known[3] = contact_data.dimension[n]
-        known[4] = contact_data.gap[n]
+    for n in range(contact.data.number[0]):
+        known = contact.data.before[n]
+        known[0] = contact.data.shape[n, 0]
+        known[1] = contact.data.shape[n, 1]
+        known[2] = contact.data.feature[n]
+        known[3] = contact.data.dimension[n]
+        known[4] = contact.data.gap[n]
         for j in range(3):
-            known[5 + j] = contact_data.point[n, j]
+            known[5 + j] = contact.data.point[n, j]
 
 
 @njit
-def are_as_before(contact_data: Any, count: Any) -> bool:
+def are_as_before(contact: Any, count: Any) -> bool:
     """Whether the contacts are the `count` of contact_data.before: what was found with them holds."""
-    if contact_data.number[0] != count:
+    if contact.data.number[0] != count:
         return False
     for n in range(count):
-        known = contact_data.before[n]
+        known = contact.data.before[n]
         pair = (
-            known[0] == contact_data.shape[n, 0]
-            and known[1] == contact_data.shape[n, 1]
-            and known[2] == contact_data.feature[n]
+            known[0] == contact.data.shape[n, 0]
+            and known[1] == contact.data.shape[n, 1]
+            and known[2] == contact.data.feature[n]
         )
-        if not pair or known[3] != contact_data.dimension[n] or known[4] != contact_data.gap[n]:
+        if not pair or known[3] != contact.data.dimension[n] or known[4] != contact.data.gap[n]:
             return False
         for j in range(3):
-            if known[5 + j] != contact_data.point[n, j]:
+            if known[5 + j] != contact.data.point[n, j]:
                 return False
     return True
 
 
 @njit
-def outrun(model: Any, data: Any, inputs: Any, step: Any, contact_model: Any, contact_data: Any) -> bool:
+def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
     """True when step.velocity moves a shape farther than its allowance, which is then larger."""
+    inputs = run.inputs
     h = inputs.time_step[0]
-    velocities(model, step.velocity, data)
+    velocities(model, run.step.velocity, data)
     far = False
-    for n in range(contact_model.body.shape[0]):
-        if contact_model.body[n] > 0:
-            way = (
-                h
-                * speed_bound(model, data, contact_model, contact_data, n)
-                * _straight(data, inputs, contact_model, contact_data, n)
-            )
-            if way > contact_data.allowance[n]:
-                contact_data.allowance[n] = GROWTH * way
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            way = h * speed_bound(model, data, contact, n) * _straight(data, inputs, contact, n)
+            if way > contact.data.allowance[n]:
+                contact.data.allowance[n] = GROWTH * way
                 far = True
     return far
 
 
 @inlined
-def _straight(data: Any, inputs: Any, contact_model: Any, contact_data: Any, n: Any) -> Any:
+def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
     """The share of the step in which shape n moves straight on; all of it without the continuous check."""
     share = 1.0
-    if contact_data.advancement[0] != 0:
-        a = data.angular_velocity[contact_model.body[n]]
+    if contact.data.advancement[0] != 0:
+        a = data.angular_velocity[contact.model.body[n]]
         angle = inputs.time_step[0] * math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-        share = contact_data.straight[n] / max(angle, contact_data.straight[n])
+        share = contact.data.straight[n] / max(angle, contact.data.straight[n])
     return share
 
 
 @inlined
-def _place(model: Any, data: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
-    body = contact_model.body[n]
-    c = contact_model.place[n]
+def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
+    body = contact.model.body[n]
+    c = contact.model.place[n]
     p0, p1, p2 = point_of(model, data, body, c[0], c[1], c[2])
-    contact_data.position[n, 0] = p0
-    contact_data.position[n, 1] = p1
-    contact_data.position[n, 2] = p2
-    T = contact_model.turn[n]
+    contact.data.position[n, 0] = p0
+    contact.data.position[n, 1] = p1
+    contact.data.position[n, 2] = p2
+    T = contact.model.turn[n]
     for column in range(3):
         r0, r1, r2 = turn(data.rotation, body, T[0, column], T[1, column], T[2, column])
-        contact_data.rotation[n, 0, column] = r0
-        contact_data.rotation[n, 1, column] = r1
-        contact_data.rotation[n, 2, column] = r2
+        contact.data.rotation[n, 0, column] = r0
+        contact.data.rotation[n, 1, column] = r1
+        contact.data.rotation[n, 2, column] = r2
 
 
 @inlined
-def speed_bound(model: Any, data: Any, contact_model: Any, contact_data: Any, n: Any) -> Any:
+def speed_bound(model: Any, data: Any, contact: Any, n: Any) -> Any:
     """A bound of the speed of shape n's points, seen from the frame that moves with contact_data.common [m/s]."""
-    a = data.angular_velocity[contact_model.body[n]]
-    v = contact_data.common
-    s0, s1, s2 = velocity_of(model, data, contact_model, contact_data, n)
+    a = data.angular_velocity[contact.model.body[n]]
+    v = contact.data.common
+    s0, s1, s2 = velocity_of(model, data, contact, n)
     s0 -= v[0]
     s1 -= v[1]
     s2 -= v[2]
     turning = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-    return sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * contact_model.swing[n]
+    return sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * contact.model.swing[n]
 
 
 @inlined
-def velocity_of(model: Any, data: Any, contact_model: Any, contact_data: Any, n: Any) -> Any:
+def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
     """Velocity of shape n's origin [m/s]."""
-    body = contact_model.body[n]
+    body = contact.model.body[n]
     o0, o1, o2 = origin_of(model, data, body)
-    p = contact_data.position[n]
+    p = contact.data.position[n]
     a = data.angular_velocity[body]
     v = data.velocity[body]
     s0, s1, s2 = cross(a[0], a[1], a[2], p[0] - o0, p[1] - o1, p[2] - o2)
@@ -234,7 +230,7 @@ def velocity_of(model: Any, data: Any, contact_model: Any, contact_data: Any, n:
 
 
 @njit
-def find_drifts(model: Any, data: Any, inputs: Any, contact_model: Any, contact_data: Any) -> None:
+def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
     """contact_data.drift of every contact: that of the two surfaces' centres of curvature along the normal, which may
     turn.
 
@@ -242,83 +238,77 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact_model: Any, contact_
     independent acceleration, as the bias leaves them: less gravity, the world's too. Of what turns farther than it
     moves straight on a second derivative says little.
     """
-    for n in range(contact_data.number[0]):
-        N = contact_data.frame[n, 0]
+    for n in range(contact.data.number[0]):
+        N = contact.data.frame[n, 0]
         value = 0.0
         for end in range(2):
-            shape = contact_data.shape[n, end]
-            body = contact_model.body[shape]
+            shape = contact.data.shape[n, end]
+            body = contact.model.body[shape]
             if body > 0:
                 sign = 1.0 if end == 1 else -1.0
-                x = contact_data.arm[n, end]
-                out = sign * (0.5 * contact_data.distance[n] + contact_model.rounding[shape])
+                x = contact.data.arm[n, end]
+                out = sign * (0.5 * contact.data.distance[n] + contact.model.rounding[shape])
                 drift = acceleration_along(data, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
-                value += sign * drift * _straight(data, inputs, contact_model, contact_data, shape) ** 2
-        contact_data.drift[n] = value
-        if contact_data.soft[n] == 0 and not has_still_normal(contact_model, contact_data, n):
-            _tilt(data, inputs, contact_model, contact_data, n)
-        contact_data.swerve[n, 0] = 0.0
-        contact_data.swerve[n, 1] = 0.0
-        stays = contact_data.start[n, 0] > 0.0 or contact_data.near[n] == 1
-        if (
-            stays
-            and contact_data.soft[n] == 0
-            and rolls(contact_model, contact_data.shape[n, 0], contact_data.shape[n, 1])
-        ):
-            _roll(data, inputs, contact_model, contact_data, n)
+                value += sign * drift * _straight(data, inputs, contact, shape) ** 2
+        contact.data.drift[n] = value
+        if contact.data.soft[n] == 0 and not has_still_normal(contact, n):
+            _tilt(data, inputs, contact, n)
+        contact.data.swerve[n, 0] = 0.0
+        contact.data.swerve[n, 1] = 0.0
+        stays = contact.data.start[n, 0] > 0.0 or contact.data.near[n] == 1
+        if stays and contact.data.soft[n] == 0 and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1]):
+            _roll(data, inputs, contact, n)
 
 
 @njit
-def _tilt(data: Any, inputs: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
+def _tilt(data: Any, inputs: Any, contact: Any, n: Any) -> None:
     """Add to contact_data.drift what the turning of the normal does."""
-    N = contact_data.frame[n, 0]
+    N = contact.data.frame[n, 0]
     o = data.angular_velocity
     v = data.velocity
     a0, a1, a2, straight = 0.0, 0.0, 0.0, 1.0
     for end in range(2):
-        shape = contact_data.shape[n, end]
-        body = contact_model.body[shape]
+        shape = contact.data.shape[n, end]
+        body = contact.model.body[shape]
         if body > 0:
             sign = 1.0 if end == 1 else -1.0
-            x = contact_data.arm[n, end]
-            out = sign * (0.5 * contact_data.distance[n] + contact_model.rounding[shape])
+            x = contact.data.arm[n, end]
+            out = sign * (0.5 * contact.data.distance[n] + contact.model.rounding[shape])
             y0, y1, y2 = x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2]
             c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], y0, y1, y2)
             a0, a1, a2 = a0 + sign * (v[body, 0] + c0), a1 + sign * (v[body, 1] + c1), a2 + sign * (v[body, 2] + c2)
-            straight = min(straight, _straight(data, inputs, contact_model, contact_data, shape))
-    one = o[contact_model.body[contact_data.shape[n, 0]]]
-    two = o[contact_model.body[contact_data.shape[n, 1]]]
+            straight = min(straight, _straight(data, inputs, contact, shape))
+    one = o[contact.model.body[contact.data.shape[n, 0]]]
+    two = o[contact.model.body[contact.data.shape[n, 1]]]
     first, second = (one[0], one[1], one[2]), (two[0], two[1], two[2])
-    contact_data.drift[n] += straight**2 * tilt(
-        contact_model, contact_data, n, first, second, (a0, a1, a2), inputs.time_step[0]
-    )
+    contact.data.drift[n] += straight**2 * tilt(contact, n, first, second, (a0, a1, a2), inputs.time_step[0])
 
 
 @njit
-def _roll(data: Any, inputs: Any, contact_model: Any, contact_data: Any, n: Any) -> None:
+def _roll(data: Any, inputs: Any, contact: Any, n: Any) -> None:
     """Add to contact_data.drift, and make contact_data.swerve, what the contact's way over the two surfaces does, where
     it stays."""
-    N = contact_data.frame[n, 0]
+    N = contact.data.frame[n, 0]
     o = data.angular_velocity
-    one = contact_model.body[contact_data.shape[n, 0]]
-    two = contact_model.body[contact_data.shape[n, 1]]
+    one = contact.model.body[contact.data.shape[n, 0]]
+    two = contact.model.body[contact.data.shape[n, 1]]
     o0, o1, o2 = o[two, 0] - o[one, 0], o[two, 1] - o[one, 1], o[two, 2] - o[one, 2]
-    e0, e1, e2 = lag(contact_model, contact_data, n, o0, o1, o2, inputs.time_step[0])
+    e0, e1, e2 = lag(contact, n, o0, o1, o2, inputs.time_step[0])
     if e0 * e0 + e1 * e1 + e2 * e2 == 0.0:
         return
-    contact_data.drift[n] += N[0] * e0 + N[1] * e1 + N[2] * e2
+    contact.data.drift[n] += N[0] * e0 + N[1] * e1 + N[2] * e2
     for k in range(2):
-        T = contact_data.frame[n, 1 + k]
+        T = contact.data.frame[n, 1 + k]
         value = T[0] * e0 + T[1] * e1 + T[2] * e2
         for end in range(2):
-            body = contact_model.body[contact_data.shape[n, end]]
+            body = contact.model.body[contact.data.shape[n, end]]
             if body > 0:
                 sign = 1.0 if end == 1 else -1.0
-                half = 0.5 * sign * contact_data.distance[n]
-                x = contact_data.arm[n, end]
+                half = 0.5 * sign * contact.data.distance[n]
+                x = contact.data.arm[n, end]
                 y0, y1, y2 = x[0] + half * N[0], x[1] + half * N[1], x[2] + half * N[2]
                 value += sign * acceleration_along(data, body, T, y0, y1, y2)
-        contact_data.swerve[n, k] = value
+        contact.data.swerve[n, k] = value
 
 
 @inlined
@@ -341,7 +331,7 @@ def acceleration_along(data: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) 
 
 
 @njit
-def _recall(state: Any, contact_data: Any) -> None:
+def _recall(state: Any, contact: Any) -> None:
     """contact_data.start, contact_data.eased: impulses that these contacts had in the last step, and how long they gave
     way; 0 of new ones.
 
@@ -351,36 +341,36 @@ def _recall(state: Any, contact_data: Any) -> None:
     while known < state.contact.shape[0] and state.contact[known, 0] != state.contact[known, 1]:
         known += 1
     at = 0
-    for n in range(contact_data.number[0]):
-        contact_data.eased[n] = 0
-        for k in range(contact_data.start.shape[1]):
-            contact_data.start[n, k] = 0.0
+    for n in range(contact.data.number[0]):
+        contact.data.eased[n] = 0
+        for k in range(contact.data.start.shape[1]):
+            contact.data.start[n, k] = 0.0
         for _ in range(known):
             old = state.contact[at]
             at = at + 1 if at + 1 < known else 0
             if (
-                old[0] == contact_data.shape[n, 0]
-                and old[1] == contact_data.shape[n, 1]
-                and old[2] == contact_data.feature[n]
+                old[0] == contact.data.shape[n, 0]
+                and old[1] == contact.data.shape[n, 1]
+                and old[2] == contact.data.feature[n]
             ):
-                for k in range(contact_data.start.shape[1]):
-                    contact_data.start[n, k] = old[3 + k]
-                contact_data.eased[n] = int(old[9])
+                for k in range(contact.data.start.shape[1]):
+                    contact.data.start[n, k] = old[3 + k]
+                contact.data.eased[n] = int(old[9])
                 break
 
 
 @njit
-def remember(state: Any, rows: Any, contact_model: Any, contact_data: Any, agreed: Any) -> None:
+def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
     """state.contact: the contacts and the impulses of their rows (none where the rows contradict each other)."""
     for n in range(state.contact.shape[0]):
-        if n < contact_data.number[0]:
-            state.contact[n, 0] = contact_data.shape[n, 0]
-            state.contact[n, 1] = contact_data.shape[n, 1]
-            state.contact[n, 2] = contact_data.feature[n]
-            for k in range(contact_data.start.shape[1]):
-                carries = agreed and contact_data.row[n] >= 0 and k < contact_data.dimension[n]
-                state.contact[n, 3 + k] = impulse_along(rows, contact_model, contact_data, n, k) if carries else 0.0
-            state.contact[n, 9] = rows.eased[contact_data.row[n]] if contact_data.row[n] >= 0 else 0
+        if n < contact.data.number[0]:
+            state.contact[n, 0] = contact.data.shape[n, 0]
+            state.contact[n, 1] = contact.data.shape[n, 1]
+            state.contact[n, 2] = contact.data.feature[n]
+            for k in range(contact.data.start.shape[1]):
+                carries = agreed and contact.data.row[n] >= 0 and k < contact.data.dimension[n]
+                state.contact[n, 3 + k] = impulse_along(rows, contact, n, k) if carries else 0.0
+            state.contact[n, 9] = rows.eased[contact.data.row[n]] if contact.data.row[n] >= 0 else 0
         else:
             for k in range(state.contact.shape[1]):
                 state.contact[n, k] = 0.0  # a shape never touches itself: no contact
@@ -390,82 +380,82 @@ def remember(state: Any, rows: Any, contact_model: Any, contact_data: Any, agree
 
 
 @njit
-def detect(contact_model: Any, shapes: Any, gjk: Any, manifold: Any, contact_data: Any, clock: Any) -> None:
+def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> None:
     """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
     The order depends on the shapes' places alone. clock: None where nothing is timed.
     """
-    contact_data.number[0] = 0
-    contact_data.number[1] = 0
-    for n in range(contact_model.solid.shape[0]):
-        _bound(contact_model, contact_data, contact_model.solid[n])
-    for j in range(contact_model.plane.shape[0]):
-        for n in range(contact_model.solid.shape[0]):
-            a = contact_model.plane[j]
-            b = contact_model.solid[n]
-            if contact_model.allowed[a, b] >= 0 and _above_plane(
-                contact_model, contact_data, a, b
-            ) < contact_data.allowance[a] + contact_data.allowance[b] + _margin(contact_model, a, b):
-                _touch(contact_model, shapes, gjk, manifold, contact_data, clock, a, b)
-    axis = _sort(contact_model, contact_data)
+    contact.data.number[0] = 0
+    contact.data.number[1] = 0
+    for n in range(contact.model.solid.shape[0]):
+        _bound(contact, contact.model.solid[n])
+    for j in range(contact.model.plane.shape[0]):
+        for n in range(contact.model.solid.shape[0]):
+            a = contact.model.plane[j]
+            b = contact.model.solid[n]
+            if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.allowance[
+                a
+            ] + contact.data.allowance[b] + _margin(contact, a, b):
+                _touch(contact, shapes, gjk, manifold, clock, a, b)
+    axis = _sort(contact)
     second = (axis + 1) % 3
     third = (axis + 2) % 3
-    for j in range(contact_data.order.shape[0]):
-        a = contact_data.order[j]
-        for n in range(j + 1, contact_data.order.shape[0]):
-            b = contact_data.order[n]
-            if contact_data.low[b, axis] > contact_data.high[a, axis]:
+    for j in range(contact.data.order.shape[0]):
+        a = contact.data.order[j]
+        for n in range(j + 1, contact.data.order.shape[0]):
+            b = contact.data.order[n]
+            if contact.data.low[b, axis] > contact.data.high[a, axis]:
                 break
             if (
-                contact_data.low[b, second] <= contact_data.high[a, second]
-                and contact_data.low[a, second] <= contact_data.high[b, second]
-                and contact_data.low[b, third] <= contact_data.high[a, third]
-                and contact_data.low[a, third] <= contact_data.high[b, third]
-                and contact_model.allowed[a, b] >= 0
+                contact.data.low[b, second] <= contact.data.high[a, second]
+                and contact.data.low[a, second] <= contact.data.high[b, second]
+                and contact.data.low[b, third] <= contact.data.high[a, third]
+                and contact.data.low[a, third] <= contact.data.high[b, third]
+                and contact.model.allowed[a, b] >= 0
             ):
                 if shapes.kind[b] < shapes.kind[a] or (shapes.kind[b] == shapes.kind[a] and b < a):
-                    _touch(contact_model, shapes, gjk, manifold, contact_data, clock, b, a)
+                    _touch(contact, shapes, gjk, manifold, clock, b, a)
                 else:
-                    _touch(contact_model, shapes, gjk, manifold, contact_data, clock, a, b)
+                    _touch(contact, shapes, gjk, manifold, clock, a, b)
 
 
 @inlined
-def _bound(contact_model: Any, contact_data: Any, n: Any) -> None:
+def _bound(contact: Any, n: Any) -> None:
     """The box around shape n, its allowance and its reach."""
-    e = contact_model.extent[n]
-    wide = contact_data.allowance[n] + contact_model.reach[n]
+    e = contact.model.extent[n]
+    wide = contact.data.allowance[n] + contact.model.reach[n]
     for k in range(3):
-        R = contact_data.rotation[n, k]
+        R = contact.data.rotation[n, k]
         half = abs(R[0]) * e[0] + abs(R[1]) * e[1] + abs(R[2]) * e[2] + wide
-        contact_data.low[n, k] = contact_data.position[n, k] - half
-        contact_data.high[n, k] = contact_data.position[n, k] + half
+        contact.data.low[n, k] = contact.data.position[n, k] - half
+        contact.data.high[n, k] = contact.data.position[n, k] + half
 
 
 @inlined
-def _above_plane(contact_model: Any, contact_data: Any, a: Any, b: Any) -> Any:
+def _above_plane(contact: Any, a: Any, b: Any) -> Any:
     """How far shape b's box is above the plane a [m]."""
-    R = contact_data.rotation
+    R = contact.data.rotation
     height = 0.0
     for k in range(3):
-        height += R[a, k, 2] * (contact_data.position[b, k] - contact_data.position[a, k])
+        height += R[a, k, 2] * (contact.data.position[b, k] - contact.data.position[a, k])
     for axis in range(3):
         along = R[a, 0, 2] * R[b, 0, axis] + R[a, 1, 2] * R[b, 1, axis] + R[a, 2, 2] * R[b, 2, axis]
-        height -= abs(along) * contact_model.extent[b, axis]
+        height -= abs(along) * contact.model.extent[b, axis]
     return height
 
 
 @njit
-def _sort(contact_model: Any, contact_data: Any) -> int:
+def _sort(contact: Any) -> int:
     """contact_data.order along the axis on which the shapes lie farthest apart, which is returned; equal ones by
     number."""
-    n = contact_data.order.shape[0]
+    n = contact.data.order.shape[0]
     axis = 0
     widest = -1.0
     for k in range(3):
         mean = 0.0
         square = 0.0
         for j in range(n):
-            x = contact_data.position[contact_model.solid[j], k]
+            x = contact.data.position[contact.model.solid[j], k]
             mean += x
             square += x * x
         spread = square - mean * mean / max(n, 1)
@@ -473,59 +463,57 @@ def _sort(contact_model: Any, contact_data: Any) -> int:
             widest = spread
             axis = k
     for j in range(1, n):
-        a = contact_data.order[j]
+        a = contact.data.order[j]
         k = j - 1
-        while k >= 0 and _after(contact_data, contact_data.order[k], a, axis):
-            contact_data.order[k + 1] = contact_data.order[k]
+        while k >= 0 and _after(contact, contact.data.order[k], a, axis):
+            contact.data.order[k + 1] = contact.data.order[k]
             k -= 1
-        contact_data.order[k + 1] = a
+        contact.data.order[k + 1] = a
     return axis
 
 
 @inlined
-def _after(contact_data: Any, a: Any, b: Any, axis: Any) -> bool:
-    after: bool = contact_data.low[a, axis] > contact_data.low[b, axis] or (
-        contact_data.low[a, axis] == contact_data.low[b, axis] and a > b
+def _after(contact: Any, a: Any, b: Any, axis: Any) -> bool:
+    after: bool = contact.data.low[a, axis] > contact.data.low[b, axis] or (
+        contact.data.low[a, axis] == contact.data.low[b, axis] and a > b
     )
     return after
 
 
 @inlined
-def _margin(contact_model: Any, a: Any, b: Any) -> Any:
+def _margin(contact: Any, a: Any, b: Any) -> Any:
     """How far apart a and b are a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the pair's."""
-    k = contact_model.allowed[a, b] - 1
+    k = contact.model.allowed[a, b] - 1
     if k >= 0:
-        return contact_model.pair_margin[k] + contact_model.pair_gap[k]
-    return contact_model.margin[a] + contact_model.margin[b] + contact_model.gap[a] + contact_model.gap[b]
+        return contact.model.pair_margin[k] + contact.model.pair_gap[k]
+    return contact.model.margin[a] + contact.model.margin[b] + contact.model.gap[a] + contact.model.gap[b]
 
 
 @njit
-def _touch(
-    contact_model: Any, shapes: Any, gjk: Any, manifold: Any, contact_data: Any, clock: Any, a: Any, b: Any
-) -> None:
+def _touch(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any, a: Any, b: Any) -> None:
     """Contacts of a pair whose boxes meet."""
     mark(clock, BROAD_PHASE)
-    reach = contact_data.allowance[a] + contact_data.allowance[b] + _margin(contact_model, a, b)
+    reach = contact.data.allowance[a] + contact.data.allowance[b] + _margin(contact, a, b)
     manifold.number[0] = 0
-    collide(shapes, contact_data, gjk, a, b, reach, manifold)
+    collide(shapes, contact.data, gjk, a, b, reach, manifold)
     for found in range(manifold.number[0]):
         if manifold.gap[found] > reach:
             continue
-        contact_data.number[1] += 1
-        n = contact_data.number[0]
-        if n == contact_data.gap.shape[0]:
+        contact.data.number[1] += 1
+        n = contact.data.number[0]
+        if n == contact.data.gap.shape[0]:
             continue
-        contact_data.number[0] = n + 1
-        contact_data.shape[n, 0] = a
-        contact_data.shape[n, 1] = b
-        contact_data.feature[n] = manifold.feature[found]
+        contact.data.number[0] = n + 1
+        contact.data.shape[n, 0] = a
+        contact.data.shape[n, 1] = b
+        contact.data.feature[n] = manifold.feature[found]
         for j in range(3):
-            contact_data.point[n, j] = manifold.point[found, j]
+            contact.data.point[n, j] = manifold.point[found, j]
         _set_frame(
-            contact_data.frame[n], manifold.normal[found, 0], manifold.normal[found, 1], manifold.normal[found, 2]
+            contact.data.frame[n], manifold.normal[found, 0], manifold.normal[found, 1], manifold.normal[found, 2]
         )
-        _set_belt(contact_model, contact_data, n)
-        _combine(contact_model, contact_data, n, a, b, manifold.gap[found])
+        _set_belt(contact, n)
+        _combine(contact, n, a, b, manifold.gap[found])
     mark(clock, NARROW_PHASE)
 
 
@@ -552,94 +540,94 @@ def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
 
 
 @inlined
-def _set_belt(contact_model: Any, contact_data: Any, n: Any) -> None:
+def _set_belt(contact: Any, n: Any) -> None:
     """Velocities of the two surfaces at contact n, of geoms that are belts."""
     for k in range(3):
-        contact_data.belt[n, k] = 0.0
+        contact.data.belt[n, k] = 0.0
     for end in range(2):
-        shape = contact_data.shape[n, end]
-        b = contact_model.belt[shape]
+        shape = contact.data.shape[n, end]
+        b = contact.model.belt[shape]
         if b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0 and b[3] == 0.0 and b[4] == 0.0 and b[5] == 0.0:
             continue
         sign = 1.0 if end == 1 else -1.0
-        v0, v1, v2 = turn(contact_data.rotation, shape, b[0], b[1], b[2])
-        o0, o1, o2 = turn(contact_data.rotation, shape, b[3], b[4], b[5])
-        x = contact_data.point[n]
-        p = contact_data.position[shape]
+        v0, v1, v2 = turn(contact.data.rotation, shape, b[0], b[1], b[2])
+        o0, o1, o2 = turn(contact.data.rotation, shape, b[3], b[4], b[5])
+        x = contact.data.point[n]
+        p = contact.data.position[shape]
         c0, c1, c2 = cross(o0, o1, o2, x[0] - p[0], x[1] - p[1], x[2] - p[2])
         for k in range(3):
-            R = contact_data.frame[n, k]
-            contact_data.belt[n, k] += sign * (R[0] * (v0 + c0) + R[1] * (v1 + c1) + R[2] * (v2 + c2))
+            R = contact.data.frame[n, k]
+            contact.data.belt[n, k] += sign * (R[0] * (v0 + c0) + R[1] * (v1 + c1) + R[2] * (v2 + c2))
 
 
 @njit
-def _combine(contact_model: Any, contact_data: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
+def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
     """Properties of contact n of the two shapes, or of their explicit pair. MuJoCo: computation chapter, Contact."""
-    k = contact_model.allowed[a, b] - 1
-    contact_data.distance[n] = distance
-    contact_data.restitution[n] = max(contact_model.restitution[a], contact_model.restitution[b])
+    k = contact.model.allowed[a, b] - 1
+    contact.data.distance[n] = distance
+    contact.data.restitution[n] = max(contact.model.restitution[a], contact.model.restitution[b])
     if k >= 0:
         for j in range(5):
-            contact_data.friction[n, j] = contact_model.pair_friction[k, j]
-            contact_data.impedance[n, j] = contact_model.pair_impedance[k, j]
-        contact_data.reference[n, 0] = contact_model.pair_reference[k, 0]
-        contact_data.reference[n, 1] = contact_model.pair_reference[k, 1]
-        contact_data.soft[n] = contact_model.pair_soft[k]
-        contact_data.adhesion[n] = contact_model.pair_adhesion[k]
-        contact_data.dimension[n] = contact_model.pair_dimension[k]
-        contact_data.gap[n] = distance - contact_model.pair_margin[k]
-        excess = contact_model.pair_gap[k]
+            contact.data.friction[n, j] = contact.model.pair_friction[k, j]
+            contact.data.impedance[n, j] = contact.model.pair_impedance[k, j]
+        contact.data.reference[n, 0] = contact.model.pair_reference[k, 0]
+        contact.data.reference[n, 1] = contact.model.pair_reference[k, 1]
+        contact.data.soft[n] = contact.model.pair_soft[k]
+        contact.data.adhesion[n] = contact.model.pair_adhesion[k]
+        contact.data.dimension[n] = contact.model.pair_dimension[k]
+        contact.data.gap[n] = distance - contact.model.pair_margin[k]
+        excess = contact.model.pair_gap[k]
     else:
-        _mix(contact_model, contact_data, n, a, b)
-        contact_data.gap[n] = distance - (contact_model.margin[a] + contact_model.margin[b])
-        excess = contact_model.gap[a] + contact_model.gap[b]
-    contact_data.near[n] = 1 if contact_data.gap[n] <= max(excess, TOUCHING) else 0
-    if contact_data.near[n] == 0:
-        contact_data.adhesion[n] = 0.0
-    if contact_data.soft[n] == 1 and contact_data.gap[n] > 0.0:
-        contact_data.dimension[n] = 0  # found only: what is soft begins to act at the surface
-    elif contact_data.friction[n, 0] <= 0.0 and contact_data.friction[n, 1] <= 0.0:
-        contact_data.dimension[n] = 1
+        _mix(contact, n, a, b)
+        contact.data.gap[n] = distance - (contact.model.margin[a] + contact.model.margin[b])
+        excess = contact.model.gap[a] + contact.model.gap[b]
+    contact.data.near[n] = 1 if contact.data.gap[n] <= max(excess, TOUCHING) else 0
+    if contact.data.near[n] == 0:
+        contact.data.adhesion[n] = 0.0
+    if contact.data.soft[n] == 1 and contact.data.gap[n] > 0.0:
+        contact.data.dimension[n] = 0  # found only: what is soft begins to act at the surface
+    elif contact.data.friction[n, 0] <= 0.0 and contact.data.friction[n, 1] <= 0.0:
+        contact.data.dimension[n] = 1
 
 
 @njit
-def _mix(contact_model: Any, contact_data: Any, n: Any, a: Any, b: Any) -> None:
+def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
     """Of two shapes the one of higher priority counts; else the larger friction and dimension, softness by weight."""
-    share = _share(contact_model, a, b)
-    equal = contact_model.priority[a] == contact_model.priority[b]
-    one = a if contact_model.priority[a] >= contact_model.priority[b] else b
-    contact_data.dimension[n] = (
-        max(contact_model.dimension[a], contact_model.dimension[b]) if equal else contact_model.dimension[one]
+    share = _share(contact, a, b)
+    equal = contact.model.priority[a] == contact.model.priority[b]
+    one = a if contact.model.priority[a] >= contact.model.priority[b] else b
+    contact.data.dimension[n] = (
+        max(contact.model.dimension[a], contact.model.dimension[b]) if equal else contact.model.dimension[one]
     )
-    contact_data.adhesion[n] = (
-        contact_model.adhesion[a] + contact_model.adhesion[b] if equal else contact_model.adhesion[one]
+    contact.data.adhesion[n] = (
+        contact.model.adhesion[a] + contact.model.adhesion[b] if equal else contact.model.adhesion[one]
     )
     for j in range(5):
         friction = (
-            max(contact_model.friction[a, j], contact_model.friction[b, j]) if equal else contact_model.friction[one, j]
+            max(contact.model.friction[a, j], contact.model.friction[b, j]) if equal else contact.model.friction[one, j]
         )
-        contact_data.friction[n, j] = friction
-        contact_data.impedance[n, j] = (
-            share * contact_model.impedance[a, j] + (1.0 - share) * contact_model.impedance[b, j]
+        contact.data.friction[n, j] = friction
+        contact.data.impedance[n, j] = (
+            share * contact.model.impedance[a, j] + (1.0 - share) * contact.model.impedance[b, j]
         )
-    contact_data.soft[n] = (
-        1 if (contact_model.soft[a] == 1 and share > 0.0) or (contact_model.soft[b] == 1 and share < 1.0) else 0
+    contact.data.soft[n] = (
+        1 if (contact.model.soft[a] == 1 and share > 0.0) or (contact.model.soft[b] == 1 and share < 1.0) else 0
     )
     stiff = (
-        equal and min(contact_model.reference[a, 0], contact_model.reference[b, 0]) <= 0.0
+        equal and min(contact.model.reference[a, 0], contact.model.reference[b, 0]) <= 0.0
     )  # a stiffness, not a time
     for j in range(2):
-        mixed = share * contact_model.reference[a, j] + (1.0 - share) * contact_model.reference[b, j]
-        contact_data.reference[n, j] = (
-            min(contact_model.reference[a, j], contact_model.reference[b, j]) if stiff else mixed
+        mixed = share * contact.model.reference[a, j] + (1.0 - share) * contact.model.reference[b, j]
+        contact.data.reference[n, j] = (
+            min(contact.model.reference[a, j], contact.model.reference[b, j]) if stiff else mixed
         )
 
 
 @inlined
-def _share(contact_model: Any, a: Any, b: Any) -> Any:
+def _share(contact: Any, a: Any, b: Any) -> Any:
     """How much of a's softness counts beside b's: 0 to 1."""
-    if contact_model.priority[a] != contact_model.priority[b]:
-        return 1.0 if contact_model.priority[a] > contact_model.priority[b] else 0.0
-    first = contact_model.mix[a] if contact_model.mix[a] >= _MIXED else 0.0
-    second = contact_model.mix[b] if contact_model.mix[b] >= _MIXED else 0.0
+    if contact.model.priority[a] != contact.model.priority[b]:
+        return 1.0 if contact.model.priority[a] > contact.model.priority[b] else 0.0
+    first = contact.model.mix[a] if contact.model.mix[a] >= _MIXED else 0.0
+    second = contact.model.mix[b] if contact.model.mix[b] >= _MIXED else 0.0
     return first / (first + second) if first + second > 0.0 else 0.5

@@ -26,8 +26,9 @@ _PLACING = 0.2  # s at the start in which bodies are brought into place
 
 
 @njit
-def energies(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> Any:
+def energies(robot: Any, step: Any, equipment: Any) -> Any:
     """Kinetic and potential energy at the state [J]; data and equipment_data are then at the state."""
+    model, state, data = robot.model, robot.state, robot.data
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
     composites(model, data)
@@ -36,53 +37,53 @@ def energies(model: Any, state: Any, data: Any, step: Any, equipment: Any, equip
     moving = kinetic_energy(model, state.qvel, data)
     stored = potential_energy(model, state.qpos, step.com)
     if equipment is not None:
-        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
-        moving += inertia_energy(equipment, equipment_data)
-        stored += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment, equipment_data)
+        tendon_paths(robot, state.qpos, state.qvel, equipment)
+        moving += inertia_energy(equipment)
+        stored += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment)
     return moving, stored
 
 
 @njit
-def watch_energy(
-    model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, contact_data: Any
-) -> None:
+def watch_energy(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
     """Compare what the state has with what it was given, before a step; step.watch notes the first excess."""
+    model = robot.model
     if step.watch[EXCESS_STEP] > 0.0:
         return
-    moving, stored = energies(model, state, data, step, equipment, equipment_data)
+    moving, stored = energies(robot, step, equipment)
     step.watch[MOST] = max(step.watch[MOST], step.energy[0] + step.watch[GIVEN] - stored)
-    slack = model.carried_mass[0] * (_LOOSE if _is_loose(equipment, contact_data) else _SLACK) + 1e-9 * (
+    slack = model.carried_mass[0] * (_LOOSE if _is_loose(equipment, contact) else _SLACK) + 1e-9 * (
         abs(step.energy[0]) + abs(stored)
     )
     if moving > TOO_MUCH * step.watch[MOST] + slack:
         step.watch[EXCESS_STEP] = step.counters[0] + 1.0
-        step.watch[EXCESS_DOF] = _liveliest(model, data)
+        step.watch[EXCESS_DOF] = _liveliest(model, robot.data)
         step.watch[EXCESS_FACTOR] = moving / max(step.watch[MOST], slack)
 
 
 @njit
-def note_work(inputs: Any, step: Any, equipment_data: Any, before: Any, after: Any) -> None:
+def note_work(run: Any, equipment: Any, before: Any, after: Any) -> None:
     """Add to step.watch the work of a step's forces, over the mean of the velocities (nv,) before and after it."""
-    h = inputs.time_step[0]
+    step = run.step
+    h = run.inputs.time_step[0]
     placing = step.counters[0] * h < _PLACING
     work = 0.0
     for k in range(before.shape[0]):
         way = 0.5 * h * (before[k] + after[k])
         work += (step.applied[k] + step.drive[k]) * way
-        if equipment_data is not None:
-            work += equipment_data.given[k] * way
+        if equipment is not None:
+            work += equipment.data.given[k] * way
         if placing:
             work += max(way * (step.limit[k] + step.loop[k] + step.contact[k] + step.coupling[k]), 0.0)
     step.watch[GIVEN] += work
 
 
 @inlined
-def _is_loose(equipment: Any, contact_data: Any) -> bool:
+def _is_loose(equipment: Any, contact: Any) -> bool:
     """Whether there is something that may start open, or inside something else."""
-    if contact_data is not None:
+    if contact is not None:
         return True
     if equipment is not None:
-        loose: bool = equipment.loop_kind.shape[0] + equipment.tendon_row_follower.shape[0] > 0
+        loose: bool = equipment.model.loop_kind.shape[0] + equipment.model.tendon_row_follower.shape[0] > 0
         return loose
     return False
 

@@ -128,8 +128,9 @@ def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 
 @njit
-def joint_forces(model: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, data: Any, joints: Any, tau: Any) -> None:
+def joint_forces(robot: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, joints: Any, tau: Any) -> None:
     """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints are those at q."""
+    model, data = robot.model, robot.data
     for k in range(3):
         joints.acceleration[0, k] = like(-share * model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):

@@ -228,10 +228,9 @@ def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def add_point_force(
-    model: Any, data: Any, body: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, out: Any
-) -> None:
+def add_point_force(robot: Any, body: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, out: Any) -> None:
     """Add Jᵀ f to out (nv,): the joint forces of a force f at the world's point p on a body. O(d). Needs kinematics."""
+    model, data = robot.model, robot.data
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
         a0, a1, a2 = axis_of(data, k)

@@ -42,13 +42,13 @@ _WEIGHT = 0.5
 
 
 @njit
-def note_struck(data: Any, contact_model: Any, contact_data: Any) -> None:
+def note_struck(data: Any, contact: Any) -> None:
     """data.struck of the contacts found."""
     for i in range(data.struck.shape[0]):
         data.struck[i] = 0.0
-    for n in range(contact_data.number[0]):
+    for n in range(contact.data.number[0]):
         for end in range(2):
-            data.struck[contact_model.body[contact_data.shape[n, end]]] = 1.0
+            data.struck[contact.model.body[contact.data.shape[n, end]]] = 1.0
 
 
 @njit
@@ -143,35 +143,37 @@ def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
 
 
 @inlined
-def unsettled(model: Any, state: Any, data: Any, step: Any) -> Any:
+def unsettled(robot: Any, step: Any) -> Any:
     """More than 0 where step.middle is not where the velocities found lead, but for bodies that have contacts."""
-    change, most = misled(model, state, data, step)
+    change, most = misled(robot, step)
     return change - SETTLED * most
 
 
 @inlined
-def misled(model: Any, state: Any, data: Any, step: Any) -> Any:
+def misled(robot: Any, step: Any) -> Any:
     """How far step.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
+    model, data = robot.model, robot.data
     change = like(0.0, data)
     most = change
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
         if model.dof_linear[k] == 1 and model.body_alone[model.dof_body[k]] == 1:
             continue  # no force goes by it
-        middle = 0.5 * (state.qvel[k] + step.next[a])
+        middle = 0.5 * (robot.state.qvel[k] + step.next[a])
         change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
         most = largest(most, absolute(middle))
     return change, most
 
 
 @njit
-def go_midway(model: Any, state: Any, data: Any, step: Any) -> None:
+def go_midway(robot: Any, step: Any) -> None:
     """step.middle between the velocities of start and end, but for bodies that have contacts: these stay as they
     were."""
+    state = robot.state
     for k in range(step.middle.shape[0]):
         step.start_qvel[k] = step.middle[k]
         step.middle[k] = 0.5 * (state.qvel[k] + step.velocity[k])
-        if data.struck[model.dof_body[k]] > 0.0:
+        if robot.data.struck[robot.model.dof_body[k]] > 0.0:
             step.middle[k] = state.qvel[k]
 
 
@@ -217,15 +219,15 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
 
 
 @njit
-def loops_pull(model: Any, data: Any, h: Any, equipment: Any, equipment_data: Any) -> bool:
+def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> bool:
     """Whether a loop's force, in equipment_data.loop_force, may be too large for a body between it and the root."""
-    for n in range(equipment.loop_kind.shape[0]):
-        F = equipment_data.loop_force[n]
+    for n in range(equipment.model.loop_kind.shape[0]):
+        F = equipment.data.loop_force[n]
         square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
         for end in range(2):
-            r = equipment.loop_position[2 * n + end]
+            r = equipment.model.loop_position[2 * n + end]
             r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
-            i = equipment.loop_body[n, end]
+            i = equipment.model.loop_body[n, end]
             while i > 0:
                 own = 0.5 * _TAUT * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
                 if square * r2 > own * own:
@@ -248,7 +250,7 @@ def clear_stiffening(data: Any) -> None:
 
 
 @njit
-def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> bool:
     """data.stiffening (nb, 6) and data.slack (nv,), dampings of joints, of the forces at step.qacc and v; False: of
     none.
 
@@ -256,7 +258,7 @@ def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any, eq
     """
     inverse_dynamics(model, v, step.qacc, data, step.force)
     if equipment is not None:
-        _take_loops_off_joints(model, data, equipment, equipment_data)
+        _take_loops_off_joints(model, data, equipment)
     clear_stiffening(data)
     for i in range(1, model.body_parent.shape[0]):
         _hold_by_own_weight(model, data, i)
@@ -266,7 +268,7 @@ def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any, eq
             F = data.force[i]
             _hold(data, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
     if equipment is not None:
-        _hold_by_loops(data, equipment, equipment_data)
+        _hold_by_loops(data, equipment)
     return _weigh(model, data, h)
 
 
@@ -304,28 +306,28 @@ def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
 
 
 @njit
-def _take_loops_off_joints(model: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
     """What loops carry does not go through the joints between their bodies and the root."""
-    for n in range(equipment.loop_kind.shape[0]):
+    for n in range(equipment.model.loop_kind.shape[0]):
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
-            i = equipment.loop_body[n, end]
+            i = equipment.model.loop_body[n, end]
             while i > 0:
                 for axis in range(3):
-                    data.force[i, axis] -= sign * equipment_data.loop_force[n, axis]
+                    data.force[i, axis] -= sign * equipment.data.loop_force[n, axis]
                 i = model.body_parent[i]
 
 
 @njit
-def _hold_by_loops(data: Any, equipment: Any, equipment_data: Any) -> None:
-    for n in range(equipment.loop_kind.shape[0]):
+def _hold_by_loops(data: Any, equipment: Any) -> None:
+    for n in range(equipment.model.loop_kind.shape[0]):
         for end in range(2):
-            i = equipment.loop_body[n, end]
+            i = equipment.model.loop_body[n, end]
             if i > 0:
                 sign = 1.0 if end == 0 else -1.0
-                p = equipment.loop_position[2 * n + end]
+                p = equipment.model.loop_position[2 * n + end]
                 r0, r1, r2 = turn(data.rotation, i, p[0], p[1], p[2])
-                F = equipment_data.loop_force[n]
+                F = equipment.data.loop_force[n]
                 _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
 
 

@@ -11,9 +11,7 @@ from artsim.sim.kinematics import point_of, turn
 
 
 @njit
-def cast_rays(
-    model: Any, data: Any, equipment: Any, equipment_data: Any, sights: Any, shapes: Any, placed: Any
-) -> None:
+def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, placed: Any) -> None:
     """equipment_data.ray_hit of every ray in equipment_data.ray: the distance, -1 where nothing is met, and the normal
     there, world axes.
 
@@ -21,11 +19,11 @@ def cast_rays(
     """
     for n in range(sights.body.shape[0]):
         _place(model, data, sights, placed, n)
-    for ray in range(equipment_data.ray.shape[0]):
-        a = equipment_data.ray[ray]
+    for ray in range(equipment.data.ray.shape[0]):
+        a = equipment.data.ray[ray]
         best = -1.0
         for n in range(sights.body.shape[0]):
-            if sights.link[n] == equipment.ray_link[ray]:
+            if sights.link[n] == equipment.model.ray_link[ray]:
                 continue
             p = into(placed, n, a[0], a[1], a[2])
             v = turned_back(placed, n, a[3], a[4], a[5])
@@ -33,10 +31,10 @@ def cast_rays(
             if s >= 0.0 and (best < 0.0 or s < best):
                 best = s
                 n0, n1, n2 = turned(placed, n, n0, n1, n2)
-                equipment_data.ray_hit[ray, 1] = n0
-                equipment_data.ray_hit[ray, 2] = n1
-                equipment_data.ray_hit[ray, 3] = n2
-        equipment_data.ray_hit[ray, 0] = best
+                equipment.data.ray_hit[ray, 1] = n0
+                equipment.data.ray_hit[ray, 2] = n1
+                equipment.data.ray_hit[ray, 3] = n2
+        equipment.data.ray_hit[ray, 0] = best
 
 
 @njit

@@ -30,20 +30,10 @@ from artsim.sim.run import FRICTION_ROW
 
 
 @njit
-def record(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    block: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-) -> None:
+def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
     """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
+    model, state, data = robot.model, robot.state, robot.data
+    step, block = run.step, run.block
     row = step.counters[1]
     step.counters[1] = row + 1
     _copy(state.qpos, row, block.qpos)
@@ -55,42 +45,42 @@ def record(
     _copy(step.limit, row, block.tau_limit)
     _copy(step.loop, row, block.tau_loop)
     _copy(step.contact, row, block.tau_contact)
-    if equipment_data is not None:
+    if equipment is not None:
         _copy(state.activation, row, block.activation)
-        _copy(equipment_data.actuator_force, row, block.actuator_force)
-        _copy(equipment_data.actuator_length, row, block.actuator_length)
-        _copy(equipment_data.actuator_velocity, row, block.actuator_velocity)
-        _copy(equipment_data.tendon_length, row, block.tendon_length)
-        _copy(equipment_data.tendon_velocity, row, block.tendon_velocity)
-        _copy(equipment_data.tendon_force, row, block.tendon_force)
+        _copy(equipment.data.actuator_force, row, block.actuator_force)
+        _copy(equipment.data.actuator_length, row, block.actuator_length)
+        _copy(equipment.data.actuator_velocity, row, block.actuator_velocity)
+        _copy(equipment.data.tendon_length, row, block.tendon_length)
+        _copy(equipment.data.tendon_velocity, row, block.tendon_velocity)
+        _copy(equipment.data.tendon_force, row, block.tendon_force)
     if block.link_position.shape[0] > 0 or block.link_quaternion.shape[0] > 0:
         _poses(model, data, row, block)
     if model.coupling_follower.shape[0] > 0 and block.tau_coupling.shape[0] > 0:
         _coupling_remainder(model, state.qvel, data, step)
     if equipment is not None:  # what tendons' inertias need is part of M qacc + bias, not of the forces
-        add_inertia_forces(model, state.qvel, step.qacc, data, equipment, equipment_data, step.tendon)
+        add_inertia_forces(model, state.qvel, step.qacc, data, equipment, step.tendon)
     _copy(step.tendon, row, block.tau_tendon)
-    if contact_data is not None and block.contact_wrench.shape[0] > 0:
+    if contact is not None and block.contact_wrench.shape[0] > 0:
         _clear_wrenches(step)
-        take_off_contacts(model, data, step, contact_model, contact_data)
+        take_off_contacts(model, data, step, contact)
         _copy_wrenches(step, row, -1.0, block.contact_wrench)
     if block.external_wrench.shape[0] > 0:
         _clear_wrenches(step)
-        _take_off_all(model, data, step, equipment, equipment_data, contact_model, contact_data)
+        _take_off_all(robot, step, equipment, contact)
         _copy_wrenches(step, row, -1.0, block.external_wrench)
     if block.incoming_wrench.shape[0] + block.sensors.shape[0] > 0:
-        joint_wrenches(model, state.qvel, data, step, equipment, equipment_data, contact_model, contact_data)
+        joint_wrenches(robot, state.qvel, step, equipment, contact)
     _copy(step.coupling, row, block.tau_coupling)
     _copy_wrenches(step, row, 1.0, block.incoming_wrench)
-    if equipment_data is not None and block.sensors.shape[0] > 0:
-        if equipment_data.feeler[0] == 0:  # else it has been done, in this step as in all
-            sensor_values(model, state, data, inputs, step, equipment, equipment_data, contact_model, contact_data)
-        _copy(equipment_data.sensor, row, block.sensors)
-    if contact_data is not None and block.contact_count.shape[0] > 0:
-        _contacts(step, row, block, contact_data)
+    if equipment is not None and block.sensors.shape[0] > 0:
+        if equipment.data.feeler[0] == 0:  # else it has been done, in this step as in all
+            sensor_values(robot, run, equipment, contact)
+        _copy(equipment.data.sensor, row, block.sensors)
+    if contact is not None and block.contact_count.shape[0] > 0:
+        _contacts(run, row, contact)
     if block.friction_constant.shape[0] + block.friction_by_load.shape[0] > 0:
-        _frictions(model, state, inputs, rows, row, block)
-    _on_request(model, state, data, rows, step, row, block, equipment, equipment_data)
+        _frictions(robot, run, rows, row)
+    _on_request(robot, rows, run, row, equipment)
 
 
 @inlined
@@ -100,17 +90,18 @@ def _copy(values: Any, row: Any, out: Any) -> None:
 
 
 @njit
-def _frictions(model: Any, state: Any, inputs: Any, rows: Any, row: Any, block: Any) -> None:
+def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
     """What joint friction does, as two parts: in the ratio of what is constant in its bound and what goes by load."""
-    for k in range(model.friction.shape[0]):
+    block = run.block
+    for k in range(robot.model.friction.shape[0]):
         for out in (block.friction_constant, block.friction_by_load):
             if out.shape[0] > 0:
                 out[row, k] = 0.0
     for n in range(rows.number[0]):
         if rows.kind[n] == FRICTION_ROW:
             k = rows.dof[n]
-            force = rows.impulse[n] / inputs.time_step[0]
-            share = constant_share(model, state, k)
+            force = rows.impulse[n] / run.inputs.time_step[0]
+            share = constant_share(robot, k)
             if block.friction_constant.shape[0] > 0:
                 block.friction_constant[row, k] = share * force
             if block.friction_by_load.shape[0] > 0:
@@ -118,32 +109,34 @@ def _frictions(model: Any, state: Any, inputs: Any, rows: Any, row: Any, block: 
 
 
 @njit
-def is_full(step: Any, block: Any, contact_data: Any) -> bool:
+def is_full(run: Any, contact: Any) -> bool:
     """Whether there is no room in the block for the contacts of one more step."""
+    block = run.block
     full: bool = (
-        block.contact_count.shape[0] > 0 and block.contacts[0] + contact_data.gap.shape[0] > block.contact_step.shape[0]
+        block.contact_count.shape[0] > 0 and block.contacts[0] + contact.data.gap.shape[0] > block.contact_step.shape[0]
     )
     return full
 
 
 @njit
-def _contacts(step: Any, row: Any, block: Any, contact_data: Any) -> None:
+def _contacts(run: Any, row: Any, contact: Any) -> None:
     """Contacts that touch or carry something; those that are only near are left out."""
+    block = run.block
     first = block.contacts[0]
     k = first
-    for n in range(contact_data.number[0]):
-        if not is_felt(contact_data, n):
+    for n in range(contact.data.number[0]):
+        if not is_felt(contact, n):
             continue
-        block.contact_step[k] = step.counters[0]
-        block.contact_depth[k] = -contact_data.distance[n]
+        block.contact_step[k] = run.step.counters[0]
+        block.contact_depth[k] = -contact.data.distance[n]
         for j in range(2):
-            block.contact_shapes[k, j] = contact_data.shape[n, j]
+            block.contact_shapes[k, j] = contact.data.shape[n, j]
         for j in range(3):
-            block.contact_point[k, j] = contact_data.point[n, j]
-            block.contact_normal[k, j] = contact_data.frame[n, 0, j]
-            block.contact_tangent[k, j] = contact_data.frame[n, 1, j]
-            block.contact_force[k, j] = contact_data.force[n, j]
-            block.contact_torque[k, j] = contact_data.force[n, 3 + j]
+            block.contact_point[k, j] = contact.data.point[n, j]
+            block.contact_normal[k, j] = contact.data.frame[n, 0, j]
+            block.contact_tangent[k, j] = contact.data.frame[n, 1, j]
+            block.contact_force[k, j] = contact.data.force[n, j]
+            block.contact_torque[k, j] = contact.data.force[n, 3 + j]
         k += 1
     block.contacts[0] = k
     block.contact_count[row] = k - first
@@ -167,17 +160,16 @@ def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
 
 
 @njit
-def _take_off_all(
-    model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, contact_model: Any, contact_data: Any
-) -> None:
+def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
     """Subtract from step.link_force and step.link_torque all that acts on links but their weights and the tree's
     joints."""
+    model, data = robot.model, robot.data
     if equipment is not None:
-        take_off_loops(model, data, step, equipment, equipment_data)
-        take_off_tendons(model, data, step, equipment, equipment_data)
-        take_off_actuators(model, data, step, equipment, equipment_data)
-    if contact_data is not None:
-        take_off_contacts(model, data, step, contact_model, contact_data)
+        take_off_loops(model, data, step, equipment)
+        take_off_tendons(robot, step, equipment)
+        take_off_actuators(robot, step, equipment)
+    if contact is not None:
+        take_off_contacts(model, data, step, contact)
 
 
 @njit
@@ -193,14 +185,13 @@ def _poses(model: Any, data: Any, row: Any, block: Any) -> None:
 
 
 @njit
-def joint_wrenches(
-    model: Any, v: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, contact_model: Any, contact_data: Any
-) -> None:
+def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) -> None:
     """step.link_force, step.link_torque: what each link receives through its joint, by Newton and Euler per link.
 
     Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
     joints, contacts, spatial tendons and actuators at sites do is taken off; all else counts as acting in the joints.
     """
+    model, data = robot.model, robot.data
     accelerations(model, v, step.qacc, data)
     n = model.link_body.shape[0]
     for link in range(n):
@@ -242,7 +233,7 @@ def joint_wrenches(
         step.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
         step.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
         step.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
-    _take_off_all(model, data, step, equipment, equipment_data, contact_model, contact_data)
+    _take_off_all(robot, step, equipment, contact)
     for link in range(n - 1, -1, -1):
         above = model.link_parent[link]
         if above >= 0:
@@ -286,9 +277,9 @@ def _coupling_remainder(model: Any, v: Any, data: Any, step: Any) -> None:
 
 
 @njit
-def _on_request(
-    model: Any, state: Any, data: Any, rows: Any, step: Any, row: Any, block: Any, equipment: Any, equipment_data: Any
-) -> None:
+def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> None:
+    model, state, data = robot.model, robot.state, robot.data
+    step, block = run.step, run.block
     nv = model.dof_body.shape[0]
     if block.solver_iterations.shape[0] > 0:
         block.solver_iterations[row] = rows.report[0]
@@ -306,12 +297,10 @@ def _on_request(
         velocities(model, state.qvel, data)
         block.energy[row, 0] = kinetic_energy(model, state.qvel, data)
         if equipment is not None:
-            block.energy[row, 0] += inertia_energy(equipment, equipment_data)
+            block.energy[row, 0] += inertia_energy(equipment)
         block.energy[row, 1] = potential_energy(model, state.qpos, step.com)
         if equipment is not None:
-            block.energy[row, 1] += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
-                equipment, equipment_data
-            )
+            block.energy[row, 1] += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment)
     if block.momentum.shape[0] > 0:
         centroidal_map(model, data, step.com, step.columns)
         momentum(step.columns, state.qvel, 0.0, step.momentum)
@@ -328,7 +317,7 @@ def _on_request(
                 block.mass_matrix[row, j, k] = data.mass_matrix[k, j]
                 j = model.dof_parent[j]
         if equipment is not None:
-            add_inertia(equipment, equipment_data, block.mass_matrix[row])
+            add_inertia(equipment, block.mass_matrix[row])
     for k in range(nv):
         step.tangent[k] = 0.0
     if block.gravity.shape[0] > 0:
@@ -337,7 +326,7 @@ def _on_request(
     if block.bias.shape[0] > 0:
         inverse_dynamics(model, state.qvel, step.tangent, data, data.bias)
         if equipment is not None:
-            add_inertia_forces(model, state.qvel, step.tangent, data, equipment, equipment_data, data.bias)
+            add_inertia_forces(model, state.qvel, step.tangent, data, equipment, data.bias)
         _copy(data.bias, row, block.bias)
 
 

@@ -38,82 +38,61 @@ from artsim.sim.step import SolverWork, bare_system, begin, choose_controls, is_
 
 
 @njit
-def simulate_rk4(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    block: Any,
-    equipment: Any,
-    equipment_data: Any,
-    solver: Any,
-) -> None:
+def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
-    begin(model, state, data, inputs, step, equipment, equipment_data, None, SolverWork(solver, None, None, None, None))
+    model, state = robot.model, robot.state
+    step, block = run.step, run.block
+    begin(robot, run, equipment, None, SolverWork(work, None, None, None, None))
     for _ in range(block.plan[0]):
         if step.counters[0] % EVERY == 0:
-            watch_energy(model, state, data, step, equipment, equipment_data, None)
-        choose_controls(inputs, step)
+            watch_energy(robot, step, equipment, None)
+        choose_controls(run)
         rows.report[0] = 0.0
         rows.report[1] = 0.0
-        if equipment_data is not None:
-            equipment_data.stage[0] = 0.0
-        _stage(
-            model, state.qpos, state.qvel, data, inputs, rows, step, equipment, equipment_data, solver, state.activation
-        )
+        if equipment is not None:
+            equipment.data.stage[0] = 0.0
+        _stage(robot, state.qpos, state.qvel, run, rows, equipment, work, state.activation)
         if not is_finite(model, step):
             break
-        if equipment_data is not None and equipment_data.feeler[0] != 0:
-            run_entry(equipment_data.feeler)
+        if equipment is not None and equipment.data.feeler[0] != 0:
+            run_entry(equipment.data.feeler)
         recorded = 1 if step.counters[0] % block.plan[1] == 0 else 0
         if recorded:
-            record(model, state, data, inputs, rows, step, block, equipment, equipment_data, None, None)
+            record(robot, run, rows, equipment, None)
         if equipment is not None:
-            note_loop_gaps(model, data, step, equipment, equipment_data)
-        _finish(model, state, data, inputs, rows, step, equipment, equipment_data, solver)
-        note_work(inputs, step, equipment_data, step.start_qvel, state.qvel)  # of the last stage's forces
+            note_loop_gaps(model, robot.data, step, equipment)
+        _finish(robot, run, rows, equipment, work)
+        note_work(run, equipment, step.start_qvel, state.qvel)  # of the last stage's forces
         if step.counters[2] != 0:
             step.counters[1] -= recorded  # a step that was not taken has no row
             break
-        if equipment_data is not None and equipment_data.keeper[0] != 0:
-            run_entry(equipment_data.keeper)
+        if equipment is not None and equipment.data.keeper[0] != 0:
+            run_entry(equipment.data.keeper)
         step.counters[0] += 1
-    step.energy[1] = total_energy(model, state, data, step, equipment, equipment_data)
+    step.energy[1] = total_energy(robot, step, equipment)
 
 
 @njit
-def _stage(
-    model: Any,
-    q: Any,
-    v: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    solver: Any,
-    activation: Any,
-) -> None:
+def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, work: Any, activation: Any) -> None:
     """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as
     constraints."""
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
     expand(model, q, v, data)
     kinematics(model, q, data)
     world_inertia(model, data)
-    applied_forces(model, q, v, data, inputs, step, equipment, equipment_data)
+    applied_forces(robot, q, v, run, equipment)
     if equipment is not None:
-        equipment_forces(model, q, v, data, inputs, equipment, equipment_data, step, activation, 1)
+        equipment_forces(robot, q, v, run, equipment, activation, 1)
     for k in range(step.stiffness.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
-    bare_system(model, q, v, data, inputs, step, equipment, equipment_data, None, None)
+    bare_system(model, q, v, data, run, equipment, None)
     row = step.counters[4]
-    find_places(model, q, inputs, step, row)
+    find_places(model, q, run, row)
     for k in range(step.force.shape[0]):
         place = coordinate(model, q, k)
-        drive = drive_force(inputs, step, row, k, step.place[k], v[k])
+        drive = drive_force(run, row, k, step.place[k], v[k])
         step.drive[k] = min(max(drive, -inputs.drive_limit[k]), inputs.drive_limit[k])
         step.passive[k] = -model.damping[k] * v[k] - model.stiffness[k] * (place - model.spring_reference[k])
         step.coupling[k] = 0.0
@@ -121,28 +100,28 @@ def _stage(
         step.loop[k] = 0.0
         step.tendon[k] = 0.0
         step.contact[k] = 0.0
-        if equipment_data is not None:
-            step.drive[k] += actuator_force(equipment_data, k, place, v[k])
-            step.passive[k] += equipment_data.passive[k]
-            step.tendon[k] = equipment_data.tendon[k]
+        if equipment is not None:
+            step.drive[k] += actuator_force(equipment, k, place, v[k])
+            step.passive[k] += equipment.data.passive[k]
+            step.tendon[k] = equipment.data.tendon[k]
         step.diagonal[k] = 0.0
         step.force[k] = step.applied[k] + step.drive[k] + step.passive[k] + step.tendon[k] - data.bias[k]
     _spring_couplings(model, q, v, step)
     if equipment is not None:
-        clear_loop_forces(equipment_data)
-        spring_tendons(equipment, equipment_data, step)
+        clear_loop_forces(equipment)
+        spring_tendons(equipment, step)
     for k in range(step.force.shape[0]):
         step.force[k] += step.coupling[k]
     reduce_matrix(model, data, step.diagonal)
     reduce_vector(model, step.force, data, step.free)
     for a in range(step.next.shape[0]):
         step.next[a] = 0.0
-    _hold(model, q, v, data, inputs, rows, step, equipment, equipment_data)
-    run_newton(solver, 0)
+    _hold(model, q, v, data, run, rows, equipment)
+    run_newton(work, 0)
     joint_forces(rows, step, 1.0)
     if equipment is not None:
-        note_loop_forces(rows, equipment, equipment_data, 1.0)
-        note_tendon_forces(rows, equipment, equipment_data, 1.0, True)
+        note_loop_forces(rows, equipment, 1.0)
+        note_tendon_forces(rows, equipment, 1.0, True)
     expand_velocity(model, step.next, data, step.qacc)
     for k in range(step.qacc.shape[0]):
         step.qacc[k] += data.drift[k]
@@ -166,23 +145,22 @@ def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
 
 
 @njit
-def _hold(
-    model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
-) -> None:
+def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
     """Equalities as rows on the accelerations, with Baumgarte's terms (CS 599, scribe notes, 2011): C̈ + 2 a Ċ + a² C =
     0, a = 0.1 / h."""
+    inputs = run.inputs
     a = 0.1 / inputs.time_step[0]
     rows.number[0] = 0
-    _hold_couplings(model, q, v, data, inputs, rows, step, a)
+    _hold_couplings(model, q, v, data, run, rows, a)
     if equipment is not None:
-        hold_loops(model, v, data, inputs, rows, step, equipment, equipment_data, a)
-        hold_tendons(model, v, data, inputs, rows, equipment, equipment_data, a)
+        hold_loops(model, v, data, run, rows, equipment, a)
+        hold_tendons(model, v, data, inputs, rows, equipment, a)
 
 
 @njit
-def _hold_couplings(model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, a: Any) -> None:
+def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, a: Any) -> None:
     """The rows of hard couplings, and of those that give way as MuJoCo's do."""
-    h = inputs.time_step[0]
+    h = run.inputs.time_step[0]
     for c in range(model.row_follower.shape[0]):
         if model.row_frequency[c] > 0.0 and model.row_impedance[c, 0] < 0.0:
             continue
@@ -201,29 +179,21 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, inputs: Any, rows: An
             d = impedance(model.row_impedance, c, abs(error))
             most = slowest(h, B, model.row_impedance[c, 1])
             rows.bias[n] = drift + most * B * rate + most * most * d * K * error
-            rows.cfm[n] = step.effective_coupling[c] * (1.0 - d) / d
+            rows.cfm[n] = run.step.effective_coupling[c] * (1.0 - d) / d
         else:
             speed = v[leader] if leader >= 0 else 0.0
             rows.bias[n] = drift - bend * speed * speed + 2.0 * a * rate + a * a * error
 
 
 @njit
-def _finish(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    solver: Any,
-) -> None:
+def _finish(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
     """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
 
     Stage one's acceleration is in step.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
     """
-    h = inputs.time_step[0]
+    model, state = robot.model, robot.state
+    step = run.step
+    h = run.inputs.time_step[0]
     nv = step.qacc.shape[0]
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = state.qpos[n]
@@ -232,13 +202,13 @@ def _finish(
         step.tangent[k] = state.qvel[k]
         step.sum_velocity[k] = state.qvel[k]
         step.sum_acceleration[k] = step.qacc[k]
-    if equipment_data is not None:
+    if equipment is not None:
         for n in range(state.activation.shape[0]):
-            equipment_data.start_activation[n] = state.activation[n]
-            equipment_data.sum_activation[n] = equipment_data.activation_rate[n]
-        for n in range(equipment_data.start_length.shape[0]):
-            equipment_data.start_length[n] = equipment_data.actuator_length[n]
-            equipment_data.start_velocity[n] = equipment_data.actuator_velocity[n]
+            equipment.data.start_activation[n] = state.activation[n]
+            equipment.data.sum_activation[n] = equipment.data.activation_rate[n]
+        for n in range(equipment.data.start_length.shape[0]):
+            equipment.data.start_length[n] = equipment.data.actuator_length[n]
+            equipment.data.start_velocity[n] = equipment.data.actuator_velocity[n]
     for stage in range(1, 4):
         ahead = h if stage == 3 else 0.5 * h
         for n in range(step.start_qpos.shape[0]):
@@ -247,27 +217,15 @@ def _finish(
         for k in range(nv):
             step.tangent[k] *= ahead  # the rotation vector of this stage
             step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
-        if equipment_data is not None:
-            equipment_data.stage[0] = ahead / h
+        if equipment is not None:
+            equipment.data.stage[0] = ahead / h
             for n in range(state.activation.shape[0]):
-                state.activation[n] = equipment_data.start_activation[n] + ahead * equipment_data.activation_rate[n]
-        _stage(
-            model,
-            step.stage_qpos,
-            step.stage_qvel,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            solver,
-            state.activation,
-        )
+                state.activation[n] = equipment.data.start_activation[n] + ahead * equipment.data.activation_rate[n]
+        _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, work, state.activation)
         weight = 1.0 if stage == 3 else 2.0
-        if equipment_data is not None:
+        if equipment is not None:
             for n in range(state.activation.shape[0]):
-                equipment_data.sum_activation[n] += weight * equipment_data.activation_rate[n]
+                equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]
         for k in range(nv):
             step.velocity[k] = step.stage_qvel[k]
         inverse_tangent(model, step.tangent, step.velocity)
@@ -279,34 +237,35 @@ def _finish(
         step.sum_velocity[k] /= 6.0
         state.qvel[k] = step.start_qvel[k] + h * step.sum_acceleration[k] / 6.0
     move(model, state.qpos, step.sum_velocity, h)
-    if equipment_data is not None:
-        for n in range(state.activation.shape[0]):
-            state.activation[n] = equipment_data.start_activation[n]
-            equipment_data.activation_rate[n] = equipment_data.sum_activation[n] / 6.0
-        for n in range(
-            equipment_data.start_length.shape[0]
-        ):  # what advances exactly does so with the step's start, as in MuJoCo
-            equipment_data.actuator_length[n] = equipment_data.start_length[n]
-            equipment_data.actuator_velocity[n] = equipment_data.start_velocity[n]
-        advance_activations(equipment, equipment_data, h, state.activation)
-    settle(model, state, data, step)
     if equipment is not None:
-        note_tendon_errors(model, state, data, step, equipment, equipment_data)
+        for n in range(state.activation.shape[0]):
+            state.activation[n] = equipment.data.start_activation[n]
+            equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
+        for n in range(
+            equipment.data.start_length.shape[0]
+        ):  # what advances exactly does so with the step's start, as in MuJoCo
+            equipment.data.actuator_length[n] = equipment.data.start_length[n]
+            equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
+        advance_activations(equipment, h, state.activation)
+    settle(robot, step)
+    if equipment is not None:
+        note_tendon_errors(robot, step, equipment)
     for a in range(step.next.shape[0]):
         step.next[a] = state.qvel[model.independent_dof[a]]
-    if not is_finite(model, step) or not _inside(model, state, data, step, equipment, equipment_data):
+    if not is_finite(model, step) or not _inside(robot, step, equipment):
         for n in range(step.start_qpos.shape[0]):
             state.qpos[n] = step.start_qpos[n]
         for k in range(nv):
             state.qvel[k] = step.start_qvel[k]
-        if equipment_data is not None:
+        if equipment is not None:
             for n in range(state.activation.shape[0]):
-                state.activation[n] = equipment_data.start_activation[n]
+                state.activation[n] = equipment.data.start_activation[n]
 
 
 @njit
-def _inside(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+def _inside(robot: Any, step: Any, equipment: Any) -> bool:
     """False when a coordinate or a tendon is beyond its limit; then step.counters say why and which (tendons: + nv)."""
+    model, state = robot.model, robot.state
     for k in range(state.qvel.shape[0]):
         c = model.dof_coord[k]
         if c >= 0 and (state.qpos[c] < model.lower[k] - 1e-9 or state.qpos[c] > model.upper[k] + 1e-9):
@@ -320,21 +279,22 @@ def _inside(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipm
                 step.counters[3] = k
                 return False
     if equipment is not None:
-        return _tendons_inside(model, state, data, step, equipment, equipment_data)
+        return _tendons_inside(robot, step, equipment)
     return True
 
 
 @njit
-def _tendons_inside(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+def _tendons_inside(robot: Any, step: Any, equipment: Any) -> bool:
+    state = robot.state
     limited = False
-    for t in range(equipment.tendon_lower.shape[0]):
-        limited = limited or equipment.tendon_upper[t] < 1e308 or equipment.tendon_lower[t] > -1e308
+    for t in range(equipment.model.tendon_lower.shape[0]):
+        limited = limited or equipment.model.tendon_upper[t] < 1e308 or equipment.model.tendon_lower[t] > -1e308
     if not limited:
         return True
-    kinematics(model, state.qpos, data)
-    tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
-    for t in range(equipment.tendon_lower.shape[0]):
-        if broken_side(equipment, t, equipment_data.tendon_length[t], 1e-9) != 0:
+    kinematics(robot.model, state.qpos, robot.data)
+    tendon_paths(robot, state.qpos, state.qvel, equipment)
+    for t in range(equipment.model.tendon_lower.shape[0]):
+        if broken_side(equipment, t, equipment.data.tendon_length[t], 1e-9) != 0:
             step.counters[2] = INEQUALITY
             step.counters[3] = state.qvel.shape[0] + t
             return False

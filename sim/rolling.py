@@ -60,49 +60,49 @@ def way_over(kind: Any, size: Any, p0: Any, p1: Any, m0: Any, m1: Any, m2: Any, 
 
 
 @inlined
-def _is_face(contact_model: Any, contact_data: Any, a: Any, N: Any) -> bool:
+def _is_face(contact: Any, a: Any, N: Any) -> bool:
     """Whether a contact along N is on a flat face of shape a: a plane, or what the solid's axes look along."""
-    m0, m1, m2 = turned_back(contact_data, a, N[0], N[1], N[2])
+    m0, m1, m2 = turned_back(contact.data, a, N[0], N[1], N[2])
     flat = abs(m2) > _ON_FACE
-    if contact_model.rolls[a] == SHARP:
+    if contact.model.rolls[a] == SHARP:
         flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
-    is_face: bool = flat and contact_model.rolls[a] != OVAL and contact_model.rounding[a] == 0.0
+    is_face: bool = flat and contact.model.rolls[a] != OVAL and contact.model.rounding[a] == 0.0
     return is_face
 
 
 @inlined
-def _smallest(contact_model: Any, a: Any) -> Any:
+def _smallest(contact: Any, a: Any) -> Any:
     """How far a contact may move over a shape: its radius or smallest half extent; a plane has no end."""
-    e = contact_model.extent[a]
-    if contact_model.rolls[a] == RIM:
+    e = contact.model.extent[a]
+    if contact.model.rolls[a] == RIM:
         return e[0]
     return min(e[0], e[1], e[2]) if e[0] > 0.0 else 1e308
 
 
 @njit
-def lag(contact_model: Any, contact_data: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
+def lag(contact: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
     """ω × s of contact n [m/s²], world axes, for the angular velocity o of its second body against its first."""
-    N = contact_data.frame[n, 0]
+    N = contact.data.frame[n, 0]
     c0, c1, c2 = cross(o0, o1, o2, N[0], N[1], N[2])
     w0 = 0.0
     w1 = 0.0
     w2 = 0.0
     for end in range(2):
-        b = contact_data.shape[n, end]
-        if contact_model.rolls[b] != SHARP and _is_face(contact_model, contact_data, contact_data.shape[n, 1 - end], N):
+        b = contact.data.shape[n, end]
+        if contact.model.rolls[b] != SHARP and _is_face(contact, contact.data.shape[n, 1 - end], N):
             sign = 1.0 if end == 1 else -1.0
-            half = 0.5 * sign * contact_data.distance[n]
-            x = contact_data.point[n]
-            q = contact_data.position[b]
+            half = 0.5 * sign * contact.data.distance[n]
+            x = contact.data.point[n]
+            q = contact.data.position[b]
             y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
-            p0, p1, _ = turned_back(contact_data, b, y0, y1, y2)
-            m0, m1, m2 = turned_back(contact_data, b, -sign * N[0], -sign * N[1], -sign * N[2])
-            d0, d1, d2 = turned_back(contact_data, b, c0, c1, c2)
-            s0, s1, s2 = way_over(contact_model.rolls[b], contact_model.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
-            most = min(_smallest(contact_model, b), _smallest(contact_model, contact_data.shape[n, 1 - end]))
+            p0, p1, _ = turned_back(contact.data, b, y0, y1, y2)
+            m0, m1, m2 = turned_back(contact.data, b, -sign * N[0], -sign * N[1], -sign * N[2])
+            d0, d1, d2 = turned_back(contact.data, b, c0, c1, c2)
+            s0, s1, s2 = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
+            most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * (s0 * s0 + s1 * s1 + s2 * s2) > most * most:
                 continue  # half a step's worth says nothing
-            s0, s1, s2 = turn(contact_data.rotation, b, s0, s1, s2)
+            s0, s1, s2 = turn(contact.data.rotation, b, s0, s1, s2)
             w0 += s0
             w1 += s1
             w2 += s2
@@ -110,9 +110,9 @@ def lag(contact_model: Any, contact_data: Any, n: Any, o0: Any, o1: Any, o2: Any
 
 
 @inlined
-def rolls(contact_model: Any, a: Any, b: Any) -> bool:
+def rolls(contact: Any, a: Any, b: Any) -> bool:
     """Whether one of two shapes does."""
-    rolling: bool = contact_model.rolls[a] != SHARP or contact_model.rolls[b] != SHARP
+    rolling: bool = contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
     return rolling
 
 
@@ -120,30 +120,30 @@ def rolls(contact_model: Any, a: Any, b: Any) -> bool:
 
 
 @inlined
-def has_still_normal(contact_model: Any, contact_data: Any, n: Any) -> bool:
+def has_still_normal(contact: Any, n: Any) -> bool:
     """Whether contact n is on a face of what never moves."""
-    N = contact_data.frame[n, 0]
+    N = contact.data.frame[n, 0]
     still = False
     for end in range(2):
-        b = contact_data.shape[n, end]
-        still = still or (contact_model.body[b] == 0 and _is_face(contact_model, contact_data, b, N))
+        b = contact.data.shape[n, end]
+        still = still or (contact.model.body[b] == 0 and _is_face(contact, b, N))
     return still
 
 
 @njit
-def tilt(contact_model: Any, contact_data: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
+def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
     """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where nothing tells how its normal turns.
 
     first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], three numbers each, world axes. Where
     face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
     """
-    N = contact_data.frame[n, 0]
-    a = contact_data.shape[n, 0]
-    b = contact_data.shape[n, 1]
-    on_first = _is_face(contact_model, contact_data, a, N)
-    on_second = _is_face(contact_model, contact_data, b, N)
-    length = contact_data.distance[n]
-    if contact_model.rounding[a] + contact_model.rounding[b] > 0.0:
+    N = contact.data.frame[n, 0]
+    a = contact.data.shape[n, 0]
+    b = contact.data.shape[n, 1]
+    on_first = _is_face(contact, a, N)
+    on_second = _is_face(contact, b, N)
+    length = contact.data.distance[n]
+    if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
         return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would make energy
     if on_first or on_second:
         value = -1e308
@@ -152,11 +152,11 @@ def tilt(contact_model: Any, contact_data: Any, n: Any, first: Any, second: Any,
         if on_second:
             value = max(value, _turning(cross(second[0], second[1], second[2], N[0], N[1], N[2]), apart, length, h))
         return value
-    i = _edge(contact_model, contact_data, a, N)
-    j = _edge(contact_model, contact_data, b, N)
+    i = _edge(contact, a, N)
+    j = _edge(contact, b, N)
     if i < 0 or j < 0:
         return 0.0
-    return _turning(_rate_of_edges(contact_data, N, a, i, b, j, first, second), apart, length, h)
+    return _turning(_rate_of_edges(contact, N, a, i, b, j, first, second), apart, length, h)
 
 
 @inlined
@@ -168,24 +168,24 @@ def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
 
 
 @inlined
-def _edge(contact_model: Any, contact_data: Any, b: Any, N: Any) -> Any:
+def _edge(contact: Any, b: Any, N: Any) -> Any:
     """The axis of box b that lies across N; -1: none."""
-    m0, m1, m2 = turned_back(contact_data, b, N[0], N[1], N[2])
+    m0, m1, m2 = turned_back(contact.data, b, N[0], N[1], N[2])
     edge = -1
-    if contact_model.square[b] == 1 and abs(m2) <= _ACROSS:
+    if contact.model.square[b] == 1 and abs(m2) <= _ACROSS:
         edge = 2
-    elif contact_model.square[b] == 1 and abs(m1) <= _ACROSS:
+    elif contact.model.square[b] == 1 and abs(m1) <= _ACROSS:
         edge = 1
-    elif contact_model.square[b] == 1 and abs(m0) <= _ACROSS:
+    elif contact.model.square[b] == 1 and abs(m0) <= _ACROSS:
         edge = 0
     return edge
 
 
 @inlined
-def _rate_of_edges(contact_data: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
+def _rate_of_edges(contact: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
     """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays across both."""
-    e0, e1, e2 = contact_data.rotation[a, 0, i], contact_data.rotation[a, 1, i], contact_data.rotation[a, 2, i]
-    k0, k1, k2 = contact_data.rotation[b, 0, j], contact_data.rotation[b, 1, j], contact_data.rotation[b, 2, j]
+    e0, e1, e2 = contact.data.rotation[a, 0, i], contact.data.rotation[a, 1, i], contact.data.rotation[a, 2, i]
+    k0, k1, k2 = contact.data.rotation[b, 0, j], contact.data.rotation[b, 1, j], contact.data.rotation[b, 2, j]
     c0, c1, c2 = cross(first[0], first[1], first[2], e0, e1, e2)
     d0, d1, d2 = cross(second[0], second[1], second[2], k0, k1, k2)
     along_first = -(N[0] * c0 + N[1] * c1 + N[2] * c2)

@@ -20,20 +20,22 @@ _CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1
 
 
 @njit
-def is_asleep(state: Any, inputs: Any, step: Any) -> bool:
+def is_asleep(state: Any, run: Any) -> bool:
     """Whether the step is slept through; a change of the inputs wakes."""
+    inputs = run.inputs
     if inputs.sleep[0] <= 0.0 or state.still[0] < inputs.sleep[1]:
         return False
-    if _commands_differ(state, inputs, step):
+    if _commands_differ(state, run):
         state.still[0] = 0.0
-        step.counters[6] = 0
+        run.step.counters[6] = 0
         return False
     return True
 
 
 @njit
-def _commands_differ(state: Any, inputs: Any, step: Any) -> bool:
-    row = step.counters[4]
+def _commands_differ(state: Any, run: Any) -> bool:
+    inputs = run.inputs
+    row = run.step.counters[4]
     nv = state.qvel.shape[0]
     differ = False
     for k in range(nv):
@@ -48,9 +50,10 @@ def _commands_differ(state: Any, inputs: Any, step: Any) -> bool:
 
 
 @njit
-def note_commands(state: Any, inputs: Any, step: Any) -> None:
+def note_commands(state: Any, run: Any) -> None:
     """state.command: the inputs of this step."""
-    row = step.counters[4]
+    inputs = run.inputs
+    row = run.step.counters[4]
     nv = state.qvel.shape[0]
     for k in range(nv):
         state.command[k] = inputs.torque[row, k]
@@ -61,16 +64,18 @@ def note_commands(state: Any, inputs: Any, step: Any) -> None:
 
 
 @njit
-def count_still(model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment_data: Any) -> None:
+def count_still(robot: Any, run: Any, equipment: Any) -> None:
     """state.still after the step; a robot that falls asleep loses its velocity. equipment_data.start_activation: before
     the step."""
-    still = _slow(model, state, data, inputs) and not _moved_on_purpose(state, inputs, step)
-    if equipment_data is not None:
+    state = robot.state
+    inputs = run.inputs
+    still = _slow(robot, inputs) and not _moved_on_purpose(state, run)
+    if equipment is not None:
         for n in range(state.activation.shape[0]):
-            change = abs(state.activation[n] - equipment_data.start_activation[n])
+            change = abs(state.activation[n] - equipment.data.start_activation[n])
             if not change <= _CHANGE * max(1.0, abs(state.activation[n])):
                 still = False
-        if equipment_data.pending[0] != 0.0:
+        if equipment.data.pending[0] != 0.0:
             still = False
     state.still[0] = state.still[0] + 1.0 if still else 0.0
     if state.still[0] >= inputs.sleep[1]:
@@ -81,10 +86,11 @@ def count_still(model: Any, state: Any, data: Any, inputs: Any, step: Any, equip
 
 
 @njit
-def _slow(model: Any, state: Any, data: Any, inputs: Any) -> bool:
+def _slow(robot: Any, inputs: Any) -> bool:
     """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is of the step's
     start."""
-    velocities(model, state.qvel, data)
+    model, data = robot.model, robot.data
+    velocities(model, robot.state.qvel, data)
     moving = False
     found = False
     for link in range(model.link_body.shape[0]):
@@ -108,8 +114,8 @@ def _slow(model: Any, state: Any, data: Any, inputs: Any) -> bool:
 
 
 @njit
-def _moved_on_purpose(state: Any, inputs: Any, step: Any) -> bool:
+def _moved_on_purpose(state: Any, run: Any) -> bool:
     for k in range(state.qvel.shape[0]):
-        if inputs.target_velocity[step.counters[4], k] != 0.0:
+        if run.inputs.target_velocity[run.step.counters[4], k] != 0.0:
             return True
     return False

@@ -138,26 +138,7 @@ class SolverWork(NamedTuple):
 
 
 @njit
-def simulate(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    block: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    solver: Any,
-    sweeps: Any,
-    tree: Any,
-    graph: Any,
-    clock: Any,
-) -> None:
+def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Take block.plan[0] steps from the state, recording every block.plan[1]-th, or stop early with the reason in
     step.counters[2].
 
@@ -166,112 +147,87 @@ def simulate(
     `solver`, the sweeping ones `sweeps`, propagation `solver` and `tree`, direct `solver` and `graph`); `clock` unless
     the phases of the step are timed. What asks for them is then not compiled.
     """
-    work = SolverWork(solver, sweeps, tree, graph, clock)
-    start(clock)
-    begin(model, state, data, inputs, step, equipment, equipment_data, rules, work)
-    if contact_model is not None:
+    model, state, data = robot.model, robot.state, robot.data
+    step, block = run.step, run.block
+    work = SolverWork(solver.newton, solver.sweeps, solver.tree, solver.graph, run.clock)
+    start(run.clock)
+    begin(robot, run, equipment, rules, work)
+    if contact is not None:
         block.contacts[0] = 0
-        place_static(model, data, contact_model, contact_data)
+        place_static(model, data, contact)
     for _ in range(block.plan[0]):
-        if contact_data is not None and is_full(step, block, contact_data):
+        if contact is not None and is_full(run, contact):
             break
-        mark(clock, INTEGRATION)
+        mark(run.clock, INTEGRATION)
         if step.counters[0] % EVERY == 0:
-            watch_energy(model, state, data, step, equipment, equipment_data, contact_data)
-        choose_controls(inputs, step)
-        asleep = is_asleep(state, inputs, step)
+            watch_energy(robot, step, equipment, contact)
+        choose_controls(run)
+        asleep = is_asleep(state, run)
         if not asleep or step.counters[6] == 0:
-            _euler(
-                model,
-                state,
-                data,
-                inputs,
-                rows,
-                step,
-                equipment,
-                equipment_data,
-                contact_model,
-                contact_data,
-                rules,
-                rule_data,
-                work,
-            )
+            _euler(robot, run, rows, equipment, contact, rules, work)
             if asleep:
-                _rest(model, state, data, step)
+                _rest(robot, step)
             elif step.counters[2] != 0 or not is_finite(model, step):
                 break
-        if equipment_data is not None and equipment_data.feeler[0] != 0:
-            run_entry(equipment_data.feeler)
+        if equipment is not None and equipment.data.feeler[0] != 0:
+            run_entry(equipment.data.feeler)
         if step.counters[0] % block.plan[1] == 0:
-            mark(clock, INTEGRATION)
+            mark(run.clock, INTEGRATION)
             if step.counters[7] == 1:
                 book_midpoint(model, state.qvel, data, step)
-            record(
-                model, state, data, inputs, rows, step, block, equipment, equipment_data, contact_model, contact_data
-            )
-            mark(clock, RECORDING)
+            record(robot, run, rows, equipment, contact)
+            mark(run.clock, RECORDING)
         if not asleep:
-            note_work(inputs, step, equipment_data, state.qvel, step.velocity)
-            _finish_euler(
-                model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, sweeps
-            )
-        if equipment_data is not None and equipment_data.keeper[0] != 0:
-            run_entry(equipment_data.keeper)
+            note_work(run, equipment, state.qvel, step.velocity)
+            _finish_euler(robot, run, rows, equipment, contact, solver.sweeps)
+        if equipment is not None and equipment.data.keeper[0] != 0:
+            run_entry(equipment.data.keeper)
         step.counters[0] += 1
-    step.energy[1] = total_energy(model, state, data, step, equipment, equipment_data)
+    step.energy[1] = total_energy(robot, step, equipment)
     if equipment is not None:
-        note_loop_gaps(model, data, step, equipment, equipment_data)
-    mark(clock, INTEGRATION)
+        note_loop_gaps(model, data, step, equipment)
+    mark(run.clock, INTEGRATION)
 
 
 @njit
-def begin(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    rules: Any,
-    work: Any,
-) -> None:
+def begin(robot: Any, run: Any, equipment: Any, rules: Any, work: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
+    model, state = robot.model, robot.state
+    step = run.step
     step.counters[1] = 0
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, 0] >= 0.0 and step.effective_coupling[c] == 0.0:
             step.effective_coupling[c] = model.row_mobility[c]
     if equipment is not None:
-        calibrate(model, data, equipment, equipment_data, step)
+        calibrate(robot, equipment, step)
     else:
-        weigh_springs(model, inputs, step, equipment_data)
-    expand(model, state.qpos, state.qvel, data)
-    step.counters[5] = 1 if _is_free(model, inputs, drives_are_rows(work)) else 0
+        weigh_springs(model, run, equipment)
+    expand(model, state.qpos, state.qvel, robot.data)
+    step.counters[5] = 1 if _is_free(model, run.inputs, drives_are_rows(work)) else 0
     if equipment is not None and (needs_rows(equipment) or has_actuator_rows(equipment)):
         step.counters[5] = 0
     if rules is not None:
         step.counters[5] = 0
     if step.counters[0] == 0:
-        step.energy[0] = total_energy(model, state, data, step, equipment, equipment_data)
+        step.energy[0] = total_energy(robot, step, equipment)
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
         for k in range(step.watch.shape[0]):
             step.watch[k] = 0.0
-        note_load(
-            model, state, data, step
-        )  # what the joints carry before anything moves: friction acts from the first step
+        note_load(robot, step)  # what the joints carry before anything moves: friction acts from the first step
 
 
 @njit
-def total_energy(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> Any:
+def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
     """Kinetic plus potential energy at the state [J]."""
-    moving, stored = energies(model, state, data, step, equipment, equipment_data)
+    moving, stored = energies(robot, step, equipment)
     return moving + stored
 
 
 @njit
-def choose_controls(inputs: Any, step: Any) -> None:
+def choose_controls(run: Any) -> None:
     """step.counters[4]: the control row that acts on this step."""
+    inputs, step = run.inputs, run.step
     row = step.counters[4]
     while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[0]:
         row += 1
@@ -293,97 +249,51 @@ def is_finite(model: Any, step: Any) -> bool:
 
 
 @njit
-def _euler(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    work: Any,
-) -> None:
+def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
     """step.next = u at the end of the step, and the forces that lead there."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
-    applied_forces(model, state.qpos, state.qvel, data, inputs, step, equipment, equipment_data)
-    find_places(model, state.qpos, inputs, step, step.counters[4])
+    applied_forces(robot, state.qpos, state.qvel, run, equipment)
+    find_places(model, state.qpos, run, step.counters[4])
     if equipment is not None:
-        equipment_forces(
-            model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 0
-        )
+        equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     mark(work.clock, FORCES)
-    if contact_model is not None:
-        if not find_contacts(model, state, data, inputs, contact_model, contact_data):
+    if contact is not None:
+        if not find_contacts(robot, run.inputs, contact):
             step.counters[2] = CROWDED
             return
         mark(work.clock, BROAD_PHASE)
     searches = 1
-    if contact_model is not None:
-        searches = _SEARCHES_OF_BLOWS if may_bounce(contact_model) else _SEARCHES
+    if contact is not None:
+        searches = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
     for search in range(searches):
-        _velocities_found(
-            model,
-            state,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            contact_model,
-            contact_data,
-            rules,
-            rule_data,
-            work,
-        )
-        if (
-            contact_model is None
-            or search == searches - 1
-            or not outrun(model, data, inputs, step, contact_model, contact_data)
-        ):
+        _velocities_found(robot, run, rows, equipment, contact, rules, work)
+        if contact is None or search == searches - 1 or not outrun(model, data, run, contact):
             break
         velocities(model, state.qvel, data)
-        count = contact_data.number[0]
-        note_found(contact_data)
-        if not detected(model, state, data, contact_model, contact_data):
+        count = contact.data.number[0]
+        note_found(contact)
+        if not detected(robot, contact):
             step.counters[2] = CROWDED
             return
         mark(work.clock, BROAD_PHASE)
-        if are_as_before(contact_data, count):
+        if are_as_before(contact, count):
             break
-    if contact_model is not None:
+    if contact is not None:
         velocities(model, state.qvel, data)
     step.worst_residual[0] = max(step.worst_residual[0], rows.report[1])
     step.yielded[UNSOLVED_STEPS] += 1.0 if rows.report[1] > TOLD else 0.0
-    _collect_forces(
-        model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, rules, rule_data
-    )
+    _collect_forces(robot, run, rows, equipment, contact, rules)
 
 
 @njit
-def _velocities_found(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    work: Any,
-) -> None:
+def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
     """step.next and step.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
-    h = inputs.time_step[0]
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
     for k in range(step.middle.shape[0]):
         step.middle[k] = state.qvel[k]
     for a in range(step.next.shape[0]):
@@ -391,97 +301,47 @@ def _velocities_found(
     if step.counters[7] == 2:
         clear_stiffening(data)
     step.counters[7] = 0
-    if contact_model is not None:
-        note_struck(data, contact_model, contact_data)
+    if contact is not None:
+        note_struck(data, contact)
     if not drives_are_rows(work):
         foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
                 step.counters[7] = 1
-    bent = secant_drift(model, state, data, h, step)
-    _evaluate(
-        model,
-        state,
-        data,
-        inputs,
-        rows,
-        step,
-        equipment,
-        equipment_data,
-        contact_model,
-        contact_data,
-        rules,
-        rule_data,
-        work,
-    )
+    bent = secant_drift(robot, h, step)
+    _evaluate(robot, run, rows, equipment, contact, rules, work)
     if drives_are_rows(work):  # the sweeping solvers' steps are the recipe's, as written
         return
-    fast = _turns_fast_or_is_taut(model, state, data, inputs, rows, step, equipment, equipment_data, contact_data)
+    fast = _turns_fast_or_is_taut(robot, run, rows, equipment, contact)
     if step.counters[7] == 2:  # where unstiffened bodies go is nowhere
-        _evaluate(
-            model,
-            state,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            contact_model,
-            contact_data,
-            rules,
-            rule_data,
-            work,
-        )
+        _evaluate(robot, run, rows, equipment, contact, rules, work)
     if not fast and not bent:
         return
     step.counters[7] = max(step.counters[7], 1)
     nearest = math.inf
     for _ in range(EVALUATIONS):
-        change, most = misled(model, state, data, step)
+        change, most = misled(robot, step)
         away = nearest < math.inf and (change > nearest or rows.report[1] > UNSOLVED)
         if away:
             go_back(step)
         elif change <= SETTLED * most:
             break
         else:
-            go_midway(model, state, data, step)
-        secant_drift(model, state, data, h, step)
-        _evaluate(
-            model,
-            state,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            contact_model,
-            contact_data,
-            rules,
-            rule_data,
-            work,
-        )
+            go_midway(robot, step)
+        secant_drift(robot, h, step)
+        _evaluate(robot, run, rows, equipment, contact, rules, work)
         if away:
             break
         nearest = change
 
 
 @njit
-def _turns_fast_or_is_taut(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_data: Any,
-) -> bool:
+def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
     """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and step.counters[7] is then 2."""
-    h = inputs.time_step[0]
-    if rows.number[0] > 0 or step.counters[5] == 0 or _touches(contact_data):  # without rows they are there
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    if rows.number[0] > 0 or step.counters[5] == 0 or _touches(contact):  # without rows they are there
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
         accelerations(model, state.qvel, step.qacc, data)
@@ -489,31 +349,19 @@ def _turns_fast_or_is_taut(
     fast: bool = turning > 0.0
     taut: bool = tautness > 0.0
     if equipment is not None:
-        clear_loop_forces(equipment_data)
-        note_loop_forces(rows, equipment, equipment_data, 1.0 / h)
-        taut = taut or loops_pull(model, data, h, equipment, equipment_data)
-    if taut and stiffen(model, state.qvel, data, h, step, equipment, equipment_data):
+        clear_loop_forces(equipment)
+        note_loop_forces(rows, equipment, 1.0 / h)
+        taut = taut or loops_pull(model, data, h, equipment)
+    if taut and stiffen(model, state.qvel, data, h, step, equipment):
         step.counters[7] = 2
     return fast
 
 
 @njit
-def _evaluate(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    work: Any,
-) -> None:
+def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
     """step.next and step.velocity with bias at step.middle, without rows where that holds."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
     for k in range(step.velocity.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
@@ -522,151 +370,100 @@ def _evaluate(
     rows.number[1] = 0
     rows.report[0] = 0.0
     rows.report[1] = 0.0
-    if step.counters[5] == 1 and not _touches(contact_data) and not _springs_are_rows(equipment_data):
-        free_step(model, state, data, inputs, rows, step, equipment_data)
+    if step.counters[5] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
+        free_step(robot, run, rows, equipment)
         mark(work.clock, SYSTEM)
-        if _holds(model, state, inputs, step, equipment, equipment_data) and not _clamped(
-            model, state, inputs, step, equipment, equipment_data
-        ):
+        if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             return
     for k in range(step.velocity.shape[0]):
         if drives_are_rows(work) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
-    bare_system(model, state.qpos, step.middle, data, inputs, step, equipment, equipment_data, work.tree, work.graph)
-    if contact_model is not None:
-        find_drifts(model, data, inputs, contact_model, contact_data)
+    bare_system(model, state.qpos, step.middle, data, run, equipment, work)
+    if contact is not None:
+        find_drifts(model, data, inputs, contact)
     if rules is not None:
-        loosen(rules, rule_data)
+        loosen(rules)
         for k in range(step.velocity.shape[0]):
             step.velocity[k] = state.qvel[k] + inputs.time_step[0] * data.drift[k]
-        add_link_damping(model, data, inputs.time_step[0], rules, rule_data)
-        link_damping_forces(model, step.velocity, data, rules, rule_data)
+        add_link_damping(model, data, inputs.time_step[0], rules)
+        link_damping_forces(model, step.velocity, data, rules)
     rounds = 1 if rules is None else ROUNDS
     for _ in range(rounds):
-        _solve_in_bounds(
-            model,
-            state,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            contact_model,
-            contact_data,
-            rules,
-            rule_data,
-            work,
-        )
-        if rules is not None and not aim_bounds(model, state, data, inputs, step, rules, rule_data):
+        _solve_in_bounds(robot, run, rows, equipment, contact, rules, work)
+        if rules is not None and not aim_bounds(robot, run, rules):
             break
     if rules is not None:
-        note_excess(model, data, rows, step, rules, rule_data)
+        note_excess(model, data, rows, step, rules)
 
 
 @inlined
-def _springs_are_rows(equipment_data: Any) -> bool:
+def _springs_are_rows(equipment: Any) -> bool:
     """Whether tendons' springs are too fast for this step to be explicit."""
-    if equipment_data is not None:
-        rows: bool = equipment_data.tendon_by_row[0] == 1.0
+    if equipment is not None:
+        rows: bool = equipment.data.tendon_by_row[0] == 1.0
         return rows
     return False
 
 
 @inlined
-def _touches(contact_data: Any) -> bool:
+def _touches(contact: Any) -> bool:
     """Whether there are contacts, near or far."""
-    if contact_data is not None:
-        touches: bool = contact_data.number[0] > 0
+    if contact is not None:
+        touches: bool = contact.data.number[0] > 0
         return touches
     return False
 
 
 @njit
-def _solve_in_bounds(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    work: Any,
-) -> None:
+def _solve_in_bounds(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
     most = 1
     if equipment is not None:
-        most += 2 * (step.velocity.shape[0] + equipment.actuator_target.shape[0])
+        most += 2 * (run.step.velocity.shape[0] + equipment.model.actuator_target.shape[0])
     for _ in range(most):  # every round takes a guess back or makes an actuator explicit; one or two are the rule
-        _solve_with_rows(
-            model,
-            state,
-            data,
-            inputs,
-            rows,
-            step,
-            equipment,
-            equipment_data,
-            contact_model,
-            contact_data,
-            rules,
-            rule_data,
-            work,
-        )
-        if not _clamped(model, state, inputs, step, equipment, equipment_data):
+        _solve_with_rows(robot, run, rows, equipment, contact, rules, work)
+        if not _clamped(robot, run, equipment):
             break
     if (
         equipment is not None
         and (has_hard_loops(equipment) or has_hard_equalities(equipment))
         and not drives_are_rows(work)
     ):
-        _close_loops(model, state, data, inputs, rows, step, equipment, equipment_data, work)
-    if contact_model is not None and not drives_are_rows(work):
-        _tame_contacts(model, state, data, inputs, rows, step, contact_model, contact_data, work)
+        _close_loops(robot, run, rows, equipment, work)
+    if contact is not None and not drives_are_rows(work):
+        _tame_contacts(robot, run, rows, contact, work)
 
 
 @njit
-def _tame_contacts(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    contact_model: Any,
-    contact_data: Any,
-    work: Any,
-) -> None:
+def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, work: Any) -> None:
     """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
-    if pass_on_blows(state, inputs, rows, contact_data):
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    if pass_on_blows(state, run.inputs, rows, contact):
         for _ in range(_TAMINGS):
-            reduce_system(model, data, step, work.tree, work.graph)
-            factorise_system(model, data, work.tree, work.graph)
-            several = take_blows(model, state, data, inputs, rows, step, contact_data, work.tree, work.graph)
-            reduce_system(model, data, step, work.tree, work.graph)
+            reduce_system(model, data, step, work)
+            factorise_system(model, data, work)
+            several = take_blows(robot, run, rows, contact, work)
+            reduce_system(model, data, step, work)
             if not several:
                 break
-            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
-            _found(model, data, inputs, step)
+            solve_again(robot, rows, step, work)
+            _found(model, data, run)
             mark(work.clock, SOLVER)
-            if not weaken(state, rows, step, contact_model, contact_data):
+            if not weaken(state, rows, step, contact):
                 break
     for _ in range(_TAMINGS):
-        if not tame(model, state, data, inputs, rows, step, contact_model, contact_data):
+        if not tame(robot, run, rows, contact):
             break
-        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
-        _found(model, data, inputs, step)
+        solve_again(robot, rows, step, work)
+        _found(model, data, run)
         mark(work.clock, SOLVER)
 
 
 @njit
-def _rest(model: Any, state: Any, data: Any, step: Any) -> None:
+def _rest(robot: Any, step: Any) -> None:
     """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
+    model, state, data = robot.model, robot.state, robot.data
     step.counters[6] = 1
     step.counters[7] = 0
     for n in range(state.impulse.shape[0]):
@@ -702,64 +499,57 @@ def _is_free(model: Any, inputs: Any, rows: Any) -> bool:
 
 
 @njit
-def free_step(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment_data: Any) -> None:
+def free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     """The step without rows, by the articulated-body algorithm in O(n)."""
-    h = inputs.time_step[0]
-    implicit_system(model, state, data, inputs, rows, step, equipment_data)
+    model = robot.model
+    step = run.step
+    h = run.inputs.time_step[0]
+    implicit_system(robot, run, rows, equipment)
     for k in range(step.diagonal.shape[0]):
         step.diagonal[k] += model.armature[k]
-    articulated_dynamics(model, step.middle, step.force, step.diagonal, data, step.qacc)
+    articulated_dynamics(model, step.middle, step.force, step.diagonal, robot.data, step.qacc)
     for k in range(step.qacc.shape[0]):
-        step.velocity[k] = state.qvel[k] + h * step.qacc[k]
+        step.velocity[k] = robot.state.qvel[k] + h * step.qacc[k]
         step.next[k] = step.velocity[k]
 
 
 @njit
-def _holds(model: Any, state: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     """True when the velocities found break no limit of a joint, a drive or a tendon."""
-    if not limits_hold(model, state, inputs, step):
+    step = run.step
+    if not limits_hold(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
         if step.stiffness[k] + step.damping[k] > 0.0:
-            force = drive_force(inputs, step, step.counters[4], k, driven_at(state, inputs, step, k), step.velocity[k])
-            if abs(force) > inputs.drive_limit[k] * (1.0 + 1e-12):
+            force = drive_force(run, step.counters[4], k, driven_at(robot.state, run, k), step.velocity[k])
+            if abs(force) > run.inputs.drive_limit[k] * (1.0 + 1e-12):
                 return False
     if equipment is not None:
-        return tendons_hold(inputs, equipment, equipment_data, step)
+        return tendons_hold(run, equipment)
     return True
 
 
 @njit
-def _clamped(model: Any, state: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> bool:
+def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
     """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
     if equipment is not None:
-        return clamp_actuators(model, state, inputs, equipment, equipment_data, step)
+        return clamp_actuators(robot, run, equipment)
     return False
 
 
 @njit
-def bare_system(
-    model: Any,
-    q: Any,
-    v: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    tree: Any,
-    graph: Any,
-) -> None:
+def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any, solver: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
     With the scratch of propagation (tree) or direct (graph) there is no M.
     """
+    inputs, step = run.inputs, run.step
     coupled_bias(model, v, data)
     composites(model, data)
     if step.counters[7] == 2:
         add_stiffened_bias(model, data, data.bias, step.force)
         stiffen_composites(model, data)
-    if tree is None and graph is None:
+    if solver.tree is None and solver.graph is None:
         mass_matrix(model, data)
     else:
         motion_columns(model, data)
@@ -772,23 +562,23 @@ def bare_system(
             needed = True
     if not needed:
         return
-    reduce_system(model, data, step, tree, graph)
-    factorise_system(model, data, tree, graph)
+    reduce_system(model, data, step, solver)
+    factorise_system(model, data, solver)
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, 0] >= 0.0:
             continue
         leader = model.row_leader[c]
         _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
-        step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, tree, graph)
+        step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
     if equipment is not None and has_sprung_tendons(equipment):
-        if tree is not None or graph is not None:  # these have no M of their own
+        if solver.tree is not None or solver.graph is not None:  # these have no M of their own
             mass_matrix(model, data)
             reduce_matrix(model, data, step.diagonal)
             factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
-        sprung_mobilities(model, data, equipment, equipment_data)
+        sprung_mobilities(model, data, equipment)
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
-            mobility = _effective(model, data, k, -1, 0.0, tree, graph)
+            mobility = _effective(model, data, k, -1, 0.0, solver)
             inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
             step.stiffness[k] *= inertia
             step.damping[k] *= inertia
@@ -804,31 +594,31 @@ def _has_springs(model: Any) -> bool:
 
 
 @njit
-def reduce_system(model: Any, data: Any, step: Any, tree: Any, graph: Any) -> None:
+def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
     """M̂ = M + step.diagonal, reduced to the independent dofs, in data.factor or by its parts."""
-    if tree is not None:
-        note_diagonal(model, data, step.diagonal, tree)
-    elif graph is not None:
-        note_diagonal(model, data, step.diagonal, graph)
+    if solver.tree is not None:
+        note_diagonal(model, data, step.diagonal, solver.tree)
+    elif solver.graph is not None:
+        note_diagonal(model, data, step.diagonal, solver.graph)
     else:
         reduce_matrix(model, data, step.diagonal)
 
 
 @njit
-def factorise_system(model: Any, data: Any, tree: Any, graph: Any) -> None:
+def factorise_system(model: Any, data: Any, solver: Any) -> None:
     """That matrix alone, without rows."""
-    if tree is not None:
-        note_couplings(model, data, tree)
-        factorise_tree(model, data, tree)
-    elif graph is not None:
-        note_couplings(model, data, graph)
-        factorise_graph(model, data, graph)
+    if solver.tree is not None:
+        note_couplings(model, data, solver.tree)
+        factorise_tree(model, data, solver.tree)
+    elif solver.graph is not None:
+        note_couplings(model, data, solver.graph)
+        factorise_graph(model, data, solver.graph)
     else:
         factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
 
 
 @njit
-def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, tree: Any, graph: Any) -> Any:
+def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: Any) -> Any:
     """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
     x = data.reduced
     for a in range(x.shape[0]):
@@ -839,10 +629,10 @@ def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, tree: Any
         x[a] += data.gain[k]
     if b >= 0:
         x[b] -= slope * data.gain[leader]
-    if tree is not None:
-        solve_tree(model, data, tree, x)
-    elif graph is not None:
-        solve_graph(model, data, graph, x)
+    if solver.tree is not None:
+        solve_tree(model, data, solver.tree, x)
+    elif solver.graph is not None:
+        solve_graph(model, data, solver.graph, x)
     else:
         solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
     value = 0.0
@@ -854,47 +644,31 @@ def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, tree: Any
 
 
 @njit
-def _solve_with_rows(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-    work: Any,
-) -> None:
+def _solve_with_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
     """Velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
-    h = inputs.time_step[0]
-    implicit_system(model, state, data, inputs, rows, step, equipment_data)
+    model, data = robot.model, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    implicit_system(robot, run, rows, equipment)
     for k in range(step.force.shape[0]):
         step.force[k] -= data.bias[k] + step.diagonal[k] * data.drift[k]
         if rules is not None:
-            step.force[k] += rule_data.force[k]
-    reduce_system(model, data, step, work.tree, work.graph)
+            step.force[k] += rules.data.force[k]
+    reduce_system(model, data, step, work)
     mark(work.clock, SYSTEM)
     reduce_vector(model, step.force, data, step.free)
     for a in range(step.free.shape[0]):
         step.free[a] *= h
-        step.next[a] = state.qvel[model.independent_dof[a]]
-    build(
-        model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data, rules, rule_data
-    )
+        step.next[a] = robot.state.qvel[model.independent_dof[a]]
+    build(robot, run, rows, equipment, contact, rules)
     mark(work.clock, ROWS)
-    solve_rows(model, data, inputs, rows, step, work.solver, work.sweeps, work.tree, work.graph)
-    _found(model, data, inputs, step)
+    solve_rows(robot, run, rows, work)
+    _found(model, data, run)
     mark(work.clock, SOLVER)
 
 
 @njit
-def _close_loops(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any, work: Any
-) -> None:
+def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
     """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
@@ -902,6 +676,8 @@ def _close_loops(
     taken back, and all aims where rows that are aimed contradict each other, or nearly: an aim mends what is of second
     order in the step, and to do so turns no velocity into a much larger one.
     """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
     if rows.report[1] > UNSOLVED:
         return
     before = math.inf
@@ -909,27 +685,27 @@ def _close_loops(
         rows.unaimed[n] = rows.bias[n]
     most = _FASTER * _fastest(step)
     for aims in range(_AIMS):
-        miss = _find_misses(model, state, data, inputs, rows, step, equipment, equipment_data)
+        miss = _find_misses(robot, run, rows, equipment)
         if aims > 0 and miss <= _CLOSED:
             break
         share = 1.0 if miss <= _NEARER * before else -float(aims)
         for n in range(rows.number[1]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
-        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
+        solve_again(robot, rows, step, work)
         absurd = rows.report[1] > UNSOLVED or _fastest(step) > most
         if absurd:
             _take_aims_back(rows)
-            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
-        _found(model, data, inputs, step)
+            solve_again(robot, rows, step, work)
+        _found(model, data, run)
         mark(work.clock, SOLVER)
         if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
     if relax_loops(inputs, rows, equipment):
-        solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
+        solve_again(robot, rows, step, work)
         if tighten_loops(inputs, rows):
-            solve_again(model, data, rows, step, work.solver, work.tree, work.graph)
-        _found(model, data, inputs, step)
+            solve_again(robot, rows, step, work)
+        _found(model, data, run)
         mark(work.clock, SOLVER)
 
 
@@ -952,11 +728,11 @@ def _take_aims_back(rows: Any) -> None:
 
 
 @njit
-def _find_misses(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
-) -> Any:
+def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
     """rows.miss of all rows but contacts' where step.velocity leads, and the largest; data and equipment_data stay as
     they are."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
     for n in range(rows.number[1]):
         rows.miss[n] = 0.0
     for k in range(step.tangent.shape[0]):
@@ -966,96 +742,88 @@ def _find_misses(
     move(model, step.stage_qpos, step.velocity, inputs.time_step[0])
     expand(model, step.stage_qpos, step.stage_qvel, data)
     kinematics(model, step.stage_qpos, data)
-    worst = find_loop_misses(model, data, rows, equipment, equipment_data)
-    if equipment.tendon_row_follower.shape[0] > 0:
-        tendon_paths(model, step.stage_qpos, step.stage_qvel, data, equipment, equipment_data)
-        worst = max(worst, find_tendon_misses(inputs, rows, equipment, equipment_data))
+    worst = find_loop_misses(model, data, rows, equipment)
+    if equipment.model.tendon_row_follower.shape[0] > 0:
+        tendon_paths(robot, step.stage_qpos, step.stage_qvel, equipment)
+        worst = max(worst, find_tendon_misses(inputs, rows, equipment))
     expand(model, state.qpos, state.qvel, data)
     kinematics(model, state.qpos, data)
     for k in range(step.tangent.shape[0]):
         data.drift[k] = step.tangent[k]
-    if equipment.tendon_row_follower.shape[0] > 0:
-        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+    if equipment.model.tendon_row_follower.shape[0] > 0:
+        tendon_paths(robot, state.qpos, state.qvel, equipment)
     return worst
 
 
 @njit
-def _found(model: Any, data: Any, inputs: Any, step: Any) -> None:
+def _found(model: Any, data: Any, run: Any) -> None:
     """step.velocity (nv,) of the solver's step.next."""
+    step = run.step
     expand_velocity(model, step.next, data, step.velocity)
     for k in range(step.velocity.shape[0]):
-        step.velocity[k] += inputs.time_step[0] * data.drift[k]
+        step.velocity[k] += run.inputs.time_step[0] * data.drift[k]
 
 
 @njit
-def solve_rows(
-    model: Any, data: Any, inputs: Any, rows: Any, step: Any, solver: Any, sweeps: Any, tree: Any, graph: Any
-) -> None:
+def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
     """Impulses of the rows and what they make of step.next (nu,), by the solver whose scratch is there; see
     `newton`."""
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
+    work = solver.newton
     force = step.free
     u = step.next
-    if solver is not None:
-        if tree is None and graph is None:
-            run_newton(solver, 0)
+    if solver.newton is not None:
+        if solver.tree is None and solver.graph is None:
+            run_newton(work, 0)
         else:
-            newton(model, data, inputs, rows, force, u, solver, tree, graph)
-            _solve_with_mass_matrix(model, data, rows, step, solver)
-    if sweeps is not None:
+            newton(robot, inputs, rows, force, u, solver)
+            _solve_with_mass_matrix(model, data, rows, step, work)
+    if solver.sweeps is not None:
         if inputs.solver[0] == PGS:
-            pgs(model, data, inputs, rows, force, u, sweeps)
+            pgs(model, data, inputs, rows, force, u, solver.sweeps)
         elif inputs.solver[0] == TGS:
-            tgs(model, data, inputs, rows, force, u, sweeps)
+            tgs(model, data, inputs, rows, force, u, solver.sweeps)
         elif inputs.solver[0] == BLOCK_GS:
-            block_gs(model, data, inputs, rows, force, u, sweeps)
+            block_gs(model, data, inputs, rows, force, u, solver.sweeps)
 
 
 @njit
-def solve_again(model: Any, data: Any, rows: Any, step: Any, solver: Any, tree: Any, graph: Any) -> None:
+def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """Go on with another bias; see `newton_again`."""
-    if solver is not None:
-        if tree is None and graph is None:
-            run_newton(solver, 1)
+    work = solver.newton
+    if solver.newton is not None:
+        if solver.tree is None and solver.graph is None:
+            run_newton(work, 1)
         else:
-            newton_again(model, data, rows, step.free, step.next, solver, tree, graph)
-            _solve_with_mass_matrix(model, data, rows, step, solver)
+            newton_again(robot, rows, step.free, step.next, solver)
+            _solve_with_mass_matrix(robot.model, robot.data, rows, step, work)
 
 
 @njit
-def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
+def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
     """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
     newton needs M̂."""
     if rows.number[0] == rows.number[1] or rows.report[1] <= UNSOLVED:
         return
     for a in range(step.next.shape[0]):
-        step.next[a] -= solver.change[a]
+        step.next[a] -= work.change[a]
     for n in range(rows.number[0]):
-        rows.impulse[n] = solver.first[n]
+        rows.impulse[n] = work.first[n]
     mass_matrix(model, data)
     reduce_matrix(model, data, step.diagonal)
-    run_newton(solver, 0)
+    run_newton(work, 0)
 
 
 @njit
-def _collect_forces(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-) -> None:
+def _collect_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
-    h = inputs.time_step[0]
-    passive_forces(model, state, inputs, step)
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    passive_forces(robot, run)
     if rules is not None:
-        link_damping_forces(model, step.velocity, data, rules, rule_data)
+        link_damping_forces(model, step.velocity, data, rules)
         velocities(model, state.qvel, data)
     for k in range(step.velocity.shape[0]):
         v = step.velocity[k]
@@ -1065,15 +833,15 @@ def _collect_forces(
         step.loop[k] = 0.0
         step.tendon[k] = 0.0
         step.contact[k] = 0.0
-        q = felt_at(model, state, inputs, step, k)
+        q = felt_at(robot, run, k)
         if rows.implicit[k]:
-            step.drive[k] = drive_force(inputs, step, step.counters[4], k, driven_at(state, inputs, step, k), v)
-        if equipment_data is not None:
-            step.drive[k] += actuator_force(equipment_data, k, q, v)
-            step.passive[k] += equipment_data.passive[k]
-            step.tendon[k] = equipment_data.tendon[k]
+            step.drive[k] = drive_force(run, step.counters[4], k, driven_at(state, run, k), v)
+        if equipment is not None:
+            step.drive[k] += actuator_force(equipment, k, q, v)
+            step.passive[k] += equipment.data.passive[k]
+            step.tendon[k] = equipment.data.tendon[k]
         if rules is not None:
-            step.passive[k] += rule_data.force[k]
+            step.passive[k] += rules.data.force[k]
         step.qacc[k] = (v - state.qvel[k]) / h
     joint_forces(rows, step, 1.0 / h)
     if step.counters[7] == 2:
@@ -1081,65 +849,49 @@ def _collect_forces(
     elif step.counters[7] == 1:  # booked where it is recorded
         velocities(model, state.qvel, data)
     if equipment is not None:
-        clear_loop_forces(equipment_data)
-        note_loop_forces(rows, equipment, equipment_data, 1.0 / h)
-        note_tendon_forces(rows, equipment, equipment_data, 1.0 / h, False)
-    if contact_data is not None:
-        note_contact_forces(rows, step, contact_model, contact_data, 1.0 / h)
+        clear_loop_forces(equipment)
+        note_loop_forces(rows, equipment, 1.0 / h)
+        note_tendon_forces(rows, equipment, 1.0 / h, False)
+    if contact is not None:
+        note_contact_forces(rows, step, contact, 1.0 / h)
 
 
 @njit
-def _finish_euler(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    sweeps: Any,
-) -> None:
+def _finish_euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweeps: Any) -> None:
     """The state at the end of the step."""
-    _hand_on(state, rows, contact_model, contact_data)
+    state = robot.state
+    inputs, step = run.inputs, run.step
+    _hand_on(state, rows, contact)
     count_limits(rows, step)
-    note_load(model, state, data, step)
+    note_load(robot, step)
     for a in range(step.next.shape[0]):
-        state.qvel[model.independent_dof[a]] = step.next[a]
+        state.qvel[robot.model.independent_dof[a]] = step.next[a]
     if sweeps is None:
-        _move_on(model, state, data, inputs, step, contact_data, state.qvel)
+        _move_on(robot, run, contact, state.qvel)
     else:
-        _move_on(
-            model,
-            state,
-            data,
-            inputs,
-            step,
-            contact_data,
-            sweeps.mean if inputs.solver[0] == TGS and rows.number[0] > 0 else state.qvel,
-        )
-    settle(model, state, data, step)
-    if equipment_data is not None:
+        _move_on(robot, run, contact, sweeps.mean if inputs.solver[0] == TGS and rows.number[0] > 0 else state.qvel)
+    settle(robot, step)
+    if equipment is not None:
         for n in range(state.activation.shape[0]):
-            equipment_data.start_activation[n] = state.activation[n]
+            equipment.data.start_activation[n] = state.activation[n]
     if equipment is not None:
-        advance_activations(equipment, equipment_data, inputs.time_step[0], state.activation)
+        advance_activations(equipment, inputs.time_step[0], state.activation)
     if inputs.sleep[0] > 0.0:
-        note_commands(state, inputs, step)
-        count_still(model, state, data, inputs, step, equipment_data)
+        note_commands(state, run)
+        count_still(robot, run, equipment)
     if equipment is not None:
-        note_tendon_errors(model, state, data, step, equipment, equipment_data)  # moves w on to where the step ends
+        note_tendon_errors(robot, step, equipment)  # moves w on to where the step ends
 
 
 @njit
-def _move_on(model: Any, state: Any, data: Any, inputs: Any, step: Any, contact_data: Any, v: Any) -> None:
+def _move_on(robot: Any, run: Any, contact: Any, v: Any) -> None:
     """Positions at the end of the step, or where trees stop if passages are looked for."""
-    if contact_data is not None and contact_data.advancement[0] != 0:
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
+    if contact is not None and contact.data.advancement[0] != 0:
         for k in range(v.shape[0]):
             step.tangent[k] = v[k]
-        run_entry(contact_data.advancement)
+        run_entry(contact.data.advancement)
         kinematics(model, state.qpos, data)
         velocities(model, state.qvel, data)
         move(model, state.qpos, step.tangent, inputs.time_step[0])
@@ -1148,7 +900,7 @@ def _move_on(model: Any, state: Any, data: Any, inputs: Any, step: Any, contact_
 
 
 @njit
-def _hand_on(state: Any, rows: Any, contact_model: Any, contact_data: Any) -> None:
+def _hand_on(state: Any, rows: Any, contact: Any) -> None:
     """state.impulse, state.contact: where the solver starts in the next step.
 
     What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
@@ -1156,14 +908,15 @@ def _hand_on(state: Any, rows: Any, contact_model: Any, contact_data: Any) -> No
     agreed = rows.report[1] <= UNSOLVED
     for n in range(state.impulse.shape[0]):
         state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[1] else 0.0
-    if contact_data is not None:
-        remember(state, rows, contact_model, contact_data, agreed)
+    if contact is not None:
+        remember(state, rows, contact, agreed)
 
 
 @njit
-def note_load(model: Any, state: Any, data: Any, step: Any) -> None:
+def note_load(robot: Any, step: Any) -> None:
     """state.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the
     joint."""
+    model, state, data = robot.model, robot.state, robot.data
     wanted = False
     for k in range(state.load.shape[0]):
         if model.friction_coefficient[k] > 0.0:
@@ -1182,9 +935,10 @@ def note_load(model: Any, state: Any, data: Any, step: Any) -> None:
 
 
 @njit
-def settle(model: Any, state: Any, data: Any, step: Any) -> None:
+def settle(robot: Any, step: Any) -> None:
     """Followers from their leaders, and what is left of the couplings."""
-    expand(model, state.qpos, state.qvel, data)
+    model, state = robot.model, robot.state
+    expand(model, state.qpos, state.qvel, robot.data)
     for c in range(model.row_follower.shape[0]):
         leader = model.row_leader[c]
         value, _, _ = coupling_slope(model, c, state.qpos[model.dof_coord[leader]] if leader >= 0 else 0.0)

@@ -21,12 +21,13 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def actuators(model: Any, state: Any, data: Any, inputs: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def actuators(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state state, in equipment_data."""
-    calibrate(model, data, equipment, equipment_data, step)
+    model, state, data = robot.model, robot.state, robot.data
+    calibrate(robot, equipment, run.step)
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
-    equipment_forces(model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 1)
+    equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
 
 
 ENTRY = Entry("actuators", __name__, (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork))

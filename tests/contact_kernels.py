@@ -25,22 +25,22 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def contacts_at_configuration(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, contact_model: Any, contact_data: Any
-) -> None:
+def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any) -> None:
     """Contacts in contact_data, their rows in rows, at the state state."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs = run.inputs
     expand(model, state.qpos, state.qvel, data)
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
-    place_static(model, data, contact_model, contact_data)
-    find_contacts(model, state, data, inputs, contact_model, contact_data)
-    for n in range(contact_data.allowance.shape[0]):
-        contact_data.allowance[n] = 100.0
-    detected(model, state, data, contact_model, contact_data)  # however far they are
-    bare_system(model, state.qpos, state.qvel, data, inputs, step, None, None, None, None)
-    find_drifts(model, data, inputs, contact_model, contact_data)
+    place_static(model, data, contact)
+    find_contacts(robot, inputs, contact)
+    for n in range(contact.data.allowance.shape[0]):
+        contact.data.allowance[n] = 100.0
+    detected(robot, contact)  # however far they are
+    bare_system(model, state.qpos, state.qvel, data, run, None, None)
+    find_drifts(model, data, inputs, contact)
     rows.number[0] = 0
-    contact_rows(model, state, data, inputs, rows, step, None, None, contact_model, contact_data)
+    contact_rows(robot, run, rows, None, contact)
 
 
 ROOM = 64

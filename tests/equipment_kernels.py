@@ -25,17 +25,16 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def at_configuration(
-    model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
-) -> None:
+def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     """Rows in rows, forces in equipment_data, everything explicit, at the state state."""
-    calibrate(model, data, equipment, equipment_data, step)
+    model, state, data = robot.model, robot.state, robot.data
+    calibrate(robot, equipment, run.step)
     expand(model, state.qpos, state.qvel, data)
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
-    equipment_forces(model, state.qpos, state.qvel, data, inputs, equipment, equipment_data, step, state.activation, 1)
-    bare_system(model, state.qpos, state.qvel, data, inputs, step, equipment, equipment_data, None, None)
-    build(model, state, data, inputs, rows, step, equipment, equipment_data, None, None, None, None)
+    equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
+    bare_system(model, state.qpos, state.qvel, data, run, equipment, None)
+    build(robot, run, rows, equipment, None, None)
 
 
 ENTRY = Entry("at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Equipment, EquipmentWork))

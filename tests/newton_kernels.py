@@ -38,9 +38,9 @@ class Problem(NamedTuple):
 
 
 @njit
-def solve_problem(model: Any, data: Any, rows: Any, problem: Any, solver: Any) -> None:
+def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of newton."""
-    newton(model, data, None, rows, problem.force, problem.velocity, solver, None, None)
+    newton(robot, None, rows, problem.force, problem.velocity, solver)
 
 
 ENTRY = Entry("solve_problem", __name__, (Tree, Inertia, Rows, Problem, NewtonWork))

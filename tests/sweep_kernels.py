@@ -68,29 +68,31 @@ def solve_block_gs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, 
 @njit
 def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Sweeps of nsgs over every island, which newton takes a few of."""
-    find_structure(model, rows, solver)
-    for k in range(solver.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, None, None, k)
-        set_gradient(rows, problem.force, solver, k)
-        nsgs.sweep(model, data, rows, solver, k, 0.0, inputs.iterations[0])
+    work = solver.newton
+    find_structure(model, rows, work)
+    for k in range(work.sizes[1]):
+        prepare(model, data, rows, problem.velocity, solver, k)
+        set_gradient(rows, problem.force, work, k)
+        nsgs.sweep(model, data, rows, work, k, 0.0, inputs.iterations[0])
     rows.report[0] = inputs.iterations[0]
 
 
 @njit
 def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solver: Any) -> None:
     """Conjugate gradients on every island, the shifts those of the start."""
-    find_structure(model, rows, solver)
+    work = solver.newton
+    find_structure(model, rows, work)
     rows.report[0] = 0.0
     rows.report[1] = 0.0
-    for k in range(solver.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, None, None, k)
-        solver.sizes[2] = 0
+    for k in range(work.sizes[1]):
+        prepare(model, data, rows, problem.velocity, solver, k)
+        work.sizes[2] = 0
         rows.report[1] = max(
-            rows.report[1], descend(model, data, rows, problem.force, solver, k, 1e-9, inputs.iterations[0])
+            rows.report[1], descend(model, data, rows, problem.force, work, k, 1e-9, inputs.iterations[0])
         )
-        rows.report[0] = max(rows.report[0], solver.sizes[2])
+        rows.report[0] = max(rows.report[0], work.sizes[2])
     for a in range(problem.velocity.shape[0]):
-        problem.velocity[a] += solver.change[a]
+        problem.velocity[a] += work.change[a]
 
 
 _RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)

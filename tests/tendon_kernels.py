@@ -12,15 +12,16 @@ from artsim.sim.kinematics import accelerations, kinematics, velocities
 
 
 @njit
-def tendons(model: Any, state: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def tendons(robot: Any, step: Any, equipment: Any) -> None:
     """Lengths, velocities, moments and forces at the state; step.qacc[t] is J̇ v of tendon t, as far as there is room."""
-    calibrate(model, data, equipment, equipment_data, step)
+    model, state, data = robot.model, robot.state, robot.data
+    calibrate(robot, equipment, step)
     kinematics(model, state.qpos, data)
     velocities(model, state.qvel, data)
-    tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
-    tendon_forces(equipment, equipment_data)
+    tendon_paths(robot, state.qpos, state.qvel, equipment)
+    tendon_forces(equipment)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = 0.0
     accelerations(model, state.qvel, step.velocity, data)
-    for t in range(min(equipment.tendon_friction.shape[0], step.qacc.shape[0])):
+    for t in range(min(equipment.model.tendon_friction.shape[0], step.qacc.shape[0])):
         step.qacc[t] = tendon_drift(model, data, equipment, t)

@@ -19,32 +19,32 @@ from artsim.sim.run import ACTUATOR_ROW
 @njit
 def has_actuator_rows(equipment: Any) -> bool:
     """True when there are actuators that may act by a row."""
-    for a in range(equipment.actuator_linear.shape[0]):
-        if equipment.actuator_linear[a] == BY_ROW:
+    for a in range(equipment.model.actuator_linear.shape[0]):
+        if equipment.model.actuator_linear[a] == BY_ROW:
             return True
     return False
 
 
 @njit
-def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any, equipment_data: Any) -> None:
+def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
     """The rows of this step's implicit actuators that no single dof carries."""
     h = inputs.time_step[0]
-    for a in range(equipment.actuator_linear.shape[0]):
-        if equipment.actuator_linear[a] != BY_ROW:
+    for a in range(equipment.model.actuator_linear.shape[0]):
+        if equipment.model.actuator_linear[a] != BY_ROW:
             continue
         if (
-            equipment_data.actuator_implicit[a] != BY_ROW
+            equipment.data.actuator_implicit[a] != BY_ROW
         ):  # acts explicitly in this step: an idle row keeps the others' numbers
             add_row(rows, ACTUATOR_ROW, a)
             continue
-        constant, stiffness, damping = affine_force(equipment, equipment_data, a)
-        share = equipment_data.actuator_share[a]
+        constant, stiffness, damping = affine_force(equipment, a)
+        share = equipment.data.actuator_share[a]
         total = h * (1.0 - 0.75 * share) * stiffness + damping
         n = add_row(rows, ACTUATOR_ROW, a)
-        for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
-            add_entry(model, data, rows, equipment.actuator_dof[entry], equipment_data.actuator_moment[entry])
+        for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+            add_entry(model, data, rows, equipment.model.actuator_dof[entry], equipment.data.actuator_moment[entry])
         force = constant - stiffness * (
-            equipment_data.actuator_length[a] + h * foreseen(share, equipment_data.actuator_velocity[a], 0.0)
+            equipment.data.actuator_length[a] + h * foreseen(share, equipment.data.actuator_velocity[a], 0.0)
         )
         if stiffness > 0.0:
             rows.error[n] = -force / stiffness

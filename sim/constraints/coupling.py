@@ -38,36 +38,36 @@ def coupling_rate(model: Any, v: Any, c: Any, slope: Any) -> Any:
 
 
 @njit
-def row_mobilities(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """step.effective_coupling of rows that give way as MuJoCo's, as Model.row_mobility but with the tendons' inertias.
 
     M stands factorised in data.mass_matrix and equipment_data.row2 (equipment/forces.py).
     """
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, 0] >= 0.0:
-            step.effective_coupling[c] = _inverse_inertia(model, data, equipment, equipment_data, model.row_follower[c])
+            step.effective_coupling[c] = _inverse_inertia(model, data, equipment, model.row_follower[c])
             if model.row_leader[c] >= 0:
-                step.effective_coupling[c] += _inverse_inertia(
-                    model, data, equipment, equipment_data, model.row_leader[c]
-                )
+                step.effective_coupling[c] += _inverse_inertia(model, data, equipment, model.row_leader[c])
 
 
 @njit
-def _inverse_inertia(model: Any, data: Any, equipment: Any, equipment_data: Any, k: Any) -> Any:
+def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
     """The entry of M⁻¹ on dof k's diagonal; of a link that only slides 1 / mass."""
-    if equipment.dof_sliding[k] > 0.0:
-        return 1.0 / equipment.dof_sliding[k]
-    y = equipment_data.row
+    if equipment.model.dof_sliding[k] > 0.0:
+        return 1.0 / equipment.model.dof_sliding[k]
+    y = equipment.data.row
     for j in range(y.shape[0]):
         y[j] = 0.0
     y[k] = 1.0
-    solve(data.mass_matrix, equipment_data.row2, model.dof_parent, model.dof_run, y)
+    solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
     return y[k]
 
 
 @njit
-def coupling_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, c: Any) -> None:
+def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     """C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     follower = model.row_follower[c]
     leader = model.row_leader[c]

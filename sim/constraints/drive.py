@@ -15,16 +15,18 @@ from artsim.sim.run import DRIVE_ROW
 
 
 @njit
-def drive_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, step: Any, k: Any) -> None:
+def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
     """The row of dof k's drive, if it has one that is not part of M̂."""
+    data = robot.data
+    inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
     stiff = step.stiffness[k] * (1.0 - 0.75 * step.share[k])
     total = h * stiff + step.damping[k]
     if rows.implicit[k] or total <= 0.0:
         return
-    n = single_row(model, data, rows, DRIVE_ROW, k, 1.0)
-    behind = step.place[k] + h * foreseen(step.share[k], state.qvel[k], 0.0)
-    force = drive_force(inputs, step, step.counters[4], k, behind, 0.0)
+    n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
+    behind = step.place[k] + h * foreseen(step.share[k], robot.state.qvel[k], 0.0)
+    force = drive_force(run, step.counters[4], k, behind, 0.0)
     if step.stiffness[k] > 0.0:
         rows.error[n] = -force / step.stiffness[k]
         rows.rate[n] = step.stiffness[k] / total

@@ -16,9 +16,10 @@ from artsim.sim.run import FRICTION_ROW
 
 
 @njit
-def friction_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
+def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The friction row of dof k, if it has friction."""
-    force = model.friction[k] + model.friction_coefficient[k] * state.load[k]
+    model, data = robot.model, robot.data
+    force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
     if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
@@ -29,6 +30,7 @@ def friction_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: A
 
 
 @inlined
-def constant_share(model: Any, state: Any, k: Any) -> Any:
+def constant_share(robot: Any, k: Any) -> Any:
     """How much of the friction of dof k, which has some, does not go by the load."""
-    return model.friction[k] / (model.friction[k] + model.friction_coefficient[k] * state.load[k])
+    model = robot.model
+    return model.friction[k] / (model.friction[k] + model.friction_coefficient[k] * robot.state.load[k])

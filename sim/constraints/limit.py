@@ -25,23 +25,25 @@ _SQUEEZE = 5.0  # [rad/s] at most, with which a ball's angle makes room for the 
 
 
 @njit
-def position_rows(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
+def position_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The rows of dof k's position limits."""
+    model = robot.model
     if is_cone(model, k):
-        _cone_row(model, state, data, inputs, rows, k)
+        _cone_row(robot, inputs, rows, k)
         return
     if model.dof_coord[k] < 0:
         return
     if model.lower[k] > -math.inf:
-        _position_row(model, state, data, inputs, rows, k, 1.0, model.lower[k])
+        _position_row(robot, inputs, rows, k, 1.0, model.lower[k])
     if model.upper[k] < math.inf:
-        _position_row(model, state, data, inputs, rows, k, -1.0, model.upper[k])
+        _position_row(robot, inputs, rows, k, -1.0, model.upper[k])
 
 
 @njit
-def _position_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: Any) -> None:
+def _position_row(robot: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: Any) -> None:
+    model, data = robot.model, robot.data
     n = single_row(model, data, rows, POSITION_ROW, k, sign)
-    one_sided(rows, inputs, n, sign * (coordinate(model, state.qpos, k) - bound))
+    one_sided(rows, inputs, n, sign * (coordinate(model, robot.state.qpos, k) - bound))
     rows.bias[n] = max(rows.bias[n], -model.velocity_limit[k]) + sign * inputs.time_step[0] * data.drift[k]
 
 
@@ -61,8 +63,9 @@ def ball_rotation(model: Any, q: Any, k: Any) -> Any:
 
 
 @njit
-def _cone_row(model: Any, state: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
+def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     """J = -axis, in the ball's axes and its parent's alike. Without an angle there is no axis, and nothing to hold."""
+    model, state, data = robot.model, robot.state, robot.data
     n = add_row(rows, POSITION_ROW, k)
     x, y, z, angle = ball_rotation(model, state.qpos, k)
     if angle > 0.0:
@@ -101,32 +104,35 @@ def _velocity_row(model: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: A
 
 
 @njit
-def limits_hold(model: Any, state: Any, inputs: Any, step: Any) -> bool:
+def limits_hold(robot: Any, run: Any) -> bool:
     """False when the velocities step.velocity would break a limit."""
+    step = run.step
     for k in range(step.velocity.shape[0]):
-        if beyond_limits(model, state, inputs, step, k) > 0.0 or (
-            is_cone(model, k) and _opens_cone(model, state, step, k, inputs.time_step[0])
+        if beyond_limits(robot, run, k) > 0.0 or (
+            is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0])
         ):
             return False
     return True
 
 
 @inlined
-def beyond_limits(model: Any, state: Any, inputs: Any, step: Any, k: Any) -> Any:
+def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
     """A T, more than 0 where the velocity step.velocity would break dof k's limits, that of a ball's angle left out."""
-    v = step.velocity[k]
+    model = robot.model
+    v = run.step.velocity[k]
     beyond = absolute(v) - model.velocity_limit[k] * (1.0 + 1e-13)
     if model.dof_coord[k] >= 0:
-        end = coordinate(model, state.qpos, k) + inputs.time_step[0] * v
+        end = coordinate(model, robot.state.qpos, k) + run.inputs.time_step[0] * v
         beyond = largest(beyond, (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end)
         beyond = largest(beyond, end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k]))))
     return beyond
 
 
 @njit
-def _opens_cone(model: Any, state: Any, step: Any, k: Any, h: Any) -> bool:
+def _opens_cone(robot: Any, step: Any, k: Any, h: Any) -> bool:
     """True when the velocities step.velocity would take the ball's angle beyond its limit."""
-    x, y, z, angle = ball_rotation(model, state.qpos, k)
+    model = robot.model
+    x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
     v = step.velocity
     if angle > 0.0:
         end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)

@@ -39,72 +39,74 @@ ROUNDS = 60
 
 
 @njit
-def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any, rule_data: Any) -> None:
+def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None:
     """A row per bound, without entries until it is active. Needs motion columns and composites of the mass matrix."""
     h = inputs.time_step[0]
-    J = rule_data.columns
-    for n in range(rules.bound.shape[0]):
+    J = rules.data.columns
+    for n in range(rules.model.bound.shape[0]):
         row = add_row(rows, LINK_ROW, n)
         rows.lower[row] = 0.0
-        if rule_data.active[n] == 0:
+        if rules.data.active[n] == 0:
             rows.upper[row] = 0.0
             continue
-        _columns(model, data, rules, rule_data, n)
-        x = rule_data.direction[n]
-        first = 3 * rules.bound_angular[n]
+        _columns(model, data, rules, n)
+        x = rules.data.direction[n]
+        first = 3 * rules.model.bound_angular[n]
         for k in range(J.shape[1]):
             value = x[0] * J[first, k] + x[1] * J[first + 1, k] + x[2] * J[first + 2, k]
             if value != 0.0:
                 add_entry(model, data, rows, k, -value)
-        rows.bias[row] = rules.bound[n] - rule_data.ahead[n] + h * drift_of(data, rows, row)
+        rows.bias[row] = rules.model.bound[n] - rules.data.ahead[n] + h * drift_of(data, rows, row)
 
 
 @njit
-def loosen(rules: Any, rule_data: Any) -> None:
+def loosen(rules: Any) -> None:
     """No bound is active: where every step starts."""
-    for n in range(rules.bound.shape[0]):
-        rule_data.active[n] = 0
-        rule_data.speed[n] = 0.0
+    for n in range(rules.model.bound.shape[0]):
+        rules.data.active[n] = 0
+        rules.data.speed[n] = 0.0
 
 
 @njit
-def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any, rule_data: Any) -> None:
+def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None:
     """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
 
     A start above a bound may take some steps to come down to it. data is that of the step's start.
     """
-    for n in range(rules.bound.shape[0]):
-        rows.report[1] = max(rows.report[1], rule_data.speed[n] - rules.bound[n])
-        if rule_data.speed[n] > rules.bound[n] + _BROKEN * max(rules.bound[n], 1.0):
-            _velocity_in(model, data, rules, rule_data, n)
-            x = rule_data.velocity
-            if rule_data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
+    for n in range(rules.model.bound.shape[0]):
+        rows.report[1] = max(rows.report[1], rules.data.speed[n] - rules.model.bound[n])
+        if rules.data.speed[n] > rules.model.bound[n] + _BROKEN * max(rules.model.bound[n], 1.0):
+            _velocity_in(model, data, rules, n)
+            x = rules.data.velocity
+            if rules.data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
                 step.counters[2] = TOO_FAST
                 step.counters[3] = n
 
 
 @njit
-def _velocity_in(model: Any, data: Any, rules: Any, rule_data: Any, n: Any) -> None:
+def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
     """rule_data.velocity of what bound n is on, in the pose of data."""
-    if rules.bound_link[n] < 0:
-        _whole_velocity(model, data, rules.bound_angular[n], rule_data)
+    if rules.model.bound_link[n] < 0:
+        _whole_velocity(model, data, rules.model.bound_angular[n], rules)
     else:
-        _link_velocity(model, data, rules.bound_link[n], rules.bound_angular[n], rule_data)
+        _link_velocity(model, data, rules.model.bound_link[n], rules.model.bound_angular[n], rules)
 
 
 @njit
-def aim_bounds(model: Any, state: Any, data: Any, inputs: Any, step: Any, rules: Any, rule_data: Any) -> bool:
+def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
     """Direct the rows of bounds that step.velocity breaks in the pose to which it leads. False when it breaks none."""
-    if rules.bound.shape[0] == 0:
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    if rules.model.bound.shape[0] == 0:
         return False
-    h = inputs.time_step[0]
-    for n in range(rules.bound.shape[0]):
-        _columns(model, data, rules, rule_data, n)
-        first = 3 * rules.bound_angular[n]
+    h = run.inputs.time_step[0]
+    for n in range(rules.model.bound.shape[0]):
+        _columns(model, data, rules, n)
+        first = 3 * rules.model.bound_angular[n]
         for axis in range(3):
-            rule_data.seen[n, axis] = 0.0
+            rules.data.seen[n, axis] = 0.0
             for k in range(step.velocity.shape[0]):
-                rule_data.seen[n, axis] += rule_data.columns[first + axis, k] * step.velocity[k]
+                rules.data.seen[n, axis] += rules.data.columns[first + axis, k] * step.velocity[k]
     for k in range(step.stage_qpos.shape[0]):
         step.stage_qpos[k] = state.qpos[k]
     for k in range(step.velocity.shape[0]):
@@ -114,9 +116,9 @@ def aim_bounds(model: Any, state: Any, data: Any, inputs: Any, step: Any, rules:
     kinematics(model, step.stage_qpos, data)
     velocities(model, step.stage_qvel, data)
     broken = False
-    for n in range(rules.bound.shape[0]):
-        _velocity_in(model, data, rules, rule_data, n)
-        if _aim(rules, rule_data, n):
+    for n in range(rules.model.bound.shape[0]):
+        _velocity_in(model, data, rules, n)
+        if _aim(rules, n):
             broken = True
     expand(model, state.qpos, state.qvel, data)
     kinematics(model, state.qpos, data)
@@ -125,59 +127,59 @@ def aim_bounds(model: Any, state: Any, data: Any, inputs: Any, step: Any, rules:
 
 
 @njit
-def _aim(rules: Any, rule_data: Any, n: Any) -> bool:
+def _aim(rules: Any, n: Any) -> bool:
     """Whether rule_data.velocity breaks bound n; then its row's direction, and what the row does not see."""
-    p = rule_data.velocity
+    p = rules.data.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
-    if speed <= rules.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
-        rule_data.speed[n] = 0.0
+    if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
+        rules.data.speed[n] = 0.0
         return False
-    x = rule_data.direction[n]
+    x = rules.data.direction[n]
     along = 0.0
-    if rule_data.active[n] == 0:
-        rule_data.active[n] = 1
-        rule_data.share[n] = 1.0
+    if rules.data.active[n] == 0:
+        rules.data.active[n] = 1
+        rules.data.share[n] = 1.0
         for axis in range(3):
-            rule_data.unbound[n, axis] = p[axis]
+            rules.data.unbound[n, axis] = p[axis]
     else:
-        if speed > rule_data.speed[n] > 0.0:
-            rule_data.share[n] *= 2.0  # the direction turned too far
+        if speed > rules.data.speed[n] > 0.0:
+            rules.data.share[n] *= 2.0  # the direction turned too far
         for axis in range(3):
-            along += x[axis] * (rule_data.unbound[n, axis] - p[axis])
-        along = max(along, 0.0) * rule_data.share[n]
-    rule_data.speed[n] = speed
+            along += x[axis] * (rules.data.unbound[n, axis] - p[axis])
+        along = max(along, 0.0) * rules.data.share[n]
+    rules.data.speed[n] = speed
     size = 0.0
     for axis in range(3):
         x[axis] = p[axis] + along * x[axis] if along > 0.0 else p[axis]
         size += x[axis] * x[axis]
     size = math.sqrt(size)
-    rule_data.ahead[n] = 0.0
+    rules.data.ahead[n] = 0.0
     for axis in range(3):
         x[axis] /= size
-        rule_data.ahead[n] += x[axis] * (p[axis] - rule_data.seen[n, axis])
+        rules.data.ahead[n] += x[axis] * (p[axis] - rules.data.seen[n, axis])
     return True
 
 
 @njit
-def _columns(model: Any, data: Any, rules: Any, rule_data: Any, n: Any) -> None:
+def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
     """rule_data.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
-    J = rule_data.columns
+    J = rules.data.columns
     for line in range(6):
         for k in range(J.shape[1]):
             J[line, k] = 0.0
-    link = rules.bound_link[n]
+    link = rules.model.bound_link[n]
     if link >= 0:
         i = model.link_body[link]
         c0, c1, c2 = link_centre(model, data, link)
         jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
-    elif rules.bound_angular[n] == 0:
+    elif rules.model.bound_angular[n] == 0:
         centre_of_mass_jacobian(model, data, J)
     else:
-        centre_of_mass(model, data, rule_data.centre)
-        centroidal_map(model, data, rule_data.centre, J)
-        _whole_inertia(model, data, rule_data)
+        centre_of_mass(model, data, rules.data.centre)
+        centroidal_map(model, data, rules.data.centre, J)
+        _whole_inertia(model, data, rules)
         for k in range(J.shape[1]):
-            x, y, z = _divided(rule_data.inertia, J[3, k], J[4, k], J[5, k])
+            x, y, z = _divided(rules.data.inertia, J[3, k], J[4, k], J[5, k])
             J[3, k] = x
             J[4, k] = y
             J[5, k] = z
@@ -199,27 +201,27 @@ def link_centre(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rule_data: Any) -> None:
+def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -> None:
     """rule_data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
     i = model.link_body[link]
     a = data.angular_velocity[i]
     if angular == 1:
         for axis in range(3):
-            rule_data.velocity[axis] = a[axis]
+            rules.data.velocity[axis] = a[axis]
         return
     c0, c1, c2 = link_centre(model, data, link)
     x, y, z = cross(a[0], a[1], a[2], c0, c1, c2)
-    rule_data.velocity[0] = data.velocity[i, 0] + x
-    rule_data.velocity[1] = data.velocity[i, 1] + y
-    rule_data.velocity[2] = data.velocity[i, 2] + z
+    rules.data.velocity[0] = data.velocity[i, 0] + x
+    rules.data.velocity[1] = data.velocity[i, 1] + y
+    rules.data.velocity[2] = data.velocity[i, 2] + z
 
 
 @njit
-def _whole_velocity(model: Any, data: Any, angular: Any, rule_data: Any) -> None:
+def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
     """rule_data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
     for axis in range(3):
-        rule_data.centre[axis] = 0.0
-        rule_data.velocity[axis] = 0.0
+        rules.data.centre[axis] = 0.0
+        rules.data.velocity[axis] = 0.0
     mass = 0.0
     for link in range(model.link_body.shape[0]):
         mass += model.link_mass[link]
@@ -228,22 +230,22 @@ def _whole_velocity(model: Any, data: Any, angular: Any, rule_data: Any) -> None
         share = model.link_mass[link] * per_mass
         p, u = _motion(model, data, link)
         for axis in range(3):
-            rule_data.centre[axis] += share * p[axis]
-            rule_data.velocity[axis] += share * u[axis]
+            rules.data.centre[axis] += share * p[axis]
+            rules.data.velocity[axis] += share * u[axis]
     if angular == 0:
         return
-    v0 = rule_data.velocity[0]
-    v1 = rule_data.velocity[1]
-    v2 = rule_data.velocity[2]
+    v0 = rules.data.velocity[0]
+    v1 = rules.data.velocity[1]
+    v2 = rules.data.velocity[2]
     L0 = 0.0
     L1 = 0.0
     L2 = 0.0
     for link in range(model.link_body.shape[0]):
         p, u = _motion(model, data, link)
         x, y, z = cross(
-            p[0] - rule_data.centre[0],
-            p[1] - rule_data.centre[1],
-            p[2] - rule_data.centre[2],
+            p[0] - rules.data.centre[0],
+            p[1] - rules.data.centre[1],
+            p[2] - rules.data.centre[2],
             u[0] - v0,
             u[1] - v1,
             u[2] - v2,
@@ -252,11 +254,11 @@ def _whole_velocity(model: Any, data: Any, angular: Any, rule_data: Any) -> None
         L0 += model.link_mass[link] * x + a
         L1 += model.link_mass[link] * y + b
         L2 += model.link_mass[link] * z + c
-    _whole_inertia(model, data, rule_data)
-    a, b, c = _divided(rule_data.inertia, L0, L1, L2)
-    rule_data.velocity[0] = a
-    rule_data.velocity[1] = b
-    rule_data.velocity[2] = c
+    _whole_inertia(model, data, rules)
+    a, b, c = _divided(rules.data.inertia, L0, L1, L2)
+    rules.data.velocity[0] = a
+    rules.data.velocity[1] = b
+    rules.data.velocity[2] = c
 
 
 @inlined
@@ -285,17 +287,17 @@ def _spin(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _whole_inertia(model: Any, data: Any, rule_data: Any) -> None:
+def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
     """rule_data.inertia (6,) of the robot about rule_data.centre, world axes."""
-    I = rule_data.inertia
+    I = rules.data.inertia
     for n in range(6):
         I[n] = 0.0
     for link in range(model.link_body.shape[0]):
         c0, c1, c2 = link_centre(model, data, link)
         x0, x1, x2 = origin_of(model, data, model.link_body[link])
-        y0 = x0 + c0 - rule_data.centre[0]
-        y1 = x1 + c1 - rule_data.centre[1]
-        y2 = x2 + c2 - rule_data.centre[2]
+        y0 = x0 + c0 - rules.data.centre[0]
+        y1 = x1 + c1 - rules.data.centre[1]
+        y2 = x2 + c2 - rules.data.centre[2]
         R, _ = link_frame(model, data, link)
         T = model.link_inertia[link]
         mass = model.link_mass[link]

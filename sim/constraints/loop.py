@@ -36,51 +36,50 @@ _SURPLUS = 1e-5
 
 
 @njit
-def loop_rows(
-    model: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any
-) -> None:
+def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
     """The rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, right to the second order.
 
     A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, its reference taken at the end of the step.
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
     """
+    inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
-    for n in range(equipment.loop_kind.shape[0]):
-        loop_geometry(model, data, equipment, equipment_data, n, step.columns)
-        d = impedance(equipment.loop_impedance, n, _openness(equipment_data, n))
-        K = equipment.loop_reference[n, 0]
-        for part in range(2 if equipment.loop_kind[n] == WELD else 1):
-            size = _size(equipment, equipment_data, n, part)
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_geometry(model, data, equipment, n, step.columns)
+        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        K = equipment.model.loop_reference[n, 0]
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+            size = _size(equipment, n, part)
             step.loop_gap[part] = max(step.loop_gap[part], size)
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
-                C = equipment_data.loop_error[n, axis]
-                drift = equipment_data.loop_drift[axis]
-                mobility = equipment_data.loop_mobility[n, part]
+                C = equipment.data.loop_error[n, axis]
+                drift = equipment.data.loop_drift[axis]
+                mobility = equipment.data.loop_mobility[n, part]
                 rows.error[row] = C
                 rate = within_reach(rows, row, closing_rate(inputs, size))
                 rows.rate[row] = rate if K < 0.0 else 0.0
                 rows.bias[row] = rate * C + 0.5 * h * drift
-                equipment_data.loop_aim[n, axis] = C - h * rate * C
+                equipment.data.loop_aim[n, axis] = C - h * rate * C
                 rows.cfm[row] = _YIELD * mobility
                 if K >= 0.0:
                     speed = _rate(v, step.columns, axis)
                     rows.bias[row], rows.cfm[row] = softened(
-                        h, K, equipment.loop_reference[n, 1], d, mobility, C, speed, drift
+                        h, K, equipment.model.loop_reference[n, 1], d, mobility, C, speed, drift
                     )
 
 
 @njit
 def has_hard_loops(equipment: Any) -> bool:
     """True when a loop is to be closed exactly."""
-    for n in range(equipment.loop_kind.shape[0]):
-        if equipment.loop_reference[n, 0] < 0.0:
+    for n in range(equipment.model.loop_kind.shape[0]):
+        if equipment.model.loop_reference[n, 0] < 0.0:
             return True
     return False
 
 
 @njit
-def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any, equipment_data: Any) -> Any:
+def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
     """rows.miss of the rows of hard loops, the largest of which is returned; data holds the kinematics of the step's
     end."""
     worst = 0.0
@@ -92,10 +91,10 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any, equipment
         n = rows.dof[row]
         axis = axis + 1 if n == before else 0
         if n != before:
-            loop_error(model, data, equipment, equipment_data, n)
+            loop_error(model, data, equipment, n)
         before = n
-        if equipment.loop_reference[n, 0] < 0.0:
-            rows.miss[row] = equipment_data.loop_error[n, axis] - equipment_data.loop_aim[n, axis]
+        if equipment.model.loop_reference[n, 0] < 0.0:
+            rows.miss[row] = equipment.data.loop_error[n, axis] - equipment.data.loop_aim[n, axis]
             worst = max(worst, abs(rows.miss[row]))
     return worst
 
@@ -111,7 +110,7 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
     found = False
     for row in range(rows.number[1]):
         rows.miss[row] = 0.0
-        if rows.kind[row] == LOOP_ROW and equipment.loop_reference[rows.dof[row], 0] < 0.0:
+        if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], 0] < 0.0:
             left = rows.cfm[row] * rows.impulse[row]
             if _HAIR < h * abs(left) < _SURPLUS:
                 rows.miss[row] = left
@@ -134,55 +133,54 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
 
 
 @njit
-def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """step.loop_gap (2,), distance and angle, where loops are further open than ever before; data holds their
     kinematics."""
-    for n in range(equipment.loop_kind.shape[0]):
-        loop_error(model, data, equipment, equipment_data, n)
-        for part in range(2 if equipment.loop_kind[n] == WELD else 1):
-            step.loop_gap[part] = max(step.loop_gap[part], _size(equipment, equipment_data, n, part))
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_error(model, data, equipment, n)
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+            step.loop_gap[part] = max(step.loop_gap[part], _size(equipment, n, part))
 
 
 @njit
-def hold_loops(
-    model: Any, v: Any, data: Any, inputs: Any, rows: Any, step: Any, equipment: Any, equipment_data: Any, a: Any
-) -> None:
+def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, a: Any) -> None:
     """The rows on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded; a soft one has K d and B.
 
     These act at the step's start and are bounded, as MuJoCo's refsafe does, for steps that are too long.
     """
-    h = inputs.time_step[0]
-    for n in range(equipment.loop_kind.shape[0]):
-        loop_geometry(model, data, equipment, equipment_data, n, step.columns)
-        d = impedance(equipment.loop_impedance, n, _openness(equipment_data, n))
-        B = equipment.loop_reference[n, 1]
-        K = d * equipment.loop_reference[n, 0]
-        most = slowest(h, B, equipment.loop_impedance[n, 1])
-        for part in range(2 if equipment.loop_kind[n] == WELD else 1):
+    step = run.step
+    h = run.inputs.time_step[0]
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_geometry(model, data, equipment, n, step.columns)
+        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        B = equipment.model.loop_reference[n, 1]
+        K = d * equipment.model.loop_reference[n, 0]
+        most = slowest(h, B, equipment.model.loop_impedance[n, 1])
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
             # alone, a² C would close the loop at ½ a |C|
-            share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, equipment_data, n, part), 1e-300))
+            share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, n, part), 1e-300))
             for axis in range(3 * part, 3 * part + 3):
                 row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
-                C = equipment_data.loop_error[n, axis]
+                C = equipment.data.loop_error[n, axis]
                 rate = _rate(v, step.columns, axis)
-                rows.bias[row] = equipment_data.loop_drift[axis] + 2.0 * a * rate + share * a * a * C
-                rows.cfm[row] = _YIELD * equipment_data.loop_mobility[n, part]
+                rows.bias[row] = equipment.data.loop_drift[axis] + 2.0 * a * rate + share * a * a * C
+                rows.cfm[row] = _YIELD * equipment.data.loop_mobility[n, part]
                 if K >= 0.0:
-                    rows.bias[row] = equipment_data.loop_drift[axis] + most * B * rate + most * most * K * C
-                    rows.cfm[row] = equipment_data.loop_mobility[n, part] * (1.0 - d) / d
+                    rows.bias[row] = equipment.data.loop_drift[axis] + most * B * rate + most * most * K * C
+                    rows.cfm[row] = equipment.data.loop_mobility[n, part] * (1.0 - d) / d
 
 
 @inlined
-def _openness(equipment_data: Any, n: Any) -> Any:
+def _openness(equipment: Any, n: Any) -> Any:
     """Length of the loop's whole error, by which MuJoCo's impedance goes."""
     size = 0.0
     for axis in range(6):
-        size += equipment_data.loop_error[n, axis] ** 2
+        size += equipment.data.loop_error[n, axis] ** 2
     return math.sqrt(size)
 
 
 @njit
-def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """equipment_data.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both
     ends added.
 
@@ -191,16 +189,16 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any, equipment_
     stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
     """
     J = step.columns
-    y = equipment_data.row
-    for n in range(equipment.loop_kind.shape[0]):
+    y = equipment.data.row
+    for n in range(equipment.model.loop_kind.shape[0]):
         for part in range(2):
-            equipment_data.loop_mobility[n, part] = 0.0
+            equipment.data.loop_mobility[n, part] = 0.0
         for end in range(2):
-            if equipment.loop_sliding[2 * n + end] > 0.0:
-                equipment_data.loop_mobility[n, 0] += 1.0 / equipment.loop_sliding[2 * n + end]
+            if equipment.model.loop_sliding[2 * n + end] > 0.0:
+                equipment.data.loop_mobility[n, 0] += 1.0 / equipment.model.loop_sliding[2 * n + end]
                 continue
-            body = equipment.loop_body[n, end]
-            c = equipment.loop_centre[2 * n + end]
+            body = equipment.model.loop_body[n, end]
+            c = equipment.model.loop_centre[2 * n + end]
             c0, c1, c2 = turn(data.rotation, body, c[0], c[1], c[2])
             for axis in range(6):
                 for k in range(J.shape[1]):
@@ -211,47 +209,47 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any, equipment_
             for axis in range(6):
                 for k in range(y.shape[0]):
                     y[k] = J[axis, k]
-                solve(data.mass_matrix, equipment_data.row2, model.dof_parent, model.dof_run, y)
+                solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
                 for k in range(y.shape[0]):
-                    equipment_data.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
-        _leave_none_without(model, data, equipment, equipment_data, n, J)
+                    equipment.data.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
+        _leave_none_without(model, data, equipment, n, J)
 
 
 @njit
-def _leave_none_without(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, J: Any) -> None:
+def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
     """The same of loop n's own rows, where a centre of mass that nothing moves says nothing of how they give way.
 
     MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
     """
-    y = equipment_data.row
-    share = 1.0 if equipment.loop_reference[n, 0] < 0.0 else _TRACE
-    loop_geometry(model, data, equipment, equipment_data, n, J)
-    for part in range(2 if equipment.loop_kind[n] == WELD else 1):
+    y = equipment.data.row
+    share = 1.0 if equipment.model.loop_reference[n, 0] < 0.0 else _TRACE
+    loop_geometry(model, data, equipment, n, J)
+    for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
         own = 0.0
         for axis in range(3 * part, 3 * part + 3):
             for k in range(y.shape[0]):
                 y[k] = J[axis, k]
-            solve(data.mass_matrix, equipment_data.row2, model.dof_parent, model.dof_run, y)
+            solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
             for k in range(y.shape[0]):
                 own += J[axis, k] * y[k] / 3.0
-        if equipment_data.loop_mobility[n, part] < _TRACE * own:
-            equipment_data.loop_mobility[n, part] = share * own
+        if equipment.data.loop_mobility[n, part] < _TRACE * own:
+            equipment.data.loop_mobility[n, part] = share * own
 
 
 @inlined
-def _size(equipment: Any, equipment_data: Any, n: Any, part: Any) -> Any:
+def _size(equipment: Any, n: Any, part: Any) -> Any:
     """How far loop n is open: distance [m], or angle [rad] while it is small."""
-    c = equipment_data.loop_error[n]
+    c = equipment.data.loop_error[n]
     k = 3 * part
     size = math.sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
-    return size if part == 0 else 2.0 * size / max(equipment.loop_torque_scale[n], 1e-300)
+    return size if part == 0 else 2.0 * size / max(equipment.model.loop_torque_scale[n], 1e-300)
 
 
 @njit
 def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
     """A row with line `axis` of J (6, nv)."""
     row = add_row(rows, LOOP_ROW, n)
-    rows.static[row] = 1 if equipment.loop_body[n, 0] == 0 or equipment.loop_body[n, 1] == 0 else 0
+    rows.static[row] = 1 if equipment.model.loop_body[n, 0] == 0 or equipment.model.loop_body[n, 1] == 0 else 0
     for k in range(J.shape[1]):
         if J[axis, k] != 0.0:
             add_entry(model, data, rows, k, J[axis, k])
@@ -259,15 +257,15 @@ def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis
 
 
 @njit
-def clear_loop_forces(equipment_data: Any) -> None:
+def clear_loop_forces(equipment: Any) -> None:
     """No loop carries anything yet in this step."""
-    for n in range(equipment_data.loop_force.shape[0]):
+    for n in range(equipment.data.loop_force.shape[0]):
         for axis in range(6):
-            equipment_data.loop_force[n, axis] = 0.0
+            equipment.data.loop_force[n, axis] = 0.0
 
 
 @njit
-def note_loop_forces(rows: Any, equipment: Any, equipment_data: Any, scale: Any) -> None:
+def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
     """Add λ `scale` of the loops' rows to equipment_data.loop_force (nloop, 6); a loop's rows stand together, in
     order."""
     axis = 0
@@ -277,21 +275,21 @@ def note_loop_forces(rows: Any, equipment: Any, equipment_data: Any, scale: Any)
             n = rows.dof[row]
             axis = axis + 1 if n == before else 0
             before = n
-            equipment_data.loop_force[n, axis] += rows.impulse[row] * scale
+            equipment.data.loop_force[n, axis] += rows.impulse[row] * scale
 
 
 @njit
-def take_off_loops(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
     """Subtract from step.link_force and step.link_torque (about the links' origins) what loops do to their two
     links."""
-    for n in range(equipment.loop_kind.shape[0]):
-        F = equipment_data.loop_force[n]
+    for n in range(equipment.model.loop_kind.shape[0]):
+        F = equipment.data.loop_force[n]
         t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
-            link = equipment.loop_link[n, end]
-            p = equipment.loop_position[2 * n + end]
-            a0, a1, a2 = turn(data.rotation, equipment.loop_body[n, end], p[0], p[1], p[2])
+            link = equipment.model.loop_link[n, end]
+            p = equipment.model.loop_position[2 * n + end]
+            a0, a1, a2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
             _, o = link_frame(model, data, link)
             c0, c1, c2 = cross(a0 - o[0], a1 - o[1], a2 - o[2], F[0], F[1], F[2])
             for axis in range(3):
@@ -304,13 +302,13 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any, equipment_d
 @inlined
 def _weld_torque(data: Any, equipment: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
     """Torque on body a, world axes, of multipliers x of the rotation rows: the transpose of _half_product."""
-    if equipment.loop_kind[n] != WELD:
+    if equipment.model.loop_kind[n] != WELD:
         return 0.0, 0.0, 0.0
-    A = _end(data, equipment, equipment.loop_body[n, 0], 2 * n)
-    B = _end(data, equipment, equipment.loop_body[n, 1], 2 * n + 1)
+    A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+    B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
     q0, q1, q2, q3 = quaternion_of(_relative(A, B))
     c0, c1, c2 = cross(q1, q2, q3, x0, x1, x2)
-    half = 0.5 * equipment.loop_torque_scale[n]
+    half = 0.5 * equipment.model.loop_torque_scale[n]
     y0 = half * (q0 * x0 + c0)
     y1 = half * (q0 * x1 + c1)
     y2 = half * (q0 * x2 + c2)
@@ -330,67 +328,67 @@ def _rate(v: Any, J: Any, axis: Any) -> Any:
 
 
 @njit
-def loop_geometry(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, J: Any) -> None:
+def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
     """equipment_data.loop_error[n] = C (6,), J (6, nv), equipment_data.loop_drift (6,) = C̈ at zero independent
     acceleration."""
-    a = equipment.loop_body[n, 0]
-    b = equipment.loop_body[n, 1]
-    p = equipment.loop_position
+    a = equipment.model.loop_body[n, 0]
+    b = equipment.model.loop_body[n, 1]
+    p = equipment.model.loop_position
     a0, a1, a2 = turn(data.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
     b0, b1, b2 = turn(data.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
-    loop_error(model, data, equipment, equipment_data, n)
+    loop_error(model, data, equipment, n)
     for line in range(6):
-        equipment_data.loop_drift[line] = 0.0
+        equipment.data.loop_drift[line] = 0.0
         for k in range(J.shape[1]):
             J[line, k] = 0.0
-    _add_point(data, equipment_data, a, a0, a1, a2, 1.0)
-    _add_point(data, equipment_data, b, b0, b1, b2, -1.0)
+    _add_point(data, equipment, a, a0, a1, a2, 1.0)
+    _add_point(data, equipment, b, b0, b1, b2, -1.0)
     add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
     add_jacobian(model, data, b, data.arm[b, 0] + b0, data.arm[b, 1] + b1, data.arm[b, 2] + b2, -1.0, J)
-    if equipment.loop_kind[n] == WELD:
-        _turn_to_quaternion(data, equipment, equipment_data, n, a, b, J)
+    if equipment.model.loop_kind[n] == WELD:
+        _turn_to_quaternion(data, equipment, n, a, b, J)
 
 
 @njit
-def loop_error(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any) -> None:
+def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
     """equipment_data.loop_error[n] = C (6,)."""
     for line in range(6):
-        equipment_data.loop_error[n, line] = 0.0
+        equipment.data.loop_error[n, line] = 0.0
     for end in range(2):
         sign = 1.0 if end == 0 else -1.0
-        p = equipment.loop_position[2 * n + end]
-        r0, r1, r2 = turn(data.rotation, equipment.loop_body[n, end], p[0], p[1], p[2])
-        p0, p1, p2 = origin_of(model, data, equipment.loop_body[n, end])
-        equipment_data.loop_error[n, 0] += sign * (p0 + r0)
-        equipment_data.loop_error[n, 1] += sign * (p1 + r1)
-        equipment_data.loop_error[n, 2] += sign * (p2 + r2)
-    if equipment.loop_kind[n] == WELD:
-        A = _end(data, equipment, equipment.loop_body[n, 0], 2 * n)
-        B = _end(data, equipment, equipment.loop_body[n, 1], 2 * n + 1)
+        p = equipment.model.loop_position[2 * n + end]
+        r0, r1, r2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
+        p0, p1, p2 = origin_of(model, data, equipment.model.loop_body[n, end])
+        equipment.data.loop_error[n, 0] += sign * (p0 + r0)
+        equipment.data.loop_error[n, 1] += sign * (p1 + r1)
+        equipment.data.loop_error[n, 2] += sign * (p2 + r2)
+    if equipment.model.loop_kind[n] == WELD:
+        A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+        B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
         _, q1, q2, q3 = quaternion_of(_relative(A, B))
-        scale = equipment.loop_torque_scale[n]
-        equipment_data.loop_error[n, 3] = scale * q1
-        equipment_data.loop_error[n, 4] = scale * q2
-        equipment_data.loop_error[n, 5] = scale * q3
+        scale = equipment.model.loop_torque_scale[n]
+        equipment.data.loop_error[n, 3] = scale * q1
+        equipment.data.loop_error[n, 4] = scale * q2
+        equipment.data.loop_error[n, 5] = scale * q3
 
 
 @njit
-def _add_point(data: Any, equipment_data: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
+def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
     """Acceleration of a body's point, r from its origin; angular acceleration too."""
     o = data.angular_velocity[body]
     al = data.angular_acceleration[body]
     c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
     c0, c1, c2 = cross(o[0], o[1], o[2], c0, c1, c2)
     t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
-    equipment_data.loop_drift[0] += sign * (data.acceleration[body, 0] + t0 + c0)
-    equipment_data.loop_drift[1] += sign * (data.acceleration[body, 1] + t1 + c1)
-    equipment_data.loop_drift[2] += sign * (data.acceleration[body, 2] + t2 + c2)
+    equipment.data.loop_drift[0] += sign * (data.acceleration[body, 0] + t0 + c0)
+    equipment.data.loop_drift[1] += sign * (data.acceleration[body, 1] + t1 + c1)
+    equipment.data.loop_drift[2] += sign * (data.acceleration[body, 2] + t2 + c2)
     for k in range(3):
-        equipment_data.loop_drift[3 + k] += sign * al[k]
+        equipment.data.loop_drift[3 + k] += sign * al[k]
 
 
 @njit
-def _turn_to_quaternion(data: Any, equipment: Any, equipment_data: Any, n: Any, a: Any, b: Any, J: Any) -> None:
+def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: Any) -> None:
     """The last three lines from relative angular velocities ω to the vector part of Q = conj(q_b) q_a.
 
     Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
@@ -398,7 +396,7 @@ def _turn_to_quaternion(data: Any, equipment: Any, equipment_data: Any, n: Any, 
     A = _end(data, equipment, a, 2 * n)
     B = _end(data, equipment, b, 2 * n + 1)
     q0, q1, q2, q3 = quaternion_of(_relative(A, B))
-    scale = equipment.loop_torque_scale[n]
+    scale = equipment.model.loop_torque_scale[n]
     for k in range(J.shape[1]):
         J[3, k], J[4, k], J[5, k] = _half_product(B, q0, q1, q2, q3, scale, J[3, k], J[4, k], J[5, k])
     o = data.angular_velocity
@@ -406,7 +404,7 @@ def _turn_to_quaternion(data: Any, equipment: Any, equipment_data: Any, n: Any, 
     w1 = o[a, 1] - o[b, 1]
     w2 = o[a, 2] - o[b, 2]
     c0, c1, c2 = cross(o[b, 0], o[b, 1], o[b, 2], w0, w1, w2)
-    d = equipment_data.loop_drift
+    d = equipment.data.loop_drift
     d0, d1, d2 = _half_product(B, q0, q1, q2, q3, scale, d[3] - c0, d[4] - c1, d[5] - c2)
     square = 0.25 * scale * (w0 * w0 + w1 * w1 + w2 * w2)
     d[3] = d0 - square * q1
@@ -444,7 +442,7 @@ def _half_product(B: Any, q0: Any, q1: Any, q2: Any, q3: Any, scale: Any, x0: An
 @inlined
 def _end(data: Any, equipment: Any, body: Any, n: Any) -> Any:
     """Rotation of an end's frame in the world, 9 numbers by rows."""
-    L = equipment.loop_rotation[n]
+    L = equipment.model.loop_rotation[n]
     a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
     b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
     c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])

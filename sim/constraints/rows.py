@@ -31,20 +31,7 @@ from artsim.sim.run import (
 
 
 @njit
-def build(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    rows: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-    rules: Any,
-    rule_data: Any,
-) -> None:
+def build(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
     """All rows of this step: rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
     Those of contacts come and go, the others are the same ones in the same order at every step.
@@ -52,29 +39,31 @@ def build(
     A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
     drive is as often on the leader as on the follower.
     """
+    model, state, data = robot.model, robot.state, robot.data
+    inputs = run.inputs
     rows.number[0] = 0
     soft = 0
     for k in range(model.dof_body.shape[0]):
         while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
-            coupling_row(model, state, data, inputs, rows, step, soft)
+            coupling_row(robot, run, rows, soft)
             soft += 1
-        friction_row(model, state, data, inputs, rows, k)
-        drive_row(model, state, data, inputs, rows, step, k)
-        position_rows(model, state, data, inputs, rows, k)
+        friction_row(robot, inputs, rows, k)
+        drive_row(robot, run, rows, k)
+        position_rows(robot, inputs, rows, k)
         velocity_rows(model, data, inputs, rows, k)
     if equipment is not None:
-        actuator_rows(model, data, inputs, rows, equipment, equipment_data)
-        tendon_rows(model, state.qvel, data, inputs, rows, equipment, equipment_data)
-        loop_rows(model, state.qvel, data, inputs, rows, step, equipment, equipment_data)
+        actuator_rows(model, data, inputs, rows, equipment)
+        tendon_rows(model, state.qvel, data, inputs, rows, equipment)
+        loop_rows(model, state.qvel, data, run, rows, equipment)
     if rules is not None:
-        link_rows(model, data, inputs, rows, rules, rule_data)
+        link_rows(model, data, inputs, rows, rules)
     if equipment is not None:
-        tendon_spring_rows(model, data, inputs, rows, equipment, equipment_data)  # which are not always there
+        tendon_spring_rows(model, data, inputs, rows, equipment)  # which are not always there
     for n in range(rows.number[0]):
         rows.impulse[n] = state.impulse[n]
     rows.number[1] = rows.number[0]
-    if contact_model is not None:  # last: their number changes, and the others keep their places
-        contact_rows(model, state, data, inputs, rows, step, equipment, equipment_data, contact_model, contact_data)
+    if contact is not None:  # last: their number changes, and the others keep their places
+        contact_rows(robot, run, rows, equipment, contact)
 
 
 @njit

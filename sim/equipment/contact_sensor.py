@@ -22,88 +22,67 @@ FOUND, FORCE, TORQUE, DISTANCE, POINT, NORMAL, TANGENT = range(7)  # bits of the
 
 
 @njit
-def contact_sensor(
-    model: Any,
-    data: Any,
-    equipment: Any,
-    equipment_data: Any,
-    n: Any,
-    frame: Any,
-    contact_model: Any,
-    contact_data: Any,
-) -> None:
+def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> None:
     """The outputs of sensor n, whose site, if it has one, is on this frame (body, rotation, place); they are 0 before.
 
     Contacts count that are within margin and gap or carry a force. A new one is looked for in every slot: the first
     after the last one by the order wanted, and of equal ones by number.
     """
     count = 0
-    for k in range(contact_data.number[0]):
-        if _match(model, data, equipment, n, frame, contact_model, contact_data, k) != 0.0:
+    for k in range(contact.data.number[0]):
+        if _match(model, data, equipment, n, frame, contact, k) != 0.0:
             count += 1
-    if equipment.sensor_reduction[n] == NET_FORCE:
+    if equipment.model.sensor_reduction[n] == NET_FORCE:
         if count > 0:
-            _net_force(model, data, equipment, equipment_data, n, frame, contact_model, contact_data, count)
+            _net_force(model, data, equipment, n, frame, contact, count)
         return
-    width = (equipment.sensor_first[n + 1] - equipment.sensor_first[n]) // equipment.sensor_slots[n]
+    width = (equipment.model.sensor_first[n + 1] - equipment.model.sensor_first[n]) // equipment.model.sensor_slots[n]
     last = -1
-    for slot in range(min(count, equipment.sensor_slots[n])):
+    for slot in range(min(count, equipment.model.sensor_slots[n])):
         best = -1
-        for k in range(contact_data.number[0]):
-            after = last < 0 or _comes_before(equipment, contact_model, contact_data, n, last, k)
-            first = after and (best < 0 or _comes_before(equipment, contact_model, contact_data, n, k, best))
-            if first and _match(model, data, equipment, n, frame, contact_model, contact_data, k) != 0.0:
+        for k in range(contact.data.number[0]):
+            after = last < 0 or _comes_before(equipment, contact, n, last, k)
+            first = after and (best < 0 or _comes_before(equipment, contact, n, k, best))
+            if first and _match(model, data, equipment, n, frame, contact, k) != 0.0:
                 best = k
         last = best
-        side = _match(model, data, equipment, n, frame, contact_model, contact_data, best)
-        _put(
-            equipment,
-            contact_model,
-            contact_data,
-            equipment_data,
-            n,
-            equipment.sensor_first[n] + slot * width,
-            best,
-            side,
-            count,
-        )
+        side = _match(model, data, equipment, n, frame, contact, best)
+        _put(equipment, contact, n, equipment.model.sensor_first[n] + slot * width, best, side, count)
 
 
 @njit
-def _match(
-    model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact_model: Any, contact_data: Any, k: Any
-) -> float:
+def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, k: Any) -> float:
     """0: contact k is none of sensor n's; 1: it is, -1: with the two sides exchanged."""
-    if contact_data.near[k] == 0 and contact_data.force[k, 0] == 0.0:
+    if contact.data.near[k] == 0 and contact.data.force[k, 0] == 0.0:
         return 0.0
-    if equipment.sensor_zone[n] >= 0:
+    if equipment.model.sensor_zone[n] >= 0:
         body, R, d = frame
         o = origin_of(model, data, body)
         p = turned_back(
             R,
-            contact_data.point[k, 0] - o[0] - d[0],
-            contact_data.point[k, 1] - o[1] - d[1],
-            contact_data.point[k, 2] - o[2] - d[2],
+            contact.data.point[k, 0] - o[0] - d[0],
+            contact.data.point[k, 1] - o[1] - d[1],
+            contact.data.point[k, 2] - o[2] - d[2],
         )
-        if not is_inside(equipment.sensor_zone[n], equipment.sensor_size[n], p):
+        if not is_inside(equipment.model.sensor_zone[n], equipment.model.sensor_size[n], p):
             return 0.0
-    a = contact_data.shape[k, 0]
-    b = contact_data.shape[k, 1]
-    straight = _is_of(model, equipment, n, 0, contact_model, a) and _is_of(model, equipment, n, 1, contact_model, b)
-    crossed = _is_of(model, equipment, n, 0, contact_model, b) and _is_of(model, equipment, n, 1, contact_model, a)
+    a = contact.data.shape[k, 0]
+    b = contact.data.shape[k, 1]
+    straight = _is_of(model, equipment, n, 0, contact, a) and _is_of(model, equipment, n, 1, contact, b)
+    crossed = _is_of(model, equipment, n, 0, contact, b) and _is_of(model, equipment, n, 1, contact, a)
     if not straight and not crossed:
         return 0.0
     return 1.0 if straight else -1.0
 
 
 @inlined
-def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact_model: Any, shape: Any) -> bool:
+def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact: Any, shape: Any) -> bool:
     """Whether a shape is, or is of, what sensor n has at this end."""
-    side = equipment.sensor_side[end, n]
-    number = equipment.sensor_number[end, n]
-    link = max(contact_model.link[shape], 0)  # what stands in the scene is of the world
+    side = equipment.model.sensor_side[end, n]
+    number = equipment.model.sensor_number[end, n]
+    link = max(contact.model.link[shape], 0)  # what stands in the scene is of the world
     if side == OF_GEOM:
-        found = contact_model.geom[shape] == number
+        found = contact.model.geom[shape] == number
     elif side == OF_LINK:
         found = link == number
     else:
@@ -115,98 +94,78 @@ def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact_model: Any, sha
 
 
 @inlined
-def _comes_before(equipment: Any, contact_model: Any, contact_data: Any, n: Any, a: Any, b: Any) -> bool:
+def _comes_before(equipment: Any, contact: Any, n: Any, a: Any, b: Any) -> bool:
     """Whether contact a comes before b in the order that sensor n wants."""
-    reduction = equipment.sensor_reduction[n]
+    reduction = equipment.model.sensor_reduction[n]
     one = 0.0
     two = 0.0
     if reduction == LEAST_DISTANCE:
-        one = contact_data.distance[a]
-        two = contact_data.distance[b]
+        one = contact.data.distance[a]
+        two = contact.data.distance[b]
     elif reduction != AS_FOUND:
-        one = -_strength(contact_data, a)
-        two = -_strength(contact_data, b)
+        one = -_strength(contact, a)
+        two = -_strength(contact, b)
     before: bool = one < two or (one == two and a < b)
     return before
 
 
 @inlined
-def _strength(contact_data: Any, k: Any) -> Any:
+def _strength(contact: Any, k: Any) -> Any:
     """The square of the force [N²]."""
-    F = contact_data.force[k]
+    F = contact.data.force[k]
     return F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
 
 
 @inlined
-def _put(
-    equipment: Any,
-    contact_model: Any,
-    contact_data: Any,
-    equipment_data: Any,
-    n: Any,
-    at: Any,
-    k: Any,
-    side: Any,
-    count: Any,
-) -> None:
+def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count: Any) -> None:
     """What is asked of contact k. With the sides exchanged its frame is turned half around its second tangent."""
-    data = equipment.sensor_data[n]
+    data = equipment.model.sensor_data[n]
     if data & (1 << FOUND):
-        equipment_data.sensor[at] = count
+        equipment.data.sensor[at] = count
         at += 1
     for first in range(0, 6, 3):
         if data & ((1 << FORCE) if first == 0 else (1 << TORQUE)):
-            equipment_data.sensor[at] = contact_data.force[k, first]
-            equipment_data.sensor[at + 1] = contact_data.force[k, first + 1]
-            equipment_data.sensor[at + 2] = side * contact_data.force[k, first + 2]
+            equipment.data.sensor[at] = contact.data.force[k, first]
+            equipment.data.sensor[at + 1] = contact.data.force[k, first + 1]
+            equipment.data.sensor[at + 2] = side * contact.data.force[k, first + 2]
             at += 3
     if data & (1 << DISTANCE):
-        equipment_data.sensor[at] = contact_data.distance[k]
+        equipment.data.sensor[at] = contact.data.distance[k]
         at += 1
     if data & (1 << POINT):
         for j in range(3):
-            equipment_data.sensor[at + j] = contact_data.point[k, j]
+            equipment.data.sensor[at + j] = contact.data.point[k, j]
         at += 3
     for axis in range(2):
         if data & ((1 << NORMAL) if axis == 0 else (1 << TANGENT)):
             for j in range(3):
-                equipment_data.sensor[at + j] = side * contact_data.frame[k, axis, j]
+                equipment.data.sensor[at + j] = side * contact.data.frame[k, axis, j]
             at += 3
 
 
 @njit
-def _net_force(
-    model: Any,
-    data: Any,
-    equipment: Any,
-    equipment_data: Any,
-    n: Any,
-    frame: Any,
-    contact_model: Any,
-    contact_data: Any,
-    count: Any,
-) -> None:
+def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, count: Any) -> None:
     """All of its contacts as one, in world axes, at the mean of their points weighed by their forces."""
     c0 = c1 = c2 = 0.0
     total = 0.0
-    for k in range(contact_data.number[0]):
-        if _match(model, data, equipment, n, frame, contact_model, contact_data, k) != 0.0:
-            weight = math.sqrt(_strength(contact_data, k))
-            c0 += weight * contact_data.point[k, 0]
-            c1 += weight * contact_data.point[k, 1]
-            c2 += weight * contact_data.point[k, 2]
+    for k in range(contact.data.number[0]):
+        if _match(model, data, equipment, n, frame, contact, k) != 0.0:
+            weight = math.sqrt(_strength(contact, k))
+            c0 += weight * contact.data.point[k, 0]
+            c1 += weight * contact.data.point[k, 1]
+            c2 += weight * contact.data.point[k, 2]
             total += weight
     scale = 1.0 / max(total, 1e-15)
     c0, c1, c2 = scale * c0, scale * c1, scale * c2
     f0 = f1 = f2 = 0.0
     q0 = q1 = q2 = 0.0
-    for k in range(contact_data.number[0]):
-        side = _match(model, data, equipment, n, frame, contact_model, contact_data, k)
+    for k in range(contact.data.number[0]):
+        side = _match(model, data, equipment, n, frame, contact, k)
         if side != 0.0:
-            a0, a1, a2 = _along(contact_data, k, 0)
-            b0, b1, b2 = _along(contact_data, k, 3)
+            a0, a1, a2 = _along(contact, k, 0)
+            b0, b1, b2 = _along(contact, k, 3)
             d0, d1, d2 = cross(
-                contact_data.point[k, 0] - c0, contact_data.point[k, 1] - c1, contact_data.point[k, 2] - c2, a0, a1, a2
+                contact.data.point[k, 0] - c0, contact.data.point[k, 1] - c1, contact.data.point[k, 2] - c2, a0, a1, a2
             )
             f0 += side * a0
             f1 += side * a1
@@ -214,26 +173,26 @@ def _net_force(
             q0 += side * (b0 + d0)
             q1 += side * (b1 + d1)
             q2 += side * (b2 + d2)
-    at = equipment.sensor_first[n]
+    at = equipment.model.sensor_first[n]
     values = (f0, f1, f2, q0, q1, q2, 0.0, c0, c1, c2, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
-    if equipment.sensor_data[n] & 1:
-        equipment_data.sensor[at] = count
+    if equipment.model.sensor_data[n] & 1:
+        equipment.data.sensor[at] = count
         at += 1
     place = 0
     for word in range(FORCE, TANGENT + 1):
         width = 1 if word == DISTANCE else 3
-        if (equipment.sensor_data[n] >> word) & 1:
+        if (equipment.model.sensor_data[n] >> word) & 1:
             for j in range(width):
-                equipment_data.sensor[at + j] = values[place + j]
+                equipment.data.sensor[at + j] = values[place + j]
             at += width
         place += width
 
 
 @inlined
-def _along(contact_data: Any, k: Any, first: Any) -> Any:
+def _along(contact: Any, k: Any, first: Any) -> Any:
     """Force (first 0) or torque (3) of contact k in world axes."""
-    R = contact_data.frame[k]
-    a, b, c = contact_data.force[k, first], contact_data.force[k, first + 1], contact_data.force[k, first + 2]
+    R = contact.data.frame[k]
+    a, b, c = contact.data.force[k, first], contact.data.force[k, first + 1], contact.data.force[k, first + 2]
     return (
         R[0, 0] * a + R[1, 0] * b + R[2, 0] * c,
         R[0, 1] * a + R[1, 1] * b + R[2, 1] * c,

@@ -20,26 +20,28 @@ _TINY = 1e-15  # least divisor
 
 
 @inlined
-def role(equipment: Any, equipment_data: Any, a: Any, which: Any) -> Any:
+def role(equipment: Any, a: Any, which: Any) -> Any:
     """A control of an actuator with several: position, velocity, feedforward, voltage; 0 where it has none."""
-    n = equipment.control_role[a, which]
-    return equipment_data.control[n] if n >= 0 else 0.0
+    n = equipment.model.control_role[a, which]
+    return equipment.data.control[n] if n >= 0 else 0.0
 
 
 @njit
-def voltage(equipment: Any, equipment_data: Any, a: Any, activation: Any) -> Any:
+def voltage(equipment: Any, a: Any, activation: Any) -> Any:
     """At the terminals [V]: what drives the controller's torque against the back-EMF, plus the raw input."""
-    p = equipment.gain_parameters[a]
-    raw = role(equipment, equipment_data, a, 3)
-    if equipment.control_role[a, 0] < 0 and equipment.control_role[a, 1] < 0 and equipment.control_role[a, 2] < 0:
+    p = equipment.model.gain_parameters[a]
+    raw = role(equipment, a, 3)
+    if (
+        equipment.model.control_role[a, 0] < 0
+        and equipment.model.control_role[a, 1] < 0
+        and equipment.model.control_role[a, 2] < 0
+    ):
         return raw
-    n = equipment.activation_slot[a, INTEGRAL]
+    n = equipment.model.activation_slot[a, INTEGRAL]
     integral = activation[n] if n >= 0 else 0.0
-    rate = equipment_data.actuator_velocity[a]
-    torque = p[4] * (role(equipment, equipment_data, a, 0) - equipment_data.actuator_length[a]) + p[6] * (
-        role(equipment, equipment_data, a, 1) - rate
-    )
-    torque += p[5] * integral + role(equipment, equipment_data, a, 2)
+    rate = equipment.data.actuator_velocity[a]
+    torque = p[4] * (role(equipment, a, 0) - equipment.data.actuator_length[a]) + p[6] * (role(equipment, a, 1) - rate)
+    torque += p[5] * integral + role(equipment, a, 2)
     driven = p[0] / p[1] * torque + p[1] * rate
     if p[7] > 0.0:
         driven = min(max(driven, -p[7]), p[7])
@@ -49,29 +51,29 @@ def voltage(equipment: Any, equipment_data: Any, a: Any, activation: Any) -> Any
 @inlined
 def _resistance(equipment: Any, a: Any, activation: Any) -> Any:
     """R at the winding's temperature [Ohm]."""
-    p = equipment.gain_parameters[a]
-    n = equipment.activation_slot[a, TEMPERATURE]
+    p = equipment.model.gain_parameters[a]
+    n = equipment.model.activation_slot[a, TEMPERATURE]
     if n < 0:
         return p[0]
-    return p[0] * (1.0 + p[2] * (activation[n] + equipment.dynamics_parameters[a, 4] - p[3]))
+    return p[0] * (1.0 + p[2] * (activation[n] + equipment.model.dynamics_parameters[a, 4] - p[3]))
 
 
 @njit
-def limit_slew(equipment: Any, equipment_data: Any, a: Any, activation: Any, h: Any) -> None:
+def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
     """The first control may move this fast only; its state is what it was moved to."""
-    n = equipment.activation_slot[a, SLEW]
+    n = equipment.model.activation_slot[a, SLEW]
     if n < 0:
         return
-    first = equipment.control_first[a]
+    first = equipment.model.control_first[a]
     before = activation[n]
-    wanted = equipment_data.control[first]
-    period = equipment.actuator_period[a]
+    wanted = equipment.data.control[first]
+    period = equipment.model.actuator_period[a]
     if period > 0.0:
         wanted = nearest(wanted, before, period)
-    p = equipment.dynamics_parameters[a]
+    p = equipment.model.dynamics_parameters[a]
     most = h * (p[7] if p[7] > 0.0 else p[1])  # PID servos keep it elsewhere
-    equipment_data.control[first] = min(max(wanted, before - most), before + most)
-    equipment_data.activation_rate[n] = (equipment_data.control[first] - before) / h
+    equipment.data.control[first] = min(max(wanted, before - most), before + most)
+    equipment.data.activation_rate[n] = (equipment.data.control[first] - before) / h
 
 
 @inlined
@@ -94,79 +96,81 @@ def wound(error: Any, integral: Any, most: Any) -> Any:
 
 
 @njit
-def motor_rates(equipment: Any, equipment_data: Any, a: Any, activation: Any, h: Any) -> None:
+def motor_rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
     """equipment_data.activation_rate of its states, and the voltage in equipment_data.actuator_input."""
-    limit_slew(equipment, equipment_data, a, activation, h)
-    p = equipment.gain_parameters[a]
-    d = equipment.dynamics_parameters[a]
-    speed = equipment_data.actuator_velocity[a]
-    n = equipment.activation_slot[a, INTEGRAL]
+    limit_slew(equipment, a, activation, h)
+    p = equipment.model.gain_parameters[a]
+    d = equipment.model.dynamics_parameters[a]
+    speed = equipment.data.actuator_velocity[a]
+    n = equipment.model.activation_slot[a, INTEGRAL]
     if n >= 0:
-        equipment_data.activation_rate[n] = wound(
-            equipment_data.control[equipment.control_first[a]] - equipment_data.actuator_length[a], activation[n], d[8]
+        equipment.data.activation_rate[n] = wound(
+            equipment.data.control[equipment.model.control_first[a]] - equipment.data.actuator_length[a],
+            activation[n],
+            d[8],
         )
-    V = voltage(equipment, equipment_data, a, activation)
-    equipment_data.actuator_input[a] = V
+    V = voltage(equipment, a, activation)
+    equipment.data.actuator_input[a] = V
     R = _resistance(equipment, a, activation)
-    n = equipment.activation_slot[a, TEMPERATURE]
+    n = equipment.model.activation_slot[a, TEMPERATURE]
     if n >= 0:
-        current = activation[equipment.activation_last[a]] if d[0] > 0.0 else (V - p[1] * speed) / R
-        equipment_data.activation_rate[n] = (R * current * current - activation[n] / d[2]) / d[3]
-    n = equipment.activation_slot[a, BRISTLE]
+        current = activation[equipment.model.activation_last[a]] if d[0] > 0.0 else (V - p[1] * speed) / R
+        equipment.data.activation_rate[n] = (R * current * current - activation[n] / d[2]) / d[3]
+    n = equipment.model.activation_slot[a, BRISTLE]
     if n >= 0:
-        equipment_data.activation_rate[n] = bristle_decay(equipment, a, speed) * activation[n] + speed
-    n = equipment.activation_slot[a, CURRENT]
+        equipment.data.activation_rate[n] = bristle_decay(equipment, a, speed) * activation[n] + speed
+    n = equipment.model.activation_slot[a, CURRENT]
     if n >= 0:
         rate = (V / R - p[1] / R * speed - activation[n]) / d[0]
-        equipment_data.activation_rate[n] = min(max(rate, -d[1]), d[1]) if d[1] > 0.0 else rate
+        equipment.data.activation_rate[n] = min(max(rate, -d[1]), d[1]) if d[1] > 0.0 else rate
 
 
 @njit
 def bristle_decay(equipment: Any, a: Any, speed: Any) -> Any:
     """a ≤ 0 of dz/dt = a z + v, the bristle's deflection z at speed v (LuGre, Canudas de Wit et al. 1995)."""
-    b = equipment.bias_parameters[a]
+    b = equipment.model.bias_parameters[a]
     ratio = speed / max(_TINY, b[5])
     steady = b[3] + (b[4] - b[3]) * exponential(-ratio * ratio)
-    return -equipment.dynamics_parameters[a, 5] * abs(speed) / max(_TINY, steady)
+    return -equipment.model.dynamics_parameters[a, 5] * abs(speed) / max(_TINY, steady)
 
 
 @njit
-def motor_force(equipment: Any, equipment_data: Any, a: Any, activation: Any, current: Any) -> Any:
+def motor_force(equipment: Any, a: Any, activation: Any, current: Any) -> Any:
     """Electrical force before its limit: K i with `current`, or K (V - K v) / R where there is no inductance."""
-    K = equipment.gain_parameters[a, 1]
-    if equipment.dynamics_parameters[a, 0] > 0.0:
+    K = equipment.model.gain_parameters[a, 1]
+    if equipment.model.dynamics_parameters[a, 0] > 0.0:
         return K * current
     return (
         K
         / max(_TINY, _resistance(equipment, a, activation))
-        * (equipment_data.actuator_input[a] - K * equipment_data.actuator_velocity[a])
+        * (equipment.data.actuator_input[a] - K * equipment.data.actuator_velocity[a])
     )
 
 
 @njit
-def mechanical_force(equipment: Any, equipment_data: Any, a: Any, activation: Any) -> Any:
+def mechanical_force(equipment: Any, a: Any, activation: Any) -> Any:
     """Cogging and bristle friction, which no limit of the current bounds."""
-    b = equipment.bias_parameters[a]
-    sine, _ = sincos(b[1] * equipment_data.actuator_length[a] + b[2])
+    b = equipment.model.bias_parameters[a]
+    sine, _ = sincos(b[1] * equipment.data.actuator_length[a] + b[2])
     force = b[0] * sine
-    n = equipment.activation_slot[a, BRISTLE]
+    n = equipment.model.activation_slot[a, BRISTLE]
     if n >= 0:
-        d = equipment.dynamics_parameters[a]
-        force -= d[5] * activation[n] + d[6] * equipment_data.activation_rate[n]
+        d = equipment.model.dynamics_parameters[a]
+        force -= d[5] * activation[n] + d[6] * equipment.data.activation_rate[n]
     return force
 
 
 @njit
-def next_state(equipment: Any, equipment_data: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
+def next_state(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
     """State n after h: current and bristle exactly for what they are driven by, the others by Euler."""
-    d = equipment.dynamics_parameters[a]
-    if n == equipment.activation_slot[a, CURRENT]:
+    d = equipment.model.dynamics_parameters[a]
+    if n == equipment.model.activation_slot[a, CURRENT]:
         return value + rate * d[0] * (1.0 - exponential(-h / d[0]))
-    if n == equipment.activation_slot[a, BRISTLE]:
-        speed = equipment_data.actuator_velocity[a]
+    if n == equipment.model.activation_slot[a, BRISTLE]:
+        speed = equipment.data.actuator_velocity[a]
         decay = bristle_decay(equipment, a, speed)
         shrink = exponential(decay * h)
         return shrink * value + speed * ((shrink - 1.0) / decay if abs(decay) > _TINY else h)
-    if n == equipment.activation_slot[a, INTEGRAL] and d[8] > 0.0:
+    if n == equipment.model.activation_slot[a, INTEGRAL] and d[8] > 0.0:
         return min(max(value + rate * h, -d[8]), d[8])
     return value + rate * h

@@ -16,65 +16,58 @@ from artsim.sim.recording import joint_wrenches
 
 
 @njit
-def delay_controls(state: Any, inputs: Any, step: Any, equipment_data: Any, delays: Any) -> None:
+def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
     """equipment_data.control of the controls that are delayed; equipment_data.pending[0] 1: one of them will be another
     than it is now."""
+    step = run.step
     row = step.counters[4]
-    now = step.counters[0] + equipment_data.stage[0]
-    equipment_data.pending[0] = 0.0
+    now = step.counters[0] + equipment.data.stage[0]
+    equipment.data.pending[0] = 0.0
     for line in range(delays.control.shape[0]):
         n = delays.control[line]
-        equipment_data.control[n] = _sample(state.history, delays, line, 0, now - delays.delay[line])
+        equipment.data.control[n] = _sample(state.history, delays, line, 0, now - delays.delay[line])
         first = delays.place[line] + HEAD + delays.samples[line]
         for j in range(delays.samples[line]):
-            if state.history[first + j] != inputs.control[row, n]:
-                equipment_data.pending[0] = 1.0
+            if state.history[first + j] != run.inputs.control[row, n]:
+                equipment.data.pending[0] = 1.0
 
 
 @njit
-def feel(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    delays: Any,
-    contact_model: Any,
-    contact_data: Any,
-) -> None:
+def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> None:
     """equipment_data.felt (outputs,): what the sensors measure in this step; equipment_data.sensor: what they tell of
     it, or of another."""
-    joint_wrenches(model, state.qvel, data, step, equipment, equipment_data, contact_model, contact_data)
-    sensor_values(model, state, data, inputs, step, equipment, equipment_data, contact_model, contact_data)
+    state = robot.state
+    step = run.step
+    joint_wrenches(robot, state.qvel, step, equipment, contact)
+    sensor_values(robot, run, equipment, contact)
     now = step.counters[0]
-    for k in range(equipment_data.sensor.shape[0]):
-        equipment_data.felt[k] = equipment_data.sensor[k]
+    for k in range(equipment.data.sensor.shape[0]):
+        equipment.data.felt[k] = equipment.data.sensor[k]
     for n in range(delays.sensor.shape[0]):
         line = delays.control.shape[0] + n
         if delays.delay[line] > 0.0 or not _ticks(state.history, delays, line, now):
             for k in range(delays.size[line]):
-                equipment_data.sensor[delays.output[n] + k] = _sample(
+                equipment.data.sensor[delays.output[n] + k] = _sample(
                     state.history, delays, line, k, now - delays.delay[line]
                 )
 
 
 @njit
-def keep_samples(state: Any, inputs: Any, step: Any, equipment_data: Any, delays: Any) -> None:
+def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
     """Keep the controls of this step, and what the sensors measured that tick in it."""
+    step = run.step
     now = step.counters[0]
     row = step.counters[4]
     for line in range(delays.control.shape[0]):
         slot = _next_slot(state.history, delays, line, now)
-        state.history[slot] = inputs.control[row, delays.control[line]]
+        state.history[slot] = run.inputs.control[row, delays.control[line]]
     for n in range(delays.sensor.shape[0]):
         line = delays.control.shape[0] + n
         if _ticks(state.history, delays, line, now):
             slot = _next_slot(state.history, delays, line, now)
             state.history[delays.place[line] + TICKS] += 1.0
             for k in range(delays.size[line]):
-                state.history[slot + k] = equipment_data.felt[delays.output[n] + k]
+                state.history[slot + k] = equipment.data.felt[delays.output[n] + k]
 
 
 @inlined

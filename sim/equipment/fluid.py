@@ -19,26 +19,32 @@ _TINY = 1e-300
 @njit
 def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
     """Add to data.force, data.torque (nb, 3) the wrenches on all bodies about their origins, world axes."""
-    for n in range(equipment.box_body.shape[0]):
-        v, o, R, r = _motion(
-            data, equipment, equipment.box_body[n], equipment.box_rotation[n], equipment.box_position[n]
-        )
-        force, torque = _box_wrench(equipment.medium[0], equipment.medium[1], equipment.box_size[n], v, o)
-        _add_wrench(data, equipment.box_body[n], R, r, force, torque)
-    for n in range(equipment.ellipsoid_body.shape[0]):
+    for n in range(equipment.model.box_body.shape[0]):
         v, o, R, r = _motion(
             data,
             equipment,
-            equipment.ellipsoid_body[n],
-            equipment.ellipsoid_rotation[n],
-            equipment.ellipsoid_position[n],
+            equipment.model.box_body[n],
+            equipment.model.box_rotation[n],
+            equipment.model.box_position[n],
         )
-        axes = equipment.ellipsoid_axes[n]
-        drag = equipment.ellipsoid_coefficients[n]
-        force, torque = _added_mass(equipment.medium[0], equipment.ellipsoid_added[n], v, o)
-        force = _sum(force, _lift(equipment.medium[0], axes, drag, v, o))
-        f, t = _drag(equipment.medium[0], equipment.medium[1], axes, drag, v, o)
-        _add_wrench(data, equipment.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
+        force, torque = _box_wrench(
+            equipment.model.medium[0], equipment.model.medium[1], equipment.model.box_size[n], v, o
+        )
+        _add_wrench(data, equipment.model.box_body[n], R, r, force, torque)
+    for n in range(equipment.model.ellipsoid_body.shape[0]):
+        v, o, R, r = _motion(
+            data,
+            equipment,
+            equipment.model.ellipsoid_body[n],
+            equipment.model.ellipsoid_rotation[n],
+            equipment.model.ellipsoid_position[n],
+        )
+        axes = equipment.model.ellipsoid_axes[n]
+        drag = equipment.model.ellipsoid_coefficients[n]
+        force, torque = _added_mass(equipment.model.medium[0], equipment.model.ellipsoid_added[n], v, o)
+        force = _sum(force, _lift(equipment.model.medium[0], axes, drag, v, o))
+        f, t = _drag(equipment.model.medium[0], equipment.model.medium[1], axes, drag, v, o)
+        _add_wrench(data, equipment.model.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
 
 
 @inlined
@@ -55,9 +61,9 @@ def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
     r0, r1, r2 = turn(data.rotation, body, p[0], p[1], p[2])
     o = data.angular_velocity[body]
     t0, t1, t2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    u0 = data.velocity[body, 0] + t0 - equipment.medium[2]
-    u1 = data.velocity[body, 1] + t1 - equipment.medium[3]
-    u2 = data.velocity[body, 2] + t2 - equipment.medium[4]
+    u0 = data.velocity[body, 0] + t0 - equipment.model.medium[2]
+    u1 = data.velocity[body, 1] + t1 - equipment.model.medium[3]
+    u2 = data.velocity[body, 2] + t2 - equipment.model.medium[4]
     return (
         (a0 * u0 + a1 * u1 + a2 * u2, b0 * u0 + b1 * u1 + b2 * u2, c0 * u0 + c1 * u1 + c2 * u2),
         (

@@ -17,37 +17,37 @@ from artsim.sim.quaternions import rotation_vector
 
 
 @njit
-def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None:
     """equipment_data.passive (nv,) at the kinematics and velocities in data; equipment_data.compensation by motors,
     added to equipment_data.actuator_total.
 
     Uses data.force and data.torque as scratch.
     """
     for k in range(v.shape[0]):
-        equipment_data.passive[k] = 0.0
-        equipment_data.given[k] = 0.0
-    _dampers(v, equipment, equipment_data)
-    _springs(model, q, equipment, equipment_data)
-    if equipment.compensated_mass.shape[0] > 0:
+        equipment.data.passive[k] = 0.0
+        equipment.data.given[k] = 0.0
+    _dampers(v, equipment)
+    _springs(model, q, equipment)
+    if equipment.model.compensated_mass.shape[0] > 0:
         _compensate_gravity(model, data, equipment)
-        gather_forces(model, data, equipment_data.row)
+        gather_forces(model, data, equipment.data.row)
         for k in range(v.shape[0]):
-            if equipment.gravity_by_actuator[k]:
-                equipment_data.compensation[k] = equipment_data.row[k]
-                equipment_data.actuator_total[k] += equipment_data.row[k]
+            if equipment.model.gravity_by_actuator[k]:
+                equipment.data.compensation[k] = equipment.data.row[k]
+                equipment.data.actuator_total[k] += equipment.data.row[k]
             else:
-                equipment_data.passive[k] += equipment_data.row[k]
-                equipment_data.given[k] += equipment_data.row[k]
-    if equipment.box_body.shape[0] + equipment.ellipsoid_body.shape[0] > 0:
+                equipment.data.passive[k] += equipment.data.row[k]
+                equipment.data.given[k] += equipment.data.row[k]
+    if equipment.model.box_body.shape[0] + equipment.model.ellipsoid_body.shape[0] > 0:
         for body in range(model.body_parent.shape[0]):
             for axis in range(3):
                 data.force[body, axis] = 0.0
                 data.torque[body, axis] = 0.0
         fluid_wrenches(model, data, equipment)
-        gather_forces(model, data, equipment_data.row)
+        gather_forces(model, data, equipment.data.row)
         for k in range(v.shape[0]):
-            equipment_data.passive[k] += equipment_data.row[k]
-            equipment_data.given[k] += equipment_data.row[k]
+            equipment.data.passive[k] += equipment.data.row[k]
+            equipment.data.given[k] += equipment.data.row[k]
 
 
 @njit
@@ -56,71 +56,71 @@ def _compensate_gravity(model: Any, data: Any, equipment: Any) -> None:
     g = model.gravity
     R = data.rotation
     for i in range(model.body_parent.shape[0]):
-        h = equipment.compensated_moment[i]
+        h = equipment.model.compensated_moment[i]
         h0 = R[i, 0, 0] * h[0] + R[i, 0, 1] * h[1] + R[i, 0, 2] * h[2]
         h1 = R[i, 1, 0] * h[0] + R[i, 1, 1] * h[1] + R[i, 1, 2] * h[2]
         h2 = R[i, 2, 0] * h[0] + R[i, 2, 1] * h[1] + R[i, 2, 2] * h[2]
         for axis in range(3):
-            data.force[i, axis] = -equipment.compensated_mass[i] * g[axis]
+            data.force[i, axis] = -equipment.model.compensated_mass[i] * g[axis]
         data.torque[i, 0] = h2 * g[1] - h1 * g[2]
         data.torque[i, 1] = h0 * g[2] - h2 * g[0]
         data.torque[i, 2] = h1 * g[0] - h0 * g[1]
 
 
 @njit
-def _dampers(v: Any, equipment: Any, equipment_data: Any) -> None:
+def _dampers(v: Any, equipment: Any) -> None:
     """-(c1 |v| + c2 v²) v; the linear part is M̂'s."""
-    for n in range(equipment.damper_dof.shape[0]):
-        k = equipment.damper_dof[n]
-        equipment_data.passive[k] -= (
-            equipment.damper_terms[n, 0] * abs(v[k]) + equipment.damper_terms[n, 1] * v[k] * v[k]
+    for n in range(equipment.model.damper_dof.shape[0]):
+        k = equipment.model.damper_dof[n]
+        equipment.data.passive[k] -= (
+            equipment.model.damper_terms[n, 0] * abs(v[k]) + equipment.model.damper_terms[n, 1] * v[k] * v[k]
         ) * v[k]
 
 
 @njit
-def _springs(model: Any, q: Any, equipment: Any, equipment_data: Any) -> None:
+def _springs(model: Any, q: Any, equipment: Any) -> None:
     """-(c1 x + c2 x²) x of one coordinate; of a rotation or a place in space -(c0 + c1 |x| + c2 |x|²) x, x a vector.
 
     c0 of single coordinates and places is M̂'s.
     """
-    for n in range(equipment.spring_body.shape[0]):
-        i = equipment.spring_body[n]
-        c = equipment.spring_terms[n]
+    for n in range(equipment.model.spring_body.shape[0]):
+        i = equipment.model.spring_body[n]
+        c = equipment.model.spring_terms[n]
         k = model.body_dof[i]
         at = model.body_coord[i]
         kind = model.joint_type[i]
         if kind == FREE:
-            x0 = q[at] - equipment.reference[at]
-            x1 = q[at + 1] - equipment.reference[at + 1]
-            x2 = q[at + 2] - equipment.reference[at + 2]
-            _pull(equipment_data, k, 0.0, c, x0, x1, x2)
+            x0 = q[at] - equipment.model.reference[at]
+            x1 = q[at + 1] - equipment.model.reference[at + 1]
+            x2 = q[at + 2] - equipment.model.reference[at + 2]
+            _pull(equipment, k, 0.0, c, x0, x1, x2)
             at += 3
             k += 3
         if kind == FREE or kind == BALL:
-            x0, x1, x2 = _turned(q, equipment.reference, at)
-            _pull(equipment_data, k, c[0], c, x0, x1, x2)
+            x0, x1, x2 = _turned(q, equipment.model.reference, at)
+            _pull(equipment, k, c[0], c, x0, x1, x2)
         else:
             y = q[at] - model.spring_reference[k]
-            equipment_data.passive[k] -= (c[1] + c[2] * y) * y * y
+            equipment.data.passive[k] -= (c[1] + c[2] * y) * y * y
 
 
 @njit
 def spring_energy(model: Any, q: Any, equipment: Any) -> Any:
     """Potential energy of the same springs, without the linear part of single coordinates and places [J]."""
     total = 0.0
-    for n in range(equipment.spring_body.shape[0]):
-        i = equipment.spring_body[n]
-        c = equipment.spring_terms[n]
+    for n in range(equipment.model.spring_body.shape[0]):
+        i = equipment.model.spring_body[n]
+        c = equipment.model.spring_terms[n]
         at = model.body_coord[i]
         kind = model.joint_type[i]
         if kind == FREE:
-            x0 = q[at] - equipment.reference[at]
-            x1 = q[at + 1] - equipment.reference[at + 1]
-            x2 = q[at + 2] - equipment.reference[at + 2]
+            x0 = q[at] - equipment.model.reference[at]
+            x1 = q[at + 1] - equipment.model.reference[at + 1]
+            x2 = q[at + 2] - equipment.model.reference[at + 2]
             total += _stored(0.0, c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
             at += 3
         if kind == FREE or kind == BALL:
-            x0, x1, x2 = _turned(q, equipment.reference, at)
+            x0, x1, x2 = _turned(q, equipment.model.reference, at)
             total += _stored(c[0], c, math.sqrt(x0 * x0 + x1 * x1 + x2 * x2))
         else:
             total += _stored(0.0, c, q[at] - model.spring_reference[model.body_dof[i]])
@@ -134,12 +134,12 @@ def _stored(linear: Any, c: Any, y: Any) -> Any:
 
 
 @njit
-def _pull(equipment_data: Any, k: Any, linear: Any, c: Any, x0: Any, x1: Any, x2: Any) -> None:
+def _pull(equipment: Any, k: Any, linear: Any, c: Any, x0: Any, x1: Any, x2: Any) -> None:
     size = math.sqrt(x0 * x0 + x1 * x1 + x2 * x2)
     stiffness = linear + (c[1] + c[2] * size) * size
-    equipment_data.passive[k] -= stiffness * x0
-    equipment_data.passive[k + 1] -= stiffness * x1
-    equipment_data.passive[k + 2] -= stiffness * x2
+    equipment.data.passive[k] -= stiffness * x0
+    equipment.data.passive[k + 1] -= stiffness * x1
+    equipment.data.passive[k + 2] -= stiffness * x2
 
 
 @njit

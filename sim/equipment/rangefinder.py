@@ -9,39 +9,39 @@ from artsim.sim.kinematics import origin_of
 
 
 @inlined
-def aim(model: Any, data: Any, equipment_data: Any, ray: Any, frame: Any) -> None:
+def aim(model: Any, data: Any, equipment: Any, ray: Any, frame: Any) -> None:
     """equipment_data.ray: from the origin of this frame (body, rotation, place) along its z axis."""
     body, R, d = frame
     o = origin_of(model, data, body)
     for k in range(3):
-        equipment_data.ray[ray, k] = o[k] + d[k]
-        equipment_data.ray[ray, 3 + k] = R[3 * k + 2]
+        equipment.data.ray[ray, k] = o[k] + d[k]
+        equipment.data.ray[ray, 3 + k] = R[3 * k + 2]
 
 
 @njit
-def rangefinder(equipment: Any, equipment_data: Any, n: Any) -> None:
+def rangefinder(equipment: Any, n: Any) -> None:
     """The outputs of sensor n, of those that MuJoCo has (dist, dir, origin, point, normal, depth) what is asked for.
 
     Where nothing is met distance and depth are -1, directions and points 0.
     """
-    ray = equipment.sensor_ray[n]
-    data = equipment.sensor_data[n]
-    at = equipment.sensor_first[n]
-    s = equipment_data.ray_hit[ray, 0]
+    ray = equipment.model.sensor_ray[n]
+    data = equipment.model.sensor_data[n]
+    at = equipment.model.sensor_first[n]
+    s = equipment.data.ray_hit[ray, 0]
     if data & 1:
-        equipment_data.sensor[at] = s
+        equipment.data.sensor[at] = s
         at += 1
     for word in range(1, 5):
         if (data >> word) & 1:
             for k in range(3):
-                value = equipment_data.ray[ray, k]
+                value = equipment.data.ray[ray, k]
                 if word == 1:
-                    value = equipment_data.ray[ray, 3 + k]
+                    value = equipment.data.ray[ray, 3 + k]
                 elif word == 3:
-                    value += s * equipment_data.ray[ray, 3 + k]
+                    value += s * equipment.data.ray[ray, 3 + k]
                 elif word == 4:
-                    value = equipment_data.ray_hit[ray, 1 + k]
-                equipment_data.sensor[at + k] = value if s >= 0.0 or word == 2 else 0.0
+                    value = equipment.data.ray_hit[ray, 1 + k]
+                equipment.data.sensor[at + k] = value if s >= 0.0 or word == 2 else 0.0
             at += 3
     if data & 32:
-        equipment_data.sensor[at] = s
+        equipment.data.sensor[at] = s

@@ -25,25 +25,25 @@ _MOST_SCALES = 8  # solutions until a servo acts explicitly
 
 
 @njit
-def setpoint(equipment: Any, equipment_data: Any, a: Any) -> Any:
+def setpoint(equipment: Any, a: Any) -> Any:
     """What the length of force a is to become [rad]; equipment_data.actuator_length is up to date,
     equipment_data.control within its ranges."""
-    axis = equipment.actuator_axis[a]
+    axis = equipment.model.actuator_axis[a]
     n = a - axis
     qw, qx, qy, qz = quaternion_along(
-        equipment_data.actuator_length[n], equipment_data.actuator_length[n + 1], equipment_data.actuator_length[n + 2]
+        equipment.data.actuator_length[n], equipment.data.actuator_length[n + 1], equipment.data.actuator_length[n + 2]
     )
-    u = equipment.control_first[a]
-    if equipment.control_role[a, 3] < 0:
+    u = equipment.model.control_first[a]
+    if equipment.model.control_role[a, 3] < 0:
         c, s0, s1, s2 = quaternion_along(
-            equipment_data.control[u], equipment_data.control[u + 1], equipment_data.control[u + 2]
+            equipment.data.control[u], equipment.data.control[u + 1], equipment.data.control[u + 2]
         )
     else:
         c, s0, s1, s2 = (
-            equipment_data.control[u],
-            equipment_data.control[u + 1],
-            equipment_data.control[u + 2],
-            equipment_data.control[u + 3],
+            equipment.data.control[u],
+            equipment.data.control[u + 1],
+            equipment.data.control[u + 2],
+            equipment.data.control[u + 3],
         )
         norm = math.sqrt(c * c + s0 * s0 + s1 * s1 + s2 * s2)
         if norm < _NO_QUATERNION:
@@ -52,95 +52,95 @@ def setpoint(equipment: Any, equipment_data: Any, a: Any) -> Any:
             c, s0, s1, s2 = c / norm, s0 / norm, s1 / norm, s2 / norm
     e0, e1, e2 = rotation_between(qw, qx, qy, qz, c, s0, s1, s2)
     error = e0 if axis == 0 else (e1 if axis == 1 else e2)
-    return equipment_data.actuator_length[a] + error
+    return equipment.data.actuator_length[a] + error
 
 
 @inlined
-def _norm(equipment_data: Any, a: Any) -> Any:
+def _norm(equipment: Any, a: Any) -> Any:
     """Of the three forces from a on [N m]."""
     f0, f1, f2 = (
-        equipment_data.actuator_force[a],
-        equipment_data.actuator_force[a + 1],
-        equipment_data.actuator_force[a + 2],
+        equipment.data.actuator_force[a],
+        equipment.data.actuator_force[a + 1],
+        equipment.data.actuator_force[a + 2],
     )
     return math.sqrt(f0 * f0 + f1 * f1 + f2 * f2)
 
 
 @inlined
-def _cut(equipment_data: Any, a: Any, share: Any) -> None:
+def _cut(equipment: Any, a: Any, share: Any) -> None:
     """The three forces from a on, made smaller alike."""
     for n in range(a, a + 3):
-        equipment_data.actuator_force[n] *= share
+        equipment.data.actuator_force[n] *= share
 
 
 @njit
-def bound_norms(equipment: Any, equipment_data: Any) -> None:
+def bound_norms(equipment: Any) -> None:
     """Forces at the step's start within their norms."""
-    for a in range(equipment.actuator_axis.shape[0]):
-        if equipment.actuator_axis[a] == 0 and equipment.force_norm[a] < math.inf:
-            norm = _norm(equipment_data, a)
-            if norm > equipment.force_norm[a]:
-                _cut(equipment_data, a, equipment.force_norm[a] / norm)
+    for a in range(equipment.model.actuator_axis.shape[0]):
+        if equipment.model.actuator_axis[a] == 0 and equipment.model.force_norm[a] < math.inf:
+            norm = _norm(equipment, a)
+            if norm > equipment.model.force_norm[a]:
+                _cut(equipment, a, equipment.model.force_norm[a] / norm)
 
 
 @njit
-def guess_scales(equipment: Any, equipment_data: Any) -> None:
+def guess_scales(equipment: Any) -> None:
     """equipment_data.actuator_scale of implicit servos, from the forces that would act if velocities stayed as they
     are."""
-    for a in range(equipment.actuator_axis.shape[0]):
+    for a in range(equipment.model.actuator_axis.shape[0]):
         if (
-            equipment.actuator_axis[a] == 0
-            and equipment_data.actuator_implicit[a] == BY_ROW
-            and equipment.force_norm[a] < math.inf
+            equipment.model.actuator_axis[a] == 0
+            and equipment.data.actuator_implicit[a] == BY_ROW
+            and equipment.model.force_norm[a] < math.inf
         ):
-            equipment_data.scaling[a, 2] = 0.0
+            equipment.data.scaling[a, 2] = 0.0
             _set_scale(
-                equipment_data,
+                equipment,
                 a,
-                min(1.0, equipment.force_norm[a] / max(_norm(equipment_data, a), equipment.force_norm[a])),
+                min(1.0, equipment.model.force_norm[a] / max(_norm(equipment, a), equipment.model.force_norm[a])),
             )
 
 
 @inlined
-def _set_scale(equipment_data: Any, a: Any, scale: Any) -> None:
+def _set_scale(equipment: Any, a: Any, scale: Any) -> None:
     for n in range(a, a + 3):
-        equipment_data.actuator_scale[n] = scale
+        equipment.data.actuator_scale[n] = scale
 
 
 @njit
-def is_settled(equipment: Any, equipment_data: Any, a: Any) -> bool:
+def is_settled(equipment: Any, a: Any) -> bool:
     """Whether the norm of the forces from a on, as they act over the step, is its bound; unscaled it may be less.
 
     Then the next search for a scale begins.
     """
-    norm = _norm(equipment_data, a)
-    bound = equipment.force_norm[a]
+    norm = _norm(equipment, a)
+    bound = equipment.model.force_norm[a]
     if bound == math.inf:
         return True
-    if norm > bound * (1.0 + _NEAR) or (equipment_data.actuator_scale[a] < 1.0 and norm < bound * (1.0 - _NEAR)):
+    if norm > bound * (1.0 + _NEAR) or (equipment.data.actuator_scale[a] < 1.0 and norm < bound * (1.0 - _NEAR)):
         return False
-    equipment_data.scaling[a, 2] = 0.0
+    equipment.data.scaling[a, 2] = 0.0
     return True
 
 
 @njit
-def rescale(equipment: Any, equipment_data: Any, a: Any) -> bool:
+def rescale(equipment: Any, a: Any) -> bool:
     """The next scale of the servo whose forces begin at a; False, forces cut to the bound: there were enough."""
-    norm = max(_norm(equipment_data, a), 1e-300)
-    bound = equipment.force_norm[a]
-    if equipment_data.scaling[a, 2] >= _MOST_SCALES:
+    norm = max(_norm(equipment, a), 1e-300)
+    bound = equipment.model.force_norm[a]
+    if equipment.data.scaling[a, 2] >= _MOST_SCALES:
         if norm > bound:
-            _cut(equipment_data, a, bound / norm)
+            _cut(equipment, a, bound / norm)
         return False
-    u = 1.0 / equipment_data.actuator_scale[a]
+    u = 1.0 / equipment.data.actuator_scale[a]
     pull = norm * u  # du / d(1 / norm) if the pull of the unscaled servo stays as it is
-    if equipment_data.scaling[a, 2] > 0.0:
-        rise = 1.0 / norm - equipment_data.scaling[a, 1]
-        secant = (u - equipment_data.scaling[a, 0]) / rise if rise != 0.0 else 0.0
+    if equipment.data.scaling[a, 2] > 0.0:
+        rise = 1.0 / norm - equipment.data.scaling[a, 1]
+        secant = (u - equipment.data.scaling[a, 0]) / rise if rise != 0.0 else 0.0
         if secant > 0.0:
             pull = secant
-    equipment_data.scaling[a, 0] = u
-    equipment_data.scaling[a, 1] = 1.0 / norm
-    equipment_data.scaling[a, 2] += 1.0
-    _set_scale(equipment_data, a, 1.0 / max(1.0, u - pull * (1.0 / norm - 1.0 / bound)))
+    equipment.data.scaling[a, 0] = u
+    equipment.data.scaling[a, 1] = 1.0 / norm
+    equipment.data.scaling[a, 2] += 1.0
+    _set_scale(equipment, a, 1.0 / max(1.0, u - pull * (1.0 / norm - 1.0 / bound)))
     return True

@@ -60,82 +60,65 @@ from artsim.sim.recordtype import run_entry
 
 
 @njit
-def sensor_values(
-    model: Any,
-    state: Any,
-    data: Any,
-    inputs: Any,
-    step: Any,
-    equipment: Any,
-    equipment_data: Any,
-    contact_model: Any,
-    contact_data: Any,
-) -> None:
+def sensor_values(robot: Any, run: Any, equipment: Any, contact: Any) -> None:
     """equipment_data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the links'
     joints.
 
     contact_model and contact_data are None where nothing may touch.
     """
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
     accelerations(model, state.qvel, step.qacc, data)
     velocities(model, state.qvel, data)
-    for ray in range(equipment.ray_sensor.shape[0]):
-        aim(model, data, equipment_data, ray, sensor_frame(model, data, equipment, equipment.ray_sensor[ray], 0))
-    if equipment.ray_sensor.shape[0] > 0:
-        run_entry(equipment_data.ray_caster)
-    for n in range(equipment.sensor_kind.shape[0]):
-        kind = equipment.sensor_kind[n]
-        first = equipment.sensor_first[n]
+    for ray in range(equipment.model.ray_sensor.shape[0]):
+        aim(model, data, equipment, ray, sensor_frame(model, data, equipment, equipment.model.ray_sensor[ray], 0))
+    if equipment.model.ray_sensor.shape[0] > 0:
+        run_entry(equipment.data.ray_caster)
+    for n in range(equipment.model.sensor_kind.shape[0]):
+        kind = equipment.model.sensor_kind[n]
+        first = equipment.model.sensor_first[n]
         if kind <= MAGNETOMETER:
-            _on_site(model, data, step, equipment, equipment_data, n, kind, first)
+            _on_site(model, data, step, equipment, n, kind, first)
         elif kind <= FRAME_ANGULAR_ACCELERATION:
-            _of_frame(model, data, equipment, equipment_data, n, kind, first)
+            _of_frame(model, data, equipment, n, kind, first)
         elif kind <= SUBTREE_ANGULAR_MOMENTUM:
-            _of_subtree(model, data, equipment, equipment_data, n, kind, first)
+            _of_subtree(model, data, equipment, n, kind, first)
         elif kind == CLOCK:
-            equipment_data.sensor[first] = step.counters[0] * inputs.time_step[0]
+            equipment.data.sensor[first] = step.counters[0] * run.inputs.time_step[0]
         elif kind == TOUCH:
-            equipment_data.sensor[first] = 0.0
-            if contact_data is not None:
-                equipment_data.sensor[first] = touch(
-                    model, data, equipment, n, sensor_frame(model, data, equipment, n, 0), contact_model, contact_data
+            equipment.data.sensor[first] = 0.0
+            if contact is not None:
+                equipment.data.sensor[first] = touch(
+                    model, data, equipment, n, sensor_frame(model, data, equipment, n, 0), contact
                 )
         elif kind == RANGEFINDER:
-            rangefinder(equipment, equipment_data, n)
+            rangefinder(equipment, n)
         elif kind == CONTACT:
-            for k in range(first, equipment.sensor_first[n + 1]):
-                equipment_data.sensor[k] = 0.0
-            if contact_data is not None:
-                contact_sensor(
-                    model,
-                    data,
-                    equipment,
-                    equipment_data,
-                    n,
-                    sensor_frame(model, data, equipment, n, 0),
-                    contact_model,
-                    contact_data,
-                )
+            for k in range(first, equipment.model.sensor_first[n + 1]):
+                equipment.data.sensor[k] = 0.0
+            if contact is not None:
+                contact_sensor(model, data, equipment, n, sensor_frame(model, data, equipment, n, 0), contact)
         else:
-            _of_joint(model, state, step, equipment, equipment_data, n, kind, first)
-        bound = equipment.sensor_cutoff[n]
-        for k in range(first, equipment.sensor_first[n + 1]):
-            equipment_data.sensor[k] = min(max(equipment_data.sensor[k], -bound), bound)
+            _of_joint(robot, step, equipment, n, kind, first)
+        bound = equipment.model.sensor_cutoff[n]
+        for k in range(first, equipment.model.sensor_first[n + 1]):
+            equipment.data.sensor[k] = min(max(equipment.data.sensor[k], -bound), bound)
 
 
 @inlined
-def _put(equipment_data: Any, first: Any, a: Any, b: Any, c: Any) -> None:
-    equipment_data.sensor[first] = a
-    equipment_data.sensor[first + 1] = b
-    equipment_data.sensor[first + 2] = c
+def _put(equipment: Any, first: Any, a: Any, b: Any, c: Any) -> None:
+    equipment.data.sensor[first] = a
+    equipment.data.sensor[first + 1] = b
+    equipment.data.sensor[first + 2] = c
 
 
 @inlined
 def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
     """Of an object (end 0) or its reference (1): body, rotation (9 numbers, by rows), place from the body's origin."""
-    body = equipment.sensor_body[end, n]
-    k = end * equipment.sensor_kind.shape[0] + n
-    L = equipment.sensor_rotation[k]
-    p = equipment.sensor_position[k]
+    body = equipment.model.sensor_body[end, n]
+    k = end * equipment.model.sensor_kind.shape[0] + n
+    L = equipment.model.sensor_rotation[k]
+    p = equipment.model.sensor_position[k]
     R = data.rotation
     d = turn(R, body, p[0], p[1], p[2])
     a0, a1, a2 = turn(R, body, L[0, 0], L[1, 0], L[2, 0])
@@ -165,9 +148,7 @@ def _acceleration(data: Any, body: Any, d: Any) -> Any:
 
 
 @njit
-def _on_site(
-    model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any
-) -> None:
+def _on_site(model: Any, data: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
     """What is felt at a site, in its axes."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     a = (0.0, 0.0, 0.0)
@@ -178,9 +159,9 @@ def _on_site(
     elif kind == GYRO:
         a = (data.angular_velocity[body, 0], data.angular_velocity[body, 1], data.angular_velocity[body, 2])
     elif kind == MAGNETOMETER:
-        a = (equipment.magnetic[0], equipment.magnetic[1], equipment.magnetic[2])
+        a = (equipment.model.magnetic[0], equipment.model.magnetic[1], equipment.model.magnetic[2])
     else:
-        link = equipment.sensor_index[n]
+        link = equipment.model.sensor_index[n]
         F = step.link_force[link]
         N = step.link_torque[link]
         a = (F[0], F[1], F[2])
@@ -189,11 +170,11 @@ def _on_site(
             c0, c1, c2 = cross(p[0] - d[0], p[1] - d[1], p[2] - d[2], F[0], F[1], F[2])
             a = (N[0] + c0, N[1] + c1, N[2] + c2)
     v = turned_back(R, a[0], a[1], a[2])
-    _put(equipment_data, first, v[0], v[1], v[2])
+    _put(equipment, first, v[0], v[1], v[2])
 
 
 @njit
-def _of_frame(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_frame(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
     """Pose, velocity and acceleration of a frame, in the axes and as seen from its reference if it has one."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     other, Q, g = sensor_frame(model, data, equipment, n, 1)
@@ -208,7 +189,7 @@ def _of_frame(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any
         c = turned_back(Q, R[2], R[5], R[8])
         q = quaternion_of((a[0], b[0], c[0], a[1], b[1], c[1], a[2], b[2], c[2]))
         for k in range(4):
-            equipment_data.sensor[first + k] = q[k]
+            equipment.data.sensor[first + k] = q[k]
         return
     v = (0.0, 0.0, 0.0)
     u = data.angular_velocity
@@ -229,15 +210,15 @@ def _of_frame(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any
     else:
         a = data.angular_acceleration[body]
         v = (a[0], a[1], a[2])
-    if equipment.sensor_referred[n] == 1:
+    if equipment.model.sensor_referred[n] == 1:
         v = turned_back(Q, v[0], v[1], v[2])
-    _put(equipment_data, first, v[0], v[1], v[2])
+    _put(equipment, first, v[0], v[1], v[2])
 
 
 @njit
-def _of_subtree(model: Any, data: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any) -> None:
+def _of_subtree(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
     """Centre of mass, its velocity, and the angular momentum about it, of a link and all that hangs on it."""
-    root = equipment.sensor_index[n]
+    root = equipment.model.sensor_index[n]
     mass = 0.0
     c0 = c1 = c2 = 0.0
     u0 = u1 = u2 = 0.0
@@ -263,10 +244,10 @@ def _of_subtree(model: Any, data: Any, equipment: Any, equipment_data: Any, n: A
         p, _, _ = _link_motion(model, data, root)
         c0, c1, c2 = p
     if kind == SUBTREE_COM:
-        _put(equipment_data, first, c0, c1, c2)
+        _put(equipment, first, c0, c1, c2)
         return
     if kind == SUBTREE_VELOCITY:
-        _put(equipment_data, first, u0, u1, u2)
+        _put(equipment, first, u0, u1, u2)
         return
     l0 = l1 = l2 = 0.0
     for link in range(root, model.link_body.shape[0]):
@@ -277,7 +258,7 @@ def _of_subtree(model: Any, data: Any, equipment: Any, equipment_data: Any, n: A
             l0 += L[0] + share * a0
             l1 += L[1] + share * a1
             l2 += L[2] + share * a2
-    _put(equipment_data, first, l0, l1, l2)
+    _put(equipment, first, l0, l1, l2)
 
 
 @inlined
@@ -308,12 +289,11 @@ def _link_motion(model: Any, data: Any, link: Any) -> Any:
 
 
 @njit
-def _of_joint(
-    model: Any, state: Any, step: Any, equipment: Any, equipment_data: Any, n: Any, kind: Any, first: Any
-) -> None:
+def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
     """Joints, tendons and actuators."""
-    k = equipment.sensor_index[n]
-    out = equipment_data.sensor
+    model, state = robot.model, robot.state
+    k = equipment.model.sensor_index[n]
+    out = equipment.data.sensor
     if kind == JOINT_POSITION:
         out[first] = state.qpos[model.dof_coord[k]]
     elif kind == JOINT_VELOCITY:
@@ -327,31 +307,32 @@ def _of_joint(
     elif kind == JOINT_ACTUATOR_FORCE:
         out[first] = step.drive[k]
     elif kind == TENDON_POSITION:
-        out[first] = equipment_data.tendon_length[k]
+        out[first] = equipment.data.tendon_length[k]
     elif kind == TENDON_VELOCITY:
-        out[first] = equipment_data.tendon_velocity[k]
+        out[first] = equipment.data.tendon_velocity[k]
     elif kind == TENDON_ACTUATOR_FORCE:
         total = 0.0
-        for a in range(equipment.actuator_target.shape[0]):
-            if equipment.actuator_transmission[a] == TENDON and equipment.actuator_target[a] == k:
-                total += equipment_data.actuator_force[a]
+        for a in range(equipment.model.actuator_target.shape[0]):
+            if equipment.model.actuator_transmission[a] == TENDON and equipment.model.actuator_target[a] == k:
+                total += equipment.data.actuator_force[a]
         out[first] = total
     elif kind == ACTUATOR_POSITION:
-        for c in range(equipment.sensor_first[n + 1] - first):
-            out[first + c] = equipment_data.actuator_length[k + c]
+        for c in range(equipment.model.sensor_first[n + 1] - first):
+            out[first + c] = equipment.data.actuator_length[k + c]
     elif kind == ACTUATOR_VELOCITY:
-        for c in range(equipment.sensor_first[n + 1] - first):
-            out[first + c] = equipment_data.actuator_velocity[k + c]
+        for c in range(equipment.model.sensor_first[n + 1] - first):
+            out[first + c] = equipment.data.actuator_velocity[k + c]
     elif kind == ACTUATOR_FORCE:
-        for c in range(equipment.sensor_first[n + 1] - first):
-            out[first + c] = equipment_data.actuator_force[k + c]
+        for c in range(equipment.model.sensor_first[n + 1] - first):
+            out[first + c] = equipment.data.actuator_force[k + c]
     else:
-        _of_limit(model, state, step, out, k, kind, first)
+        _of_limit(robot, step, out, k, kind, first)
 
 
 @njit
-def _of_limit(model: Any, state: Any, step: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
+def _of_limit(robot: Any, step: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
     """Distance, velocity towards the inside, or force of a limit that holds or was passed; else 0."""
+    model, state = robot.model, robot.state
     q = state.qpos[model.dof_coord[k]]
     sign = 1.0 if q - model.lower[k] < model.upper[k] - q else -1.0
     distance = q - model.lower[k] if sign > 0.0 else model.upper[k] - q

@@ -16,62 +16,64 @@ _FAST = 0.25
 
 
 @njit
-def tendon_forces(equipment: Any, equipment_data: Any) -> None:
+def tendon_forces(equipment: Any) -> None:
     """equipment_data.tendon (nv,): what springs and dampers of all tendons do to the dofs; lengths and moments are up
     to date.
 
     Nothing where they are rows.
     """
-    for k in range(equipment_data.tendon.shape[0]):
-        equipment_data.tendon[k] = 0.0
-    for t in range(equipment_data.tendon_length.shape[0]):
-        equipment_data.tendon_pull[t] = 0.0
-        if equipment_data.tendon_by_row[0] == 0.0:
-            equipment_data.tendon_pull[t], _, _ = spring_of_tendon(equipment, equipment_data, t)
-            pull_along(equipment, equipment_data, t, equipment_data.tendon_pull[t])
+    for k in range(equipment.data.tendon.shape[0]):
+        equipment.data.tendon[k] = 0.0
+    for t in range(equipment.data.tendon_length.shape[0]):
+        equipment.data.tendon_pull[t] = 0.0
+        if equipment.data.tendon_by_row[0] == 0.0:
+            equipment.data.tendon_pull[t], _, _ = spring_of_tendon(equipment, t)
+            pull_along(equipment, t, equipment.data.tendon_pull[t])
 
 
 @njit
-def weigh_tendons(inputs: Any, equipment: Any, equipment_data: Any, explicit: Any) -> None:
+def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
     """equipment_data.tendon_by_row[0], 1 where springs and dampers are rows, and their equipment_data.tendon_share
     (nt,) (actuation.py).
 
     Explicit ones remain so (RK4), and those of the sweeping solvers.
     """
-    equipment_data.tendon_by_row[0] = 0.0
+    equipment.data.tendon_by_row[0] = 0.0
     solver = inputs.solver[0]
     if explicit == 1 or solver == PGS or solver == TGS or solver == BLOCK_GS:
         return
     h = inputs.time_step[0]
     total = 0.0
-    for t in range(equipment_data.tendon_length.shape[0]):
-        _, stiffness, damping = spring_of_tendon(equipment, equipment_data, t)
+    for t in range(equipment.data.tendon_length.shape[0]):
+        _, stiffness, damping = spring_of_tendon(equipment, t)
         root = 0.0
-        for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-            root += abs(equipment_data.tendon_moment[entry]) * math.sqrt(inputs.mobility[equipment.tendon_dof[entry]])
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            root += abs(equipment.data.tendon_moment[entry]) * math.sqrt(
+                inputs.mobility[equipment.model.tendon_dof[entry]]
+            )
         square = h * h * stiffness * root * root
-        equipment_data.tendon_share[t] = 1.0 / max(1.0, square)
+        equipment.data.tendon_share[t] = 1.0 / max(1.0, square)
         total += square + h * damping * root * root
-    equipment_data.tendon_by_row[0] = 1.0 if total > _FAST else 0.0
+    equipment.data.tendon_by_row[0] = 1.0 if total > _FAST else 0.0
 
 
 @inlined
-def stretch_of(equipment_data: Any, t: Any) -> Any:
+def stretch_of(equipment: Any, t: Any) -> Any:
     """How far tendon t is beyond its rest lengths, negative below them [m or rad]."""
-    length = equipment_data.tendon_length[t]
-    return max(length - equipment_data.spring_length[t, 1], 0.0) + min(length - equipment_data.spring_length[t, 0], 0.0)
+    length = equipment.data.tendon_length[t]
+    return max(length - equipment.data.spring_length[t, 1], 0.0) + min(length - equipment.data.spring_length[t, 0], 0.0)
 
 
 @inlined
-def spring_of_tendon(equipment: Any, equipment_data: Any, t: Any) -> Any:
+def spring_of_tendon(equipment: Any, t: Any) -> Any:
     """Force of tendon t's spring and damper, its stiffness and its damping at the length and velocity found.
 
     -(a x + b x² + c x³) beyond the rest lengths, -(a v + b |v| v + c v³): XML reference, "spatial".
     """
-    y = stretch_of(equipment_data, t)
-    v = equipment_data.tendon_velocity[t]
-    a = equipment.tendon_stiffness[t]
-    b = equipment.tendon_damping[t]
+    y = stretch_of(equipment, t)
+    v = equipment.data.tendon_velocity[t]
+    a = equipment.model.tendon_stiffness[t]
+    b = equipment.model.tendon_damping[t]
     force = -y * (a[0] + y * (a[1] + y * a[2])) - v * (b[0] + abs(v) * (b[1] + abs(v) * b[2]))
     stiffness = a[0] + y * (2.0 * a[1] + y * 3.0 * a[2]) if y != 0.0 else 0.0
     damping = b[0] + abs(v) * (2.0 * b[1] + abs(v) * 3.0 * b[2])
@@ -79,18 +81,18 @@ def spring_of_tendon(equipment: Any, equipment_data: Any, t: Any) -> Any:
 
 
 @njit
-def tendon_spring_energy(equipment: Any, equipment_data: Any) -> Any:
+def tendon_spring_energy(equipment: Any) -> Any:
     """Potential energy of the tendons' springs [J]: the integral of a x + b x² + c x³ beyond the rest lengths."""
     total = 0.0
-    for t in range(equipment_data.tendon_length.shape[0]):
-        y = stretch_of(equipment_data, t)
-        a = equipment.tendon_stiffness[t]
+    for t in range(equipment.data.tendon_length.shape[0]):
+        y = stretch_of(equipment, t)
+        a = equipment.model.tendon_stiffness[t]
         total += y * y * (a[0] / 2.0 + y * (a[1] / 3.0 + y * a[2] / 4.0))
     return total
 
 
 @njit
-def pull_along(equipment: Any, equipment_data: Any, t: Any, force: Any) -> None:
+def pull_along(equipment: Any, t: Any, force: Any) -> None:
     """Add to equipment_data.tendon what a force along tendon t does to the dofs; positive: it lengthens."""
-    for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-        equipment_data.tendon[equipment.tendon_dof[entry]] += equipment_data.tendon_moment[entry] * force
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        equipment.data.tendon[equipment.model.tendon_dof[entry]] += equipment.data.tendon_moment[entry] * force

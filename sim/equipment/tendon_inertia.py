@@ -14,11 +14,12 @@ from artsim.sim.kinematics import kinematics, velocities
 
 
 @njit
-def tendon_inertia(model: Any, state: Any, data: Any, equipment: Any, equipment_data: Any, task: Any) -> None:
+def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
     """Moments, their rates and the lengths' rates of the task's rows, each times √armature."""
+    model, state, data = robot.model, robot.state, robot.data
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = 0.0
-    rest_lengths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+    rest_lengths(robot, state.qpos, state.qvel, equipment)
     for row in range(task.rows[0], task.rows[1]):
         for c in range(state.qpos.shape[0]):
             state.qpos[c] = task.qpos[row, c]
@@ -29,31 +30,31 @@ def tendon_inertia(model: Any, state: Any, data: Any, equipment: Any, equipment_
             expand(model, state.qpos, state.qvel, data)
         kinematics(model, state.qpos, data)
         velocities(model, state.qvel, data)
-        tendon_paths(model, state.qpos, state.qvel, data, equipment, equipment_data)
+        tendon_paths(robot, state.qpos, state.qvel, equipment)
         if task.stored.shape[0] > 0:
             task.stored[row - task.rows[0]] = spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
-                equipment, equipment_data
+                equipment
             )
-        prepare_drifts(model, state.qvel, data, equipment_data)
+        prepare_drifts(model, state.qvel, data, equipment)
         for n in range(task.tendon.shape[0]):
-            _tendon(model, data, equipment, equipment_data, task, row - task.rows[0], n)
+            _tendon(model, data, equipment, task, row - task.rows[0], n)
 
 
 @njit
-def _tendon(model: Any, data: Any, equipment: Any, equipment_data: Any, task: Any, row: Any, n: Any) -> None:
+def _tendon(model: Any, data: Any, equipment: Any, task: Any, row: Any, n: Any) -> None:
     """The n-th tendon's entries of row `row` of what is found. data.drift: followers' accelerations at u̇ = 0."""
     tendon = task.tendon[n]
-    scale = equipment.tendon_armature[tendon] ** 0.5
+    scale = equipment.model.tendon_armature[tendon] ** 0.5
     drift = tendon_drift(model, data, equipment, tendon)
-    J = equipment_data.row
+    J = equipment.data.row
     for k in range(J.shape[0]):
         J[k] = 0.0
-    for entry in range(equipment.tendon_entry[tendon], equipment.tendon_entry[tendon + 1]):
-        k = equipment.tendon_dof[entry]
-        J[k] = scale * equipment_data.tendon_moment[entry]
-        drift += equipment_data.tendon_moment[entry] * data.drift[k]
+    for entry in range(equipment.model.tendon_entry[tendon], equipment.model.tendon_entry[tendon + 1]):
+        k = equipment.model.tendon_dof[entry]
+        J[k] = scale * equipment.data.tendon_moment[entry]
+        drift += equipment.data.tendon_moment[entry] * data.drift[k]
     task.drift[row, n] = scale * drift
-    task.speed[row, n] = scale * equipment_data.tendon_velocity[tendon]
+    task.speed[row, n] = scale * equipment.data.tendon_velocity[tendon]
     if task.reduced[0] == 1:
         reduce_vector(model, J, data, task.moment[row, n])
     else:

@@ -15,67 +15,67 @@ from artsim.sim.kinematics import accelerations, add_point_force, cross, kinemat
 
 
 @njit
-def tendon_paths(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
     """equipment_data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) at the kinematics in data."""
-    for t in range(equipment_data.tendon_length.shape[0]):
-        for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-            equipment_data.row[equipment.tendon_dof[entry]] = 0.0
-        if equipment.path_kind[equipment.tendon_path[t]] == PATH_JOINT:
-            equipment_data.tendon_length[t] = _sum_of_joints(model, q, equipment, equipment_data, t)
+    for t in range(equipment.data.tendon_length.shape[0]):
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            equipment.data.row[equipment.model.tendon_dof[entry]] = 0.0
+        if equipment.model.path_kind[equipment.model.tendon_path[t]] == PATH_JOINT:
+            equipment.data.tendon_length[t] = _sum_of_joints(robot.model, q, equipment, t)
         else:
-            equipment_data.tendon_length[t] = _path(model, data, equipment, equipment_data, t)
+            equipment.data.tendon_length[t] = _path(robot, equipment, t)
         rate = 0.0
-        for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-            k = equipment.tendon_dof[entry]
-            equipment_data.tendon_moment[entry] = equipment_data.row[k]
-            rate += equipment_data.row[k] * v[k]
-        equipment_data.tendon_velocity[t] = rate
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            k = equipment.model.tendon_dof[entry]
+            equipment.data.tendon_moment[entry] = equipment.data.row[k]
+            rate += equipment.data.row[k] * v[k]
+        equipment.data.tendon_velocity[t] = rate
 
 
 @njit
-def rest_lengths(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def rest_lengths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
     """equipment_data.spring_length (nt, 2); where the file gives none, that in the joints' spring references. q is
     scratch, v 0."""
     for n in range(q.shape[0]):
-        q[n] = equipment.relaxed[n]
-    kinematics(model, q, data)
-    tendon_paths(model, q, v, data, equipment, equipment_data)
-    for t in range(equipment_data.tendon_length.shape[0]):
+        q[n] = equipment.model.relaxed[n]
+    kinematics(robot.model, q, robot.data)
+    tendon_paths(robot, q, v, equipment)
+    for t in range(equipment.data.tendon_length.shape[0]):
         for end in range(2):
-            rest = equipment.tendon_spring[t, end]
-            equipment_data.spring_length[t, end] = equipment_data.tendon_length[t] if rest != rest else rest
+            rest = equipment.model.tendon_spring[t, end]
+            equipment.data.spring_length[t, end] = equipment.data.tendon_length[t] if rest != rest else rest
 
 
 @njit
-def _sum_of_joints(model: Any, q: Any, equipment: Any, equipment_data: Any, t: Any) -> Any:
+def _sum_of_joints(model: Any, q: Any, equipment: Any, t: Any) -> Any:
     """Length of a fixed tendon: coordinates with their coefficients; its moments are added to equipment_data.row."""
     length = 0.0
-    for p in range(equipment.tendon_path[t], equipment.tendon_path[t + 1]):
-        k = equipment.path_index[p]
-        length += equipment.path_value[p] * q[model.dof_coord[k]]
-        equipment_data.row[k] += equipment.path_value[p]
+    for p in range(equipment.model.tendon_path[t], equipment.model.tendon_path[t + 1]):
+        k = equipment.model.path_index[p]
+        length += equipment.model.path_value[p] * q[model.dof_coord[k]]
+        equipment.data.row[k] += equipment.model.path_value[p]
     return length
 
 
 @njit
-def _path(model: Any, data: Any, equipment: Any, equipment_data: Any, t: Any) -> Any:
+def _path(robot: Any, equipment: Any, t: Any) -> Any:
     """Length of a spatial tendon, branch by branch; its moments are added to equipment_data.row."""
     length = 0.0
     share = 1.0
-    p = equipment.tendon_path[t]
-    while p < equipment.tendon_path[t + 1] - 1:
-        if equipment.path_kind[p] == PATH_PULLEY:
-            share = 1.0 / equipment.path_value[p]
+    p = equipment.model.tendon_path[t]
+    while p < equipment.model.tendon_path[t + 1] - 1:
+        if equipment.model.path_kind[p] == PATH_PULLEY:
+            share = 1.0 / equipment.model.path_value[p]
             p += 1
-        elif equipment.path_kind[p + 1] == PATH_PULLEY:
+        elif equipment.model.path_kind[p + 1] == PATH_PULLEY:
             p += 1
-        elif equipment.path_kind[p + 1] == PATH_SITE:
+        elif equipment.model.path_kind[p + 1] == PATH_SITE:
             length += share * _straight(
-                model, data, equipment, equipment_data, equipment.path_index[p], equipment.path_index[p + 1], share
+                robot, equipment, equipment.model.path_index[p], equipment.model.path_index[p + 1], share
             )
             p += 1
         else:
-            length += share * _wrapped(model, data, equipment, equipment_data, p, share)
+            length += share * _wrapped(robot, equipment, p, share)
             p += 2
     return length
 
@@ -83,20 +83,20 @@ def _path(model: Any, data: Any, equipment: Any, equipment_data: Any, t: Any) ->
 @inlined
 def site_point(model: Any, data: Any, equipment: Any, site: Any) -> Any:
     """Where a site is in the world [m]."""
-    p = equipment.site_position[site]
-    return point_of(model, data, equipment.site_body[site], p[0], p[1], p[2])
+    p = equipment.model.site_position[site]
+    return point_of(model, data, equipment.model.site_body[site], p[0], p[1], p[2])
 
 
 @njit
-def _straight(model: Any, data: Any, equipment: Any, equipment_data: Any, first: Any, second: Any, share: Any) -> Any:
+def _straight(robot: Any, equipment: Any, first: Any, second: Any, share: Any) -> Any:
     """Length of the straight piece between two sites."""
+    model, data = robot.model, robot.data
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
     return _piece(
-        model,
-        data,
-        equipment.site_body[first],
-        equipment.site_body[second],
+        robot,
+        equipment.model.site_body[first],
+        equipment.model.site_body[second],
         a0,
         a1,
         a2,
@@ -104,63 +104,61 @@ def _straight(model: Any, data: Any, equipment: Any, equipment_data: Any, first:
         b1,
         b2,
         share,
-        equipment_data.row,
+        equipment.data.row,
     )
 
 
 @njit
 def _piece(
-    model: Any,
-    data: Any,
-    body_a: Any,
-    body_b: Any,
-    a0: Any,
-    a1: Any,
-    a2: Any,
-    b0: Any,
-    b1: Any,
-    b2: Any,
-    share: Any,
-    out: Any,
+    robot: Any, body_a: Any, body_b: Any, a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any, share: Any, out: Any
 ) -> Any:
     """Length from point a of one body to b of another; share × its derivatives by the dofs are added to out (nv,)."""
     u0, u1, u2, length = unit3(b0 - a0, b1 - a1, b2 - a2)
     if body_a != body_b:
-        add_point_force(model, data, body_a, a0, a1, a2, -share * u0, -share * u1, -share * u2, out)
-        add_point_force(model, data, body_b, b0, b1, b2, share * u0, share * u1, share * u2, out)
+        add_point_force(robot, body_a, a0, a1, a2, -share * u0, -share * u1, -share * u2, out)
+        add_point_force(robot, body_b, b0, b1, b2, share * u0, share * u1, share * u2, out)
     return length
 
 
 @njit
-def _wrapped(model: Any, data: Any, equipment: Any, equipment_data: Any, p: Any, share: Any) -> Any:
+def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
     """Length from site to site by way of the geom at path element p + 1."""
-    first, geom, second = equipment.path_index[p], equipment.path_index[p + 1], equipment.path_index[p + 2]
+    model, data = robot.model, robot.data
+    first, geom, second = (
+        equipment.model.path_index[p],
+        equipment.model.path_index[p + 1],
+        equipment.model.path_index[p + 2],
+    )
     on_geom, c0, c1, c2, d0, d1, d2 = way_around(model, data, equipment, p)
     if on_geom < 0.0:
-        return _straight(model, data, equipment, equipment_data, first, second, share)
-    body = equipment.wrap_body[geom]
+        return _straight(robot, equipment, first, second, share)
+    body = equipment.model.wrap_body[geom]
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
-    before = _piece(model, data, equipment.site_body[first], body, a0, a1, a2, c0, c1, c2, share, equipment_data.row)
-    after = _piece(model, data, body, equipment.site_body[second], d0, d1, d2, b0, b1, b2, share, equipment_data.row)
+    before = _piece(robot, equipment.model.site_body[first], body, a0, a1, a2, c0, c1, c2, share, equipment.data.row)
+    after = _piece(robot, body, equipment.model.site_body[second], d0, d1, d2, b0, b1, b2, share, equipment.data.row)
     return before + on_geom + after
 
 
 @njit
 def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
     """Length on the geom at path element p + 1 (-1: the tendon passes it), and where the tendon meets and leaves it."""
-    first, geom, second = equipment.path_index[p], equipment.path_index[p + 1], equipment.path_index[p + 2]
+    first, geom, second = (
+        equipment.model.path_index[p],
+        equipment.model.path_index[p + 1],
+        equipment.model.path_index[p + 2],
+    )
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
     l0, l1, l2 = _in_geom(model, data, equipment, geom, a0, a1, a2)
     r0, r1, r2 = _in_geom(model, data, equipment, geom, b0, b1, b2)
-    sided = equipment.path_side[p + 1] >= 0
+    sided = equipment.model.path_side[p + 1] >= 0
     s0, s1, s2 = a0, a1, a2
     if sided:
-        s0, s1, s2 = site_point(model, data, equipment, equipment.path_side[p + 1])
+        s0, s1, s2 = site_point(model, data, equipment, equipment.model.path_side[p + 1])
         s0, s1, s2 = _in_geom(model, data, equipment, geom, s0, s1, s2)
     on_geom, c0, c1, c2, d0, d1, d2 = wrap(
-        equipment.path_kind[p + 1], equipment.wrap_radius[geom], l0, l1, l2, r0, r1, r2, sided, s0, s1, s2
+        equipment.model.path_kind[p + 1], equipment.model.wrap_radius[geom], l0, l1, l2, r0, r1, r2, sided, s0, s1, s2
     )
     if on_geom >= 0.0:
         c0, c1, c2 = _out_of_geom(model, data, equipment, geom, c0, c1, c2)
@@ -171,10 +169,10 @@ def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
 @inlined
 def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z: Any) -> Any:
     """A point of the world in the frame of a wrap geom."""
-    body = equipment.wrap_body[geom]
+    body = equipment.model.wrap_body[geom]
     R = data.rotation[body]
-    L = equipment.wrap_rotation[geom]
-    p = equipment.wrap_position[geom]
+    L = equipment.model.wrap_rotation[geom]
+    p = equipment.model.wrap_position[geom]
     o0, o1, o2 = origin_of(model, data, body)
     x, y, z = x - o0, y - o1, z - o2
     d0 = R[0, 0] * x + R[1, 0] * y + R[2, 0] * z - p[0]
@@ -190,41 +188,43 @@ def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z
 @inlined
 def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z: Any) -> Any:
     """A point of a wrap geom in the world."""
-    p = equipment.wrap_position[geom]
-    d0, d1, d2 = turn(equipment.wrap_rotation, geom, x, y, z)
-    return point_of(model, data, equipment.wrap_body[geom], p[0] + d0, p[1] + d1, p[2] + d2)
+    p = equipment.model.wrap_position[geom]
+    d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, x, y, z)
+    return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d0, p[1] + d1, p[2] + d2)
 
 
 @njit
-def add_tendon_inertia(model: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def add_tendon_inertia(model: Any, data: Any, equipment: Any) -> None:
     """Add armature Jᵀ J of all tendons to data.mass_matrix, in what it holds: between dofs of one chain, as MuJoCo's
     M."""
-    for t in range(equipment.tendon_armature.shape[0]):
-        if equipment.tendon_armature[t] == 0.0:
+    for t in range(equipment.model.tendon_armature.shape[0]):
+        if equipment.model.tendon_armature[t] == 0.0:
             continue
-        for k in range(equipment_data.row.shape[0]):
-            equipment_data.row[k] = 0.0
-        for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-            equipment_data.row[equipment.tendon_dof[entry]] = equipment_data.tendon_moment[entry]
-        for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-            k = equipment.tendon_dof[entry]
+        for k in range(equipment.data.row.shape[0]):
+            equipment.data.row[k] = 0.0
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            equipment.data.row[equipment.model.tendon_dof[entry]] = equipment.data.tendon_moment[entry]
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            k = equipment.model.tendon_dof[entry]
             j = k
             while j >= 0:
-                data.mass_matrix[k, j] += equipment.tendon_armature[t] * equipment_data.row[k] * equipment_data.row[j]
+                data.mass_matrix[k, j] += (
+                    equipment.model.tendon_armature[t] * equipment.data.row[k] * equipment.data.row[j]
+                )
                 j = model.dof_parent[j]
 
 
 @njit
 def has_inertia(equipment: Any) -> bool:
     """True when a tendon has armature."""
-    for t in range(equipment.tendon_armature.shape[0]):
-        if equipment.tendon_armature[t] > 0.0:
+    for t in range(equipment.model.tendon_armature.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
             return True
     return False
 
 
 @njit
-def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, equipment_data: Any, out: Any) -> None:
+def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, out: Any) -> None:
     """Add what the tendons' inertias need at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
 
     Lengths and moments in equipment_data are up to date, and so are `velocities`; `accelerations` are then those at a =
@@ -232,38 +232,41 @@ def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, eq
     """
     if not has_inertia(equipment):
         return
-    prepare_drifts(model, v, data, equipment_data)
-    for t in range(equipment.tendon_armature.shape[0]):
-        if equipment.tendon_armature[t] > 0.0:
+    prepare_drifts(model, v, data, equipment)
+    for t in range(equipment.model.tendon_armature.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
             rate = tendon_drift(model, data, equipment, t)
-            for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-                rate += equipment_data.tendon_moment[entry] * a[equipment.tendon_dof[entry]]
-            for entry in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-                out[equipment.tendon_dof[entry]] += (
-                    equipment.tendon_armature[t] * rate * equipment_data.tendon_moment[entry]
+            for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+                rate += equipment.data.tendon_moment[entry] * a[equipment.model.tendon_dof[entry]]
+            for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+                out[equipment.model.tendon_dof[entry]] += (
+                    equipment.model.tendon_armature[t] * rate * equipment.data.tendon_moment[entry]
                 )
 
 
 @njit
-def add_inertia(equipment: Any, equipment_data: Any, M: Any) -> None:
+def add_inertia(equipment: Any, M: Any) -> None:
     """Add armature Jᵀ J of all tendons to M (nv, nv), between all dofs."""
-    for t in range(equipment.tendon_armature.shape[0]):
-        if equipment.tendon_armature[t] > 0.0:
-            for row in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-                share = equipment.tendon_armature[t] * equipment_data.tendon_moment[row]
-                for column in range(equipment.tendon_entry[t], equipment.tendon_entry[t + 1]):
-                    M[equipment.tendon_dof[row], equipment.tendon_dof[column]] += (
-                        share * equipment_data.tendon_moment[column]
+    for t in range(equipment.model.tendon_armature.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
+            for row in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+                share = equipment.model.tendon_armature[t] * equipment.data.tendon_moment[row]
+                for column in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+                    M[equipment.model.tendon_dof[row], equipment.model.tendon_dof[column]] += (
+                        share * equipment.data.tendon_moment[column]
                     )
 
 
 @njit
-def inertia_energy(equipment: Any, equipment_data: Any) -> Any:
+def inertia_energy(equipment: Any) -> Any:
     """Kinetic energy of the tendons' own motion [J], equipment_data.tendon_velocity being up to date."""
     total = 0.0
-    for t in range(equipment.tendon_armature.shape[0]):
+    for t in range(equipment.model.tendon_armature.shape[0]):
         total += (
-            0.5 * equipment.tendon_armature[t] * equipment_data.tendon_velocity[t] * equipment_data.tendon_velocity[t]
+            0.5
+            * equipment.model.tendon_armature[t]
+            * equipment.data.tendon_velocity[t]
+            * equipment.data.tendon_velocity[t]
         )
     return total
 
@@ -272,11 +275,11 @@ def inertia_energy(equipment: Any, equipment_data: Any) -> Any:
 
 
 @njit
-def prepare_drifts(model: Any, v: Any, data: Any, equipment_data: Any) -> None:
+def prepare_drifts(model: Any, v: Any, data: Any, equipment: Any) -> None:
     """The bodies' accelerations where no dof accelerates, which tendon_drift works with."""
-    for k in range(equipment_data.row2.shape[0]):
-        equipment_data.row2[k] = 0.0
-    accelerations(model, v, equipment_data.row2, data)
+    for k in range(equipment.data.row2.shape[0]):
+        equipment.data.row2[k] = 0.0
+    accelerations(model, v, equipment.data.row2, data)
 
 
 @njit
@@ -287,11 +290,13 @@ def tendon_drift(model: Any, data: Any, equipment: Any, t: Any) -> Any:
     """
     total = 0.0
     share = 1.0
-    for p in range(equipment.tendon_path[t], equipment.tendon_path[t + 1] - 1):
-        if equipment.path_kind[p] == PATH_PULLEY:
-            share = 1.0 / equipment.path_value[p]
-        elif equipment.path_kind[p] == PATH_SITE and equipment.path_kind[p + 1] == PATH_SITE:
-            total += share * _stretching(model, data, equipment, equipment.path_index[p], equipment.path_index[p + 1])
+    for p in range(equipment.model.tendon_path[t], equipment.model.tendon_path[t + 1] - 1):
+        if equipment.model.path_kind[p] == PATH_PULLEY:
+            share = 1.0 / equipment.model.path_value[p]
+        elif equipment.model.path_kind[p] == PATH_SITE and equipment.model.path_kind[p + 1] == PATH_SITE:
+            total += share * _stretching(
+                model, data, equipment, equipment.model.path_index[p], equipment.model.path_index[p + 1]
+            )
     return total
 
 
@@ -301,8 +306,8 @@ def _stretching(model: Any, data: Any, equipment: Any, first: Any, second: Any) 
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
     u0, u1, u2, length = unit3(b0 - a0, b1 - a1, b2 - a2)
-    v0, v1, v2, c0, c1, c2 = _motion(model, data, equipment.site_body[first], a0, a1, a2)
-    x0, x1, x2, d0, d1, d2 = _motion(model, data, equipment.site_body[second], b0, b1, b2)
+    v0, v1, v2, c0, c1, c2 = _motion(model, data, equipment.model.site_body[first], a0, a1, a2)
+    x0, x1, x2, d0, d1, d2 = _motion(model, data, equipment.model.site_body[second], b0, b1, b2)
     x0, x1, x2 = x0 - v0, x1 - v1, x2 - v2
     rate = u0 * x0 + u1 * x1 + u2 * x2
     value = u0 * (d0 - c0) + u1 * (d1 - c1) + u2 * (d2 - c2)

@@ -10,35 +10,35 @@ from artsim.sim.kinematics import origin_of, turned_back
 
 
 @njit
-def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact_model: Any, contact_data: Any) -> Any:
+def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> Any:
     """What sensor n on this frame (body, rotation, place) measures [N]: of each contact of its site's link the normal
     force, where a ray from the contact's point out of the link meets the volume, or the point lies in it.
     """
     body, R, d = frame
     o = origin_of(model, data, body)
-    link = equipment.sensor_index[n]
+    link = equipment.model.sensor_index[n]
     total = 0.0
-    for k in range(contact_data.number[0]):
-        force = contact_data.force[k, 0]
+    for k in range(contact.data.number[0]):
+        force = contact.data.force[k, 0]
         sign = 0.0
-        if contact_model.link[contact_data.shape[k, 1]] == link:
+        if contact.model.link[contact.data.shape[k, 1]] == link:
             sign = -1.0
-        elif contact_model.link[contact_data.shape[k, 0]] == link:
+        elif contact.model.link[contact.data.shape[k, 0]] == link:
             sign = 1.0
         if force <= 0.0 or sign == 0.0:
             continue
         p = turned_back(
             R,
-            contact_data.point[k, 0] - o[0] - d[0],
-            contact_data.point[k, 1] - o[1] - d[1],
-            contact_data.point[k, 2] - o[2] - d[2],
+            contact.data.point[k, 0] - o[0] - d[0],
+            contact.data.point[k, 1] - o[1] - d[1],
+            contact.data.point[k, 2] - o[2] - d[2],
         )
         v = turned_back(
             R,
-            sign * contact_data.frame[k, 0, 0],
-            sign * contact_data.frame[k, 0, 1],
-            sign * contact_data.frame[k, 0, 2],
+            sign * contact.data.frame[k, 0, 0],
+            sign * contact.data.frame[k, 0, 1],
+            sign * contact.data.frame[k, 0, 2],
         )
-        if ray_primitive(equipment.sensor_zone[n], equipment.sensor_size[n], p, v)[0] >= 0.0:
+        if ray_primitive(equipment.model.sensor_zone[n], equipment.model.sensor_size[n], p, v)[0] >= 0.0:
             total += force
     return total

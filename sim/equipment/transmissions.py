@@ -16,66 +16,66 @@ from artsim.sim.quaternions import quaternion_of, rotation_vector
 
 
 @njit
-def transmissions(model: Any, q: Any, v: Any, data: Any, equipment: Any, equipment_data: Any) -> None:
+def transmissions(robot: Any, q: Any, v: Any, equipment: Any) -> None:
     """equipment_data.actuator_length, actuator_velocity (na,) and actuator_moment (entries,); tendons are up to
     date."""
-    for a in range(equipment.actuator_target.shape[0]):
-        kind = equipment.actuator_transmission[a]
-        equipment_data.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
+    for a in range(equipment.model.actuator_target.shape[0]):
+        kind = equipment.model.actuator_transmission[a]
+        equipment.data.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
         if kind == JOINT or kind == JOINT_IN_PARENT:
-            _joint(model, q, equipment, equipment_data, a)
+            _joint(robot.model, q, equipment, a)
         elif kind == TENDON:
-            _tendon(equipment, equipment_data, a)
+            _tendon(equipment, a)
         else:
-            for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
-                equipment_data.row[equipment.actuator_dof[entry]] = 0.0
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                equipment.data.row[equipment.model.actuator_dof[entry]] = 0.0
             if kind == SITE:
-                _site(model, data, equipment, equipment_data, a)
+                _site(robot, equipment, a)
             elif kind == SLIDER_CRANK:
-                _slider_crank(model, data, equipment, equipment_data, a)
-            for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
-                equipment_data.actuator_moment[entry] = equipment_data.row[equipment.actuator_dof[entry]]
+                _slider_crank(robot, equipment, a)
+            for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+                equipment.data.actuator_moment[entry] = equipment.data.row[equipment.model.actuator_dof[entry]]
         rate = 0.0
-        for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
-            rate += equipment_data.actuator_moment[entry] * v[equipment.actuator_dof[entry]]
-        equipment_data.actuator_velocity[a] = rate
+        for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+            rate += equipment.data.actuator_moment[entry] * v[equipment.model.actuator_dof[entry]]
+        equipment.data.actuator_velocity[a] = rate
 
 
 @njit
-def _tendon(equipment: Any, equipment_data: Any, a: Any) -> None:
-    gear = equipment.actuator_gear[a, 0]
-    t = equipment.actuator_target[a]
-    equipment_data.actuator_length[a] = gear * equipment_data.tendon_length[t]
-    shift = equipment.tendon_entry[t] - equipment.actuator_entry[a]
-    for entry in range(equipment.actuator_entry[a], equipment.actuator_entry[a + 1]):
-        equipment_data.actuator_moment[entry] = gear * equipment_data.tendon_moment[entry + shift]
+def _tendon(equipment: Any, a: Any) -> None:
+    gear = equipment.model.actuator_gear[a, 0]
+    t = equipment.model.actuator_target[a]
+    equipment.data.actuator_length[a] = gear * equipment.data.tendon_length[t]
+    shift = equipment.model.tendon_entry[t] - equipment.model.actuator_entry[a]
+    for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
+        equipment.data.actuator_moment[entry] = gear * equipment.data.tendon_moment[entry + shift]
 
 
 @njit
-def _joint(model: Any, q: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
+def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
     """Joints of one dof: gear times the coordinate; ball and free joints: a torque (and a force) along the gear."""
-    first = equipment.actuator_entry[a]
-    size = equipment.actuator_entry[a + 1] - first
-    gear = equipment.actuator_gear[a]
-    k = equipment.actuator_target[a]
+    first = equipment.model.actuator_entry[a]
+    size = equipment.model.actuator_entry[a + 1] - first
+    gear = equipment.model.actuator_gear[a]
+    k = equipment.model.actuator_target[a]
     if size == 1:
-        equipment_data.actuator_moment[first] = gear[0]
-        equipment_data.actuator_length[a] = gear[0] * q[model.dof_coord[k]]
+        equipment.data.actuator_moment[first] = gear[0]
+        equipment.data.actuator_length[a] = gear[0] * q[model.dof_coord[k]]
         return
     angular = size - 3  # of a free joint: the force comes first
     n = model.body_coord[model.dof_body[k]] + angular
     qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
     g0, g1, g2 = gear[angular], gear[angular + 1], gear[angular + 2]
-    if equipment.actuator_transmission[a] == JOINT_IN_PARENT:
+    if equipment.model.actuator_transmission[a] == JOINT_IN_PARENT:
         g0, g1, g2 = _turned_back(qw, qx, qy, qz, g0, g1, g2)
     for axis in range(angular):
-        equipment_data.actuator_moment[first + axis] = gear[axis]
-    equipment_data.actuator_moment[first + angular] = g0
-    equipment_data.actuator_moment[first + angular + 1] = g1
-    equipment_data.actuator_moment[first + angular + 2] = g2
+        equipment.data.actuator_moment[first + axis] = gear[axis]
+    equipment.data.actuator_moment[first + angular] = g0
+    equipment.data.actuator_moment[first + angular + 1] = g1
+    equipment.data.actuator_moment[first + angular + 2] = g2
     if angular == 0:
         r0, r1, r2 = rotation_vector(qw, qx, qy, qz)
-        equipment_data.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
+        equipment.data.actuator_length[a] = r0 * g0 + r1 * g1 + r2 * g2
 
 
 @inlined
@@ -89,16 +89,15 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 @inlined
 def turned_gear(data: Any, equipment: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
     """A vector in a site's axes, in world axes."""
-    b0, b1, b2 = turn(equipment.site_rotation, site, g0, g1, g2)
-    return turn(data.rotation, equipment.site_body[site], b0, b1, b2)
+    b0, b1, b2 = turn(equipment.model.site_rotation, site, g0, g1, g2)
+    return turn(data.rotation, equipment.model.site_body[site], b0, b1, b2)
 
 
 @njit
-def _push(
-    model: Any, data: Any, equipment_data: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any
-) -> None:
+def _push(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
     """equipment_data.row += sign Jᵀ wrench: a force at the point p of `body` and a torque, (6 numbers), world axes.
     O(d)."""
+    model, data = robot.model, robot.data
     f0, f1, f2, t0, t1, t2 = wrench
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
@@ -109,48 +108,49 @@ def _push(
             o0, o1, o2 = origin_of(model, data, model.dof_body[k])
             n0, n1, n2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
             moment = a0 * (n0 + t0) + a1 * (n1 + t1) + a2 * (n2 + t2)
-        equipment_data.row[k] += sign * moment
+        equipment.data.row[k] += sign * moment
         k = model.dof_parent[k]
 
 
 @inlined
 def wrench_frame(equipment: Any, a: Any) -> Any:
     """The site in whose axes the gear of an actuator at a site is."""
-    own = equipment.actuator_reference[a] < 0 or equipment.actuator_axis[a] >= 0
-    return equipment.actuator_target[a] if own else equipment.actuator_reference[a]
+    own = equipment.model.actuator_reference[a] < 0 or equipment.model.actuator_axis[a] >= 0
+    return equipment.model.actuator_target[a] if own else equipment.model.actuator_reference[a]
 
 
 @njit
-def _site(model: Any, data: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
+def _site(robot: Any, equipment: Any, a: Any) -> None:
     """A wrench at a site: in its own axes, or in those of a reference site that takes the reaction.
 
     A rotation's servo has it in its own in either case. Dofs that move both sites do not count then; nor does, as in
     MuJoCo, the turning of the reference's axes.
     """
-    site = equipment.actuator_target[a]
-    reference = equipment.actuator_reference[a]
+    model, data = robot.model, robot.data
+    site = equipment.model.actuator_target[a]
+    reference = equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
-    gear = equipment.actuator_gear[a]
+    gear = equipment.model.actuator_gear[a]
     f0, f1, f2 = turned_gear(data, equipment, frame, gear[0], gear[1], gear[2])
     t0, t1, t2 = turned_gear(data, equipment, frame, gear[3], gear[4], gear[5])
     wrench = (f0, f1, f2, t0, t1, t2)
     p0, p1, p2 = site_point(model, data, equipment, site)
-    body = equipment.site_body[site]
-    _push(model, data, equipment_data, body, p0, p1, p2, wrench, 1.0)
+    body = equipment.model.site_body[site]
+    _push(robot, equipment, body, p0, p1, p2, wrench, 1.0)
     if reference < 0:
         return
     r0, r1, r2 = site_point(model, data, equipment, reference)
-    base = equipment.site_body[reference]
-    _push(model, data, equipment_data, base, r0, r1, r2, wrench, -1.0)
+    base = equipment.model.site_body[reference]
+    _push(robot, equipment, base, r0, r1, r2, wrench, -1.0)
     k = _common_dof(model, body, base)
     while k >= 0:
-        equipment_data.row[k] = 0.0
+        equipment.data.row[k] = 0.0
         k = model.dof_parent[k]
     length = f0 * (p0 - r0) + f1 * (p1 - r1) + f2 * (p2 - r2)
     if gear[3] != 0.0 or gear[4] != 0.0 or gear[5] != 0.0:
         v0, v1, v2 = _difference(data, equipment, site, reference)
         length += v0 * t0 + v1 * t1 + v2 * t2
-    equipment_data.actuator_length[a] = length
+    equipment.data.actuator_length[a] = length
 
 
 @njit
@@ -192,16 +192,17 @@ def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
 
 
 @njit
-def _slider_crank(model: Any, data: Any, equipment: Any, equipment_data: Any, a: Any) -> None:
+def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
     """The slider's place on the z axis of its site, joined to the crank's pin by a rod."""
-    pin = equipment.actuator_target[a]
-    slider = equipment.actuator_reference[a]
+    model, data = robot.model, robot.data
+    pin = equipment.model.actuator_target[a]
+    slider = equipment.model.actuator_reference[a]
     length, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
-    equipment_data.actuator_length[a] = length
+    equipment.data.actuator_length[a] = length
     p0, p1, p2 = site_point(model, data, equipment, pin)
     s0, s1, s2 = site_point(model, data, equipment, slider)
-    _push(model, data, equipment_data, equipment.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
-    _push(model, data, equipment_data, equipment.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
+    _push(robot, equipment, equipment.model.site_body[pin], p0, p1, p2, (f0, f1, f2, 0.0, 0.0, 0.0), 1.0)
+    _push(robot, equipment, equipment.model.site_body[slider], s0, s1, s2, (f0, f1, f2, -n0, -n1, -n2), -1.0)
 
 
 @njit
@@ -210,10 +211,10 @@ def crank(model: Any, data: Any, equipment: Any, a: Any) -> Any:
 
     With d from slider to pin: L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
     """
-    pin = equipment.actuator_target[a]
-    slider = equipment.actuator_reference[a]
-    gear = equipment.actuator_gear[a, 0]
-    rod = equipment.actuator_crank[a]
+    pin = equipment.model.actuator_target[a]
+    slider = equipment.model.actuator_reference[a]
+    gear = equipment.model.actuator_gear[a, 0]
+    rod = equipment.model.actuator_crank[a]
     z0, z1, z2 = turned_gear(data, equipment, slider, 0.0, 0.0, 1.0)
     p0, p1, p2 = site_point(model, data, equipment, pin)
     s0, s1, s2 = site_point(model, data, equipment, slider)

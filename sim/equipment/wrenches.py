@@ -17,42 +17,34 @@ from artsim.sim.kinematics import cross, link_frame, origin_of
 
 
 @njit
-def take_off_tendons(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
     """Subtract from step.link_force and step.link_torque (about the links' origins) what spatial tendons do to the
     links."""
-    for t in range(equipment_data.tendon_force.shape[0]):
-        if equipment_data.tendon_force[t] != 0.0 and equipment.path_kind[equipment.tendon_path[t]] != PATH_JOINT:
-            _take_off_path(model, data, step, equipment, t, equipment_data.tendon_force[t])
+    for t in range(equipment.data.tendon_force.shape[0]):
+        if (
+            equipment.data.tendon_force[t] != 0.0
+            and equipment.model.path_kind[equipment.model.tendon_path[t]] != PATH_JOINT
+        ):
+            _take_off_path(robot, step, equipment, t, equipment.data.tendon_force[t])
 
 
 @njit
-def take_off_actuators(model: Any, data: Any, step: Any, equipment: Any, equipment_data: Any) -> None:
+def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
     """Subtract from step.link_force and step.link_torque what actuators at sites and slider-cranks do to the links."""
-    for a in range(equipment.actuator_target.shape[0]):
-        kind = equipment.actuator_transmission[a]
+    for a in range(equipment.model.actuator_target.shape[0]):
+        kind = equipment.model.actuator_transmission[a]
         if kind == SITE:
-            _take_off_site(model, data, step, equipment, a, equipment_data.actuator_force[a])
+            _take_off_site(robot, step, equipment, a, equipment.data.actuator_force[a])
         elif kind == SLIDER_CRANK:
-            _take_off_crank(model, data, step, equipment, a, equipment_data.actuator_force[a])
+            _take_off_crank(robot, step, equipment, a, equipment.data.actuator_force[a])
 
 
 @inlined
 def _take_off(
-    model: Any,
-    data: Any,
-    step: Any,
-    link: Any,
-    p0: Any,
-    p1: Any,
-    p2: Any,
-    f0: Any,
-    f1: Any,
-    f2: Any,
-    t0: Any,
-    t1: Any,
-    t2: Any,
+    robot: Any, step: Any, link: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, t0: Any, t1: Any, t2: Any
 ) -> None:
     """Subtract a force at a point of the world and a torque from what link `link` (-1: the world) receives."""
+    model, data = robot.model, robot.data
     if link >= 0:
         _, d = link_frame(model, data, link)
         o0, o1, o2 = origin_of(model, data, model.link_body[link])
@@ -69,114 +61,107 @@ def _take_off(
 
 
 @njit
-def _take_off_path(model: Any, data: Any, step: Any, equipment: Any, t: Any, force: Any) -> None:
+def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) -> None:
     """Tendon t's pull, piece by piece; the pieces are those of equipment/tendons.py."""
     share = 1.0
-    p = equipment.tendon_path[t]
-    while p < equipment.tendon_path[t + 1] - 1:
-        if equipment.path_kind[p] == PATH_PULLEY:
-            share = 1.0 / equipment.path_value[p]
+    p = equipment.model.tendon_path[t]
+    while p < equipment.model.tendon_path[t + 1] - 1:
+        if equipment.model.path_kind[p] == PATH_PULLEY:
+            share = 1.0 / equipment.model.path_value[p]
             p += 1
-        elif equipment.path_kind[p + 1] == PATH_PULLEY:
+        elif equipment.model.path_kind[p + 1] == PATH_PULLEY:
             p += 1
-        elif equipment.path_kind[p + 1] == PATH_SITE:
+        elif equipment.model.path_kind[p + 1] == PATH_SITE:
             _take_off_straight(
-                model, data, step, equipment, equipment.path_index[p], equipment.path_index[p + 1], share * force
+                robot, step, equipment, equipment.model.path_index[p], equipment.model.path_index[p + 1], share * force
             )
             p += 1
         else:
-            _take_off_wrapped(model, data, step, equipment, p, share * force)
+            _take_off_wrapped(robot, step, equipment, p, share * force)
             p += 2
 
 
 @njit
-def _take_off_straight(model: Any, data: Any, step: Any, equipment: Any, first: Any, second: Any, force: Any) -> None:
+def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second: Any, force: Any) -> None:
     """A straight piece between two sites."""
+    model, data = robot.model, robot.data
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
     _take_off_piece(
-        model, data, step, equipment.site_link[first], equipment.site_link[second], a0, a1, a2, b0, b1, b2, force
+        robot, step, equipment.model.site_link[first], equipment.model.site_link[second], a0, a1, a2, b0, b1, b2, force
     )
 
 
 @njit
-def _take_off_wrapped(model: Any, data: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
+def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
     """The pieces to and from the geom at path element p + 1, or the one that passes it."""
-    first, second = equipment.path_index[p], equipment.path_index[p + 2]
+    model, data = robot.model, robot.data
+    first, second = equipment.model.path_index[p], equipment.model.path_index[p + 2]
     on_geom, c0, c1, c2, d0, d1, d2 = way_around(model, data, equipment, p)
     if on_geom < 0.0:
-        _take_off_straight(model, data, step, equipment, first, second, force)
+        _take_off_straight(robot, step, equipment, first, second, force)
         return
-    link = equipment.wrap_link[equipment.path_index[p + 1]]
+    link = equipment.model.wrap_link[equipment.model.path_index[p + 1]]
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
-    _take_off_piece(model, data, step, equipment.site_link[first], link, a0, a1, a2, c0, c1, c2, force)
-    _take_off_piece(model, data, step, link, equipment.site_link[second], d0, d1, d2, b0, b1, b2, force)
+    _take_off_piece(robot, step, equipment.model.site_link[first], link, a0, a1, a2, c0, c1, c2, force)
+    _take_off_piece(robot, step, link, equipment.model.site_link[second], d0, d1, d2, b0, b1, b2, force)
 
 
 @njit
 def _take_off_piece(
-    model: Any,
-    data: Any,
-    step: Any,
-    link_a: Any,
-    link_b: Any,
-    a0: Any,
-    a1: Any,
-    a2: Any,
-    b0: Any,
-    b1: Any,
-    b2: Any,
-    force: Any,
+    robot: Any, step: Any, link_a: Any, link_b: Any, a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any, force: Any
 ) -> None:
     """A straight piece from point a of one link to b of another; a positive force pushes them apart."""
     u0, u1, u2, _ = unit3(b0 - a0, b1 - a1, b2 - a2)
     if link_a != link_b:
-        _take_off(model, data, step, link_a, a0, a1, a2, -force * u0, -force * u1, -force * u2, 0.0, 0.0, 0.0)
-        _take_off(model, data, step, link_b, b0, b1, b2, force * u0, force * u1, force * u2, 0.0, 0.0, 0.0)
+        _take_off(robot, step, link_a, a0, a1, a2, -force * u0, -force * u1, -force * u2, 0.0, 0.0, 0.0)
+        _take_off(robot, step, link_b, b0, b1, b2, force * u0, force * u1, force * u2, 0.0, 0.0, 0.0)
 
 
 # ------------------------------------------------------------------ actuators
 
 
 @njit
-def _take_off_site(model: Any, data: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
+def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
     """A wrench at a site, and its reaction at a reference site.
 
     The two make a couple where the sites are apart and the force is not along their line. MuJoCo's transmission gives
     none of it to dofs that move both sites: so it is taken up where the sites' chains meet.
     """
-    site, reference = equipment.actuator_target[a], equipment.actuator_reference[a]
+    model, data = robot.model, robot.data
+    site, reference = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     frame = wrench_frame(equipment, a)
-    gear = equipment.actuator_gear[a]
+    gear = equipment.model.actuator_gear[a]
     f0, f1, f2 = turned_gear(data, equipment, frame, force * gear[0], force * gear[1], force * gear[2])
     t0, t1, t2 = turned_gear(data, equipment, frame, force * gear[3], force * gear[4], force * gear[5])
     p0, p1, p2 = site_point(model, data, equipment, site)
-    link = equipment.site_link[site]
-    _take_off(model, data, step, link, p0, p1, p2, f0, f1, f2, t0, t1, t2)
+    link = equipment.model.site_link[site]
+    _take_off(robot, step, link, p0, p1, p2, f0, f1, f2, t0, t1, t2)
     if reference < 0:
         return
     r0, r1, r2 = site_point(model, data, equipment, reference)
-    base = equipment.site_link[reference]
-    _take_off(model, data, step, base, r0, r1, r2, -f0, -f1, -f2, -t0, -t1, -t2)
+    base = equipment.model.site_link[reference]
+    _take_off(robot, step, base, r0, r1, r2, -f0, -f1, -f2, -t0, -t1, -t2)
     while link != base:
         if link > base:
             link = model.link_parent[link]
         else:
             base = model.link_parent[base]
     c0, c1, c2 = cross(r0 - p0, r1 - p1, r2 - p2, f0, f1, f2)
-    _take_off(model, data, step, link, p0, p1, p2, 0.0, 0.0, 0.0, c0, c1, c2)
+    _take_off(robot, step, link, p0, p1, p2, 0.0, 0.0, 0.0, c0, c1, c2)
 
 
 @njit
-def _take_off_crank(model: Any, data: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
+def _take_off_crank(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
     """A slider-crank's push at the pin, and its reaction on the slider's link."""
-    pin, slider = equipment.actuator_target[a], equipment.actuator_reference[a]
+    model, data = robot.model, robot.data
+    pin, slider = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     _, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
     f0, f1, f2 = force * f0, force * f1, force * f2
     p0, p1, p2 = site_point(model, data, equipment, pin)
     s0, s1, s2 = site_point(model, data, equipment, slider)
-    _take_off(model, data, step, equipment.site_link[pin], p0, p1, p2, f0, f1, f2, 0.0, 0.0, 0.0)
+    _take_off(robot, step, equipment.model.site_link[pin], p0, p1, p2, f0, f1, f2, 0.0, 0.0, 0.0)
     _take_off(
-        model, data, step, equipment.site_link[slider], s0, s1, s2, -f0, -f1, -f2, force * n0, force * n1, force * n2
+        robot, step, equipment.model.site_link[slider], s0, s1, s2, -f0, -f1, -f2, force * n0, force * n1, force * n2
     )

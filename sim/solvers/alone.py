@@ -10,16 +10,16 @@ from artsim.sim.solvers.newton import newton, newton_again
 
 
 @njit
-def solve_alone(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
+def solve_alone(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """step.next (nu,) becomes the velocities at the end of the step, rows.impulse what makes them; see `newton`."""
-    if solver.again[0] == 1:
-        newton_again(model, data, rows, step.free, step.next, solver, None, None)
+    if solver.newton.again[0] == 1:
+        newton_again(robot, rows, step.free, step.next, solver)
     else:
-        newton(model, data, None, rows, step.free, step.next, solver, None, None)
+        newton(robot, None, rows, step.free, step.next, solver)
 
 
 @inlined
-def run_newton(solver: Any, again: Any) -> None:
+def run_newton(work: Any, again: Any) -> None:
     """Run that entry."""
-    solver.again[0] = again
-    run_entry(solver.entry)
+    work.again[0] = again
+    run_entry(work.entry)

@@ -14,47 +14,47 @@ from artsim.sim.strips import row_times, subtract_rows
 
 
 @inlined
-def _start(solver: Any, b: Any) -> Any:
+def _start(work: Any, b: Any) -> Any:
     """Where block b begins."""
-    return solver.place[solver.block_start[b]]
+    return work.place[work.block_start[b]]
 
 
 @inlined
-def _stop(solver: Any, b: Any) -> Any:
-    return solver.place[solver.block_start[b]] + solver.block_start[b + 1] - solver.block_start[b]
+def _stop(work: Any, b: Any) -> Any:
+    return work.place[work.block_start[b]] + work.block_start[b + 1] - work.block_start[b]
 
 
 @njit
-def set_inertia(model: Any, data: Any, solver: Any, k: Any, H: Any) -> None:
+def set_inertia(model: Any, data: Any, work: Any, k: Any, H: Any) -> None:
     """H = M̂ of island k."""
     parent = model.independent_parent
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        start = _start(solver, b)
-        for i in range(start, _stop(solver, b)):
-            zero = data.factor[solver.block_start[b], solver.block_start[b]] * 0.0
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        start = _start(work, b)
+        for i in range(start, _stop(work, b)):
+            zero = data.factor[work.block_start[b], work.block_start[b]] * 0.0
             for c in range(start, i + 1):
                 H[i, c] = zero
-            for run in range(solver.run_count[b]):
-                for c in range(solver.run_start[b, run], solver.run_stop[b, run]):
+            for run in range(work.run_count[b]):
+                for c in range(work.run_start[b, run], work.run_stop[b, run]):
                     H[i, c] = zero
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            i = solver.place[a]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            i = work.place[a]
             c = a
             while c >= 0:
-                j = solver.place[c]
+                j = work.place[c]
                 H[max(i, j), min(i, j)] = data.factor[a, c]
                 c = parent[c]
 
 
 @njit
-def times_inertia(parent: Any, run: Any, H: Any, solver: Any, k: Any, d: Any, out: Any) -> None:
+def times_inertia(parent: Any, run: Any, H: Any, work: Any, k: Any, d: Any, out: Any) -> None:
     """out (nu,) = M̂ d of island k, with M̂'s lower triangle over the tree in H."""
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for i in range(solver.block_start[b], solver.block_start[b + 1]):
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for i in range(work.block_start[b], work.block_start[b + 1]):
             x = d[i]
             value = H[i, i] * x
             j = parent[i]
@@ -68,7 +68,7 @@ def times_inertia(parent: Any, run: Any, H: Any, solver: Any, k: Any, d: Any, ou
 
 
 @njit
-def add_product(rows: Any, solver: Any, n: Any, H: Any) -> None:
+def add_product(rows: Any, work: Any, n: Any, H: Any) -> None:
     """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in solver.lines, ordered as by
     `set_lines`."""
     count = rows.stop[n] - rows.start[n]
@@ -78,48 +78,48 @@ def add_product(rows: Any, solver: Any, n: Any, H: Any) -> None:
     while e < count:  # solver.span: where the run of columns side by side that begins with an entry ends
         stop = e + 1
         while stop < count and (
-            solver.place[rows.column[begin + step * stop]] == solver.place[rows.column[begin + step * (stop - 1)]] + 1
+            work.place[rows.column[begin + step * stop]] == work.place[rows.column[begin + step * (stop - 1)]] + 1
         ):
             stop += 1
-        solver.span[e] = stop
+        work.span[e] = stop
         e = stop
     for e in range(count):
-        i = solver.place[rows.column[begin + step * e]]
+        i = work.place[rows.column[begin + step * e]]
         for row in range(max(rows.cone[n], 1)):
-            solver.factors[row] = -rows.value[rows.start[n + row] + begin - rows.start[n] + step * e]
+            work.factors[row] = -rows.value[rows.start[n + row] + begin - rows.start[n] + step * e]
         f = 0
         while f < count:
-            c = solver.place[rows.column[begin + step * f]]
+            c = work.place[rows.column[begin + step * f]]
             if c <= i:
-                length = min(solver.span[f] - f, i + 1 - c)
-                subtract_rows(H, i, c, solver.lines, 0, max(rows.cone[n], 1), f, length, solver.factors)
-            f = solver.span[f]
+                length = min(work.span[f] - f, i + 1 - c)
+                subtract_rows(H, i, c, work.lines, 0, max(rows.cone[n], 1), f, length, work.factors)
+            f = work.span[f]
 
 
 @njit
-def factorise_blocks(solver: Any, k: Any, H: Any, G: Any, both: Any) -> None:
+def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
     """H of island k, and G if both are to be, factorised in place, with 1 / D in solver.pivot."""
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.order[p]
-        start = _start(solver, b)
-        stop = _stop(solver, b)
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.order[p]
+        start = _start(work, b)
+        stop = _stop(work, b)
         for i in range(stop - 1, start - 1, -1):
-            _reduce_row(solver, b, H, G, both, i, i + 1, stop, start)
-            solver.pivot[i] = 1.0 / H[i, i]
-        for run in range(solver.run_count[b]):
-            for i in range(solver.run_start[b, run], solver.run_stop[b, run]):
-                _reduce_row(solver, b, H, G, both, i, start, stop, -1)
+            _reduce_row(work, b, H, G, both, i, i + 1, stop, start)
+            work.pivot[i] = 1.0 / H[i, i]
+        for run in range(work.run_count[b]):
+            for i in range(work.run_start[b, run], work.run_stop[b, run]):
+                _reduce_row(work, b, H, G, both, i, start, stop, -1)
 
 
 @inlined
-def _reduce_row(solver: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: Any, last: Any, own: Any) -> None:
+def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: Any, last: Any, own: Any) -> None:
     """Take the rows first to last of block b off row i; in the block itself (which begins at `own`) or beyond."""
     _reduce(
-        solver.pivot,
-        solver.factors,
-        solver.run_start[b],
-        solver.run_stop[b],
-        solver.run_count[b],
+        work.pivot,
+        work.factors,
+        work.run_start[b],
+        work.run_stop[b],
+        work.run_count[b],
         H,
         G,
         i,
@@ -129,11 +129,11 @@ def _reduce_row(solver: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: A
     )
     if both:
         _reduce(
-            solver.pivot,
-            solver.factors,
-            solver.run_start[b],
-            solver.run_stop[b],
-            solver.run_count[b],
+            work.pivot,
+            work.factors,
+            work.run_start[b],
+            work.run_stop[b],
+            work.run_count[b],
             G,
             H,
             i,
@@ -160,35 +160,35 @@ def _reduce(
 
 
 @njit
-def solve_blocks(solver: Any, k: Any, H: Any, G: Any) -> None:
+def solve_blocks(work: Any, k: Any, H: Any, G: Any) -> None:
     """solver.direction = H⁻¹ solver.direction, of island k, for the factorised H."""
-    x = solver.right
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            x[0, solver.place[a]] = solver.direction[a]
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.order[p]
-        start = _start(solver, b)
-        stop = _stop(solver, b)
+    x = work.right
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            x[0, work.place[a]] = work.direction[a]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.order[p]
+        start = _start(work, b)
+        stop = _stop(work, b)
         for i in range(stop - 1, start - 1, -1):
-            solver.factors[i] = x[0, i] * solver.pivot[i]
-            subtract_rows(x, 0, start, G, i, i + 1, start, i - start, solver.factors)
-        for run in range(solver.run_count[b]):
-            c = solver.run_start[b, run]
-            subtract_rows(x, 0, c, G, start, stop, c, solver.run_stop[b, run] - c, solver.factors)
-    for p in range(solver.island_start[k + 1] - 1, solver.island_start[k] - 1, -1):
-        b = solver.order[p]
-        start = _start(solver, b)
-        for i in range(start, _stop(solver, b)):
+            work.factors[i] = x[0, i] * work.pivot[i]
+            subtract_rows(x, 0, start, G, i, i + 1, start, i - start, work.factors)
+        for run in range(work.run_count[b]):
+            c = work.run_start[b, run]
+            subtract_rows(x, 0, c, G, start, stop, c, work.run_stop[b, run] - c, work.factors)
+    for p in range(work.island_start[k + 1] - 1, work.island_start[k] - 1, -1):
+        b = work.order[p]
+        start = _start(work, b)
+        for i in range(start, _stop(work, b)):
             value = x[0, i]
-            for run in range(solver.run_count[b]):
-                c = solver.run_start[b, run]
-                value = value - row_times(H, i, c, solver.run_stop[b, run] - c, x)
+            for run in range(work.run_count[b]):
+                c = work.run_start[b, run]
+                value = value - row_times(H, i, c, work.run_stop[b, run] - c, x)
             if i > start:
                 value = value - row_times(H, i, start, i - start, x)
-            x[0, i] = value * solver.pivot[i]
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            solver.direction[a] = x[0, solver.place[a]]
+            x[0, i] = value * work.pivot[i]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = x[0, work.place[a]]

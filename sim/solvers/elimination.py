@@ -18,79 +18,77 @@ from artsim.sim.jit import inlined, njit
 
 
 @njit
-def find_structure(model: Any, rows: Any, solver: Any) -> None:
+def find_structure(model: Any, rows: Any, work: Any) -> None:
     """solver.place, solver.order, solver.runs, … for the rows that are there. Blocks are found once: they are the
     model's."""
-    if solver.sizes[0] == 0:
-        _find_blocks(model.independent_parent, solver)
-    _find_islands(model.independent_parent, rows, solver)
-    _list_units(rows, solver)
-    _tie(model.independent_parent, rows, solver)
-    end = solver.place.shape[0]
-    for k in range(solver.sizes[1]):
-        end = _order(solver, solver.island_start[k], solver.island_start[k + 1], end)
+    if work.sizes[0] == 0:
+        _find_blocks(model.independent_parent, work)
+    _find_islands(model.independent_parent, rows, work)
+    _list_units(rows, work)
+    _tie(model.independent_parent, rows, work)
+    end = work.place.shape[0]
+    for k in range(work.sizes[1]):
+        end = _order(work, work.island_start[k], work.island_start[k + 1], end)
 
 
 @njit
-def one_island(model: Any, rows: Any, solver: Any) -> None:
+def one_island(model: Any, rows: Any, work: Any) -> None:
     """All dofs and rows as one island, without an order, for solvers that have their own linear algebra."""
-    if solver.sizes[0] == 0:
-        _find_blocks(model.independent_parent, solver)
-    solver.sizes[1] = min(solver.sizes[0], 1)
-    for b in range(solver.sizes[0]):
-        solver.island[b] = 0
-    _list_members(solver)
-    _list_units(rows, solver)
+    if work.sizes[0] == 0:
+        _find_blocks(model.independent_parent, work)
+    work.sizes[1] = min(work.sizes[0], 1)
+    for b in range(work.sizes[0]):
+        work.island[b] = 0
+    _list_members(work)
+    _list_units(rows, work)
 
 
 @njit
-def _find_blocks(parent: Any, solver: Any) -> None:
+def _find_blocks(parent: Any, work: Any) -> None:
     """solver.block of each dof, solver.block_start; their number is solver.sizes[0]."""
     nu = parent.shape[0]
     for a in range(nu):
-        solver.place[a] = 0
+        work.place[a] = 0
     for a in range(nu):
         if parent[a] >= 0:
-            solver.place[parent[a]] += 1
+            work.place[parent[a]] += 1
     count = 0
     for a in range(nu):
-        if a == 0 or parent[a] != a - 1 or solver.place[a - 1] > 1:
-            solver.block_start[count] = a
+        if a == 0 or parent[a] != a - 1 or work.place[a - 1] > 1:
+            work.block_start[count] = a
             count += 1
-        solver.block[a] = count - 1
-    solver.block_start[count] = nu
-    solver.sizes[0] = count
+        work.block[a] = count - 1
+    work.block_start[count] = nu
+    work.sizes[0] = count
 
 
 # ------------------------------------------------------------------ islands
 
 
 @njit
-def _find_islands(parent: Any, rows: Any, solver: Any) -> None:
+def _find_islands(parent: Any, rows: Any, work: Any) -> None:
     """solver.island of each block, numbered by their first blocks; their number is solver.sizes[1]."""
-    for b in range(solver.sizes[0]):
-        above = parent[solver.block_start[b]]
-        solver.island[b] = (
-            solver.island[solver.block[above]] if above >= 0 else b
-        )  # blocks come after what they hang on
+    for b in range(work.sizes[0]):
+        above = parent[work.block_start[b]]
+        work.island[b] = work.island[work.block[above]] if above >= 0 else b  # blocks come after what they hang on
     n = 0
     while n < rows.number[0]:
         for e in range(rows.start[n] + 1, rows.stop[n]):
-            b = solver.block[rows.column[e]]
-            if b != solver.block[rows.column[e - 1]]:
-                _unite(solver.island, solver.block[rows.column[e - 1]], b)
+            b = work.block[rows.column[e]]
+            if b != work.block[rows.column[e - 1]]:
+                _unite(work.island, work.block[rows.column[e - 1]], b)
         n += max(rows.cone[n], 1)
     count = 0
-    for b in range(solver.sizes[0]):
-        if solver.island[b] == b:
-            solver.degree[b] = count
+    for b in range(work.sizes[0]):
+        if work.island[b] == b:
+            work.degree[b] = count
             count += 1
         else:
-            solver.island[b] = _first_of(solver.island, b)
-    for b in range(solver.sizes[0]):
-        solver.island[b] = solver.degree[solver.island[b]]
-    solver.sizes[1] = count
-    _list_members(solver)
+            work.island[b] = _first_of(work.island, b)
+    for b in range(work.sizes[0]):
+        work.island[b] = work.degree[work.island[b]]
+    work.sizes[1] = count
+    _list_members(work)
 
 
 @inlined
@@ -112,163 +110,163 @@ def _unite(island: Any, b: Any, c: Any) -> None:
 
 
 @njit
-def _list_members(solver: Any) -> None:
+def _list_members(work: Any) -> None:
     """solver.member: the blocks of each island in turn, which begin at solver.island_start."""
-    for k in range(solver.sizes[1] + 1):
-        solver.island_start[k] = 0
-    for b in range(solver.sizes[0]):
-        solver.island_start[solver.island[b] + 1] += 1
-    for k in range(solver.sizes[1]):
-        solver.island_start[k + 1] += solver.island_start[k]
-        solver.degree[k] = solver.island_start[k]
-    for b in range(solver.sizes[0]):
-        k = solver.island[b]
-        solver.member[solver.degree[k]] = b
-        solver.degree[k] += 1
+    for k in range(work.sizes[1] + 1):
+        work.island_start[k] = 0
+    for b in range(work.sizes[0]):
+        work.island_start[work.island[b] + 1] += 1
+    for k in range(work.sizes[1]):
+        work.island_start[k + 1] += work.island_start[k]
+        work.degree[k] = work.island_start[k]
+    for b in range(work.sizes[0]):
+        k = work.island[b]
+        work.member[work.degree[k]] = b
+        work.degree[k] += 1
 
 
 @njit
-def _list_units(rows: Any, solver: Any) -> None:
+def _list_units(rows: Any, work: Any) -> None:
     """solver.listed: box rows and cones by island, as their first rows; where an island's begin is in
     solver.unit_start.
 
     One without columns goes with the first island; where nothing can move, there is none.
     """
-    for k in range(solver.sizes[1] + 1):
-        solver.unit_start[k] = 0
-    if solver.sizes[1] == 0:
+    for k in range(work.sizes[1] + 1):
+        work.unit_start[k] = 0
+    if work.sizes[1] == 0:
         return
     n = 0
     while n < rows.number[0]:
-        solver.unit_start[_island_of(rows, solver, n) + 1] += 1
+        work.unit_start[_island_of(rows, work, n) + 1] += 1
         n += max(rows.cone[n], 1)
-    for k in range(solver.sizes[1]):
-        solver.unit_start[k + 1] += solver.unit_start[k]
-        solver.degree[k] = solver.unit_start[k]
+    for k in range(work.sizes[1]):
+        work.unit_start[k + 1] += work.unit_start[k]
+        work.degree[k] = work.unit_start[k]
     n = 0
     while n < rows.number[0]:
-        k = _island_of(rows, solver, n)
-        solver.listed[solver.degree[k]] = n
-        solver.degree[k] += 1
+        k = _island_of(rows, work, n)
+        work.listed[work.degree[k]] = n
+        work.degree[k] += 1
         n += max(rows.cone[n], 1)
 
 
 @inlined
-def _island_of(rows: Any, solver: Any, n: Any) -> Any:
-    return solver.island[solver.block[rows.column[rows.start[n]]]] if rows.stop[n] > rows.start[n] else 0
+def _island_of(rows: Any, work: Any, n: Any) -> Any:
+    return work.island[work.block[rows.column[rows.start[n]]]] if rows.stop[n] > rows.start[n] else 0
 
 
 # ------------------------------------------------------------------ order and fill
 
 
 @njit
-def _tie(parent: Any, rows: Any, solver: Any) -> None:
+def _tie(parent: Any, rows: Any, work: Any) -> None:
     """solver.tie[b, c] = 1 where the matrix ties two blocks."""
-    for k in range(solver.sizes[1]):
-        for p in range(solver.island_start[k], solver.island_start[k + 1]):
-            for q in range(solver.island_start[k], solver.island_start[k + 1]):
-                solver.tie[solver.member[p], solver.member[q]] = 0
-    for b in range(solver.sizes[0]):
-        above = parent[solver.block_start[b]]
+    for k in range(work.sizes[1]):
+        for p in range(work.island_start[k], work.island_start[k + 1]):
+            for q in range(work.island_start[k], work.island_start[k + 1]):
+                work.tie[work.member[p], work.member[q]] = 0
+    for b in range(work.sizes[0]):
+        above = parent[work.block_start[b]]
         while above >= 0:
-            c = solver.block[above]
-            solver.tie[b, c] = 1
-            solver.tie[c, b] = 1
-            above = parent[solver.block_start[c]]
+            c = work.block[above]
+            work.tie[b, c] = 1
+            work.tie[c, b] = 1
+            above = parent[work.block_start[c]]
     n = 0
     while n < rows.number[0]:
-        _tie_row(rows, solver, n)
+        _tie_row(rows, work, n)
         n += max(rows.cone[n], 1)
 
 
 @njit
-def _tie_row(rows: Any, solver: Any, n: Any) -> None:
+def _tie_row(rows: Any, work: Any, n: Any) -> None:
     """Tie the blocks of row n's columns to each other."""
     count = 0
     for e in range(rows.start[n], rows.stop[n]):
-        b = solver.block[rows.column[e]]
+        b = work.block[rows.column[e]]
         p = count - 1
-        while p >= 0 and solver.list[p] != b:
+        while p >= 0 and work.list[p] != b:
             p -= 1
         if p < 0:
             for q in range(count):
-                solver.tie[solver.list[q], b] = 1
-                solver.tie[b, solver.list[q]] = 1
-            solver.list[count] = b
+                work.tie[work.list[q], b] = 1
+                work.tie[b, work.list[q]] = 1
+            work.list[count] = b
             count += 1
 
 
 @njit
-def _order(solver: Any, first: Any, last: Any, end: Any) -> Any:
+def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
     """Eliminate the island whose blocks are solver.member[first:last]; its places end before `end`. Where they
     begin."""
     for p in range(first, last):
-        b = solver.member[p]
-        solver.tie[b, b] = 0
-        solver.degree[b] = 0
+        b = work.member[p]
+        work.tie[b, b] = 0
+        work.degree[b] = 0
         for q in range(first, last):
-            if solver.tie[b, solver.member[q]] == 1:
-                solver.degree[b] += _size(solver, solver.member[q])
+            if work.tie[b, work.member[q]] == 1:
+                work.degree[b] += _size(work, work.member[q])
     for p in range(first, last):
-        b = _next(solver, first, last)
-        solver.order[p] = b
-        end -= _size(solver, b)
-        for a in range(_size(solver, b)):
-            solver.place[solver.block_start[b] + a] = end + a
-        _eliminate(solver, b, first, last)
+        b = _next(work, first, last)
+        work.order[p] = b
+        end -= _size(work, b)
+        for a in range(_size(work, b)):
+            work.place[work.block_start[b] + a] = end + a
+        _eliminate(work, b, first, last)
     for p in range(first, last):
-        _find_runs(solver, solver.order[p])
+        _find_runs(work, work.order[p])
     return end
 
 
 @inlined
-def _size(solver: Any, b: Any) -> Any:
-    return solver.block_start[b + 1] - solver.block_start[b]
+def _size(work: Any, b: Any) -> Any:
+    return work.block_start[b + 1] - work.block_start[b]
 
 
 @njit
-def _next(solver: Any, first: Any, last: Any) -> Any:
+def _next(work: Any, first: Any, last: Any) -> Any:
     """The block of the lowest degree among those that are left; of equal ones the last."""
     best = -1
     for p in range(first, last):
-        b = solver.member[p]
-        if solver.degree[b] >= 0 and (best < 0 or solver.degree[b] <= solver.degree[best]):
+        b = work.member[p]
+        if work.degree[b] >= 0 and (best < 0 or work.degree[b] <= work.degree[best]):
             best = b
     return best
 
 
 @njit
-def _eliminate(solver: Any, b: Any, first: Any, last: Any) -> None:
+def _eliminate(work: Any, b: Any, first: Any, last: Any) -> None:
     """Tie to each other what b is tied to; that is then in solver.run_start[b], by block."""
-    neighbours = solver.run_start[b]
+    neighbours = work.run_start[b]
     count = 0
     for p in range(first, last):
-        c = solver.member[p]
-        if solver.tie[b, c] == 1 and solver.degree[c] >= 0:
+        c = work.member[p]
+        if work.tie[b, c] == 1 and work.degree[c] >= 0:
             neighbours[count] = c
             count += 1
-    solver.run_count[b] = count
-    solver.degree[b] = -1
+    work.run_count[b] = count
+    work.degree[b] = -1
     for p in range(count):
         c = neighbours[p]
-        solver.degree[c] -= _size(solver, b)
+        work.degree[c] -= _size(work, b)
         for q in range(p):
-            if solver.tie[c, neighbours[q]] == 0:
-                solver.tie[c, neighbours[q]] = 1
-                solver.tie[neighbours[q], c] = 1
-                solver.degree[c] += _size(solver, neighbours[q])
-                solver.degree[neighbours[q]] += _size(solver, c)
+            if work.tie[c, neighbours[q]] == 0:
+                work.tie[c, neighbours[q]] = 1
+                work.tie[neighbours[q], c] = 1
+                work.degree[c] += _size(work, neighbours[q])
+                work.degree[neighbours[q]] += _size(work, c)
 
 
 @njit
-def _find_runs(solver: Any, b: Any) -> None:
+def _find_runs(work: Any, b: Any) -> None:
     """The entries of block b's rows left of the block itself: runs of columns run_start to run_stop, ascending."""
-    start = solver.run_start[b]
-    stop = solver.run_stop[b]
-    for p in range(solver.run_count[b]):
+    start = work.run_start[b]
+    stop = work.run_stop[b]
+    for p in range(work.run_count[b]):
         c = start[p]
-        place = solver.place[solver.block_start[c]]
-        size = _size(solver, c)
+        place = work.place[work.block_start[c]]
+        size = _size(work, c)
         q = p
         while q > 0 and start[q - 1] > place:
             start[q] = start[q - 1]
@@ -277,11 +275,11 @@ def _find_runs(solver: Any, b: Any) -> None:
         start[q] = place
         stop[q] = place + size
     count = 0
-    for p in range(solver.run_count[b]):
+    for p in range(work.run_count[b]):
         if count > 0 and stop[count - 1] == start[p]:
             stop[count - 1] = stop[p]
         else:
             start[count] = start[p]
             stop[count] = stop[p]
             count += 1
-    solver.run_count[b] = count
+    work.run_count[b] = count

@@ -56,52 +56,52 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
 
 
 @njit
-def note_rows(model: Any, rows: Any, solver: Any, parts: Any) -> None:
+def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
     """Add what the rows weigh now (solver.weight and cones' further numbers) to what `note_couplings` left."""
     for n in range(rows.number[0]):
         if rows.cone[n] == 0:
-            solver.weight_used[n] = solver.weight[n]
+            work.weight_used[n] = work.weight[n]
             first = rows.start[n]
             entries = rows.stop[n] - first
-            if solver.weight[n] <= 0.0 or entries == 0:
+            if work.weight[n] <= 0.0 or entries == 0:
                 continue
             if entries == 1:
                 parts.weight[model.independent_dof[rows.column[first]]] += (
-                    solver.weight[n] * rows.value[first] * rows.value[first]
+                    work.weight[n] * rows.value[first] * rows.value[first]
                 )
             else:
-                _add_to(model, rows, parts, _open(parts, 1.0 / solver.weight[n]), n, 1.0)
+                _add_to(model, rows, parts, _open(parts, 1.0 / work.weight[n]), n, 1.0)
         elif rows.cone[n] > 1:
-            solver.weight_used[n] = solver.weight[n]
-            _note_cone(model, rows, solver, parts, n)
+            work.weight_used[n] = work.weight[n]
+            _note_cone(model, rows, work, parts, n)
 
 
 @njit
-def _note_cone(model: Any, rows: Any, solver: Any, parts: Any, n: Any) -> None:
+def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
     """A cone's rows, turned so that D is diagonal.
 
     At its edge D is one weight along (1, μ e) and another one across e: a reflection that takes e to the first tangent
     takes the other tangents to what is across. Elsewhere the rows are on their own.
     """
     last = n + rows.cone[n]
-    edge = solver.weight1[n] > 0.0
-    if solver.weight[n] > 0.0:
-        q = _open(parts, 1.0 / solver.weight[n])
+    edge = work.weight1[n] > 0.0
+    if work.weight[n] > 0.0:
+        q = _open(parts, 1.0 / work.weight[n])
         _add_to(model, rows, parts, q, n, 1.0)
         if edge:
-            slope = solver.weight1[n] / solver.weight[n]
+            slope = work.weight1[n] / work.weight[n]
             for row in range(n + 1, last):
-                _add_to(model, rows, parts, q, row, slope * solver.unit[row])
-    if solver.weight3[n] <= 0.0:
+                _add_to(model, rows, parts, q, row, slope * work.unit[row])
+    if work.weight3[n] <= 0.0:
         return
-    sign = 1.0 if solver.unit[n + 1] >= 0.0 else -1.0
+    sign = 1.0 if work.unit[n + 1] >= 0.0 else -1.0
     for row in range(n + 2 if edge else n + 1, last):
-        q = _open(parts, 1.0 / solver.weight3[n])
+        q = _open(parts, 1.0 / work.weight3[n])
         _add_to(model, rows, parts, q, row, 1.0)
         if edge:  # 1 - z zᵀ / (1 + |e_1|), z = e + sign(e_1) x
-            share = solver.unit[row] / (1.0 + abs(solver.unit[n + 1]))
+            share = work.unit[row] / (1.0 + abs(work.unit[n + 1]))
             for other in range(n + 1, last):
-                _add_to(model, rows, parts, q, other, -share * (solver.unit[other] + (sign if other == n + 1 else 0.0)))
+                _add_to(model, rows, parts, q, other, -share * (work.unit[other] + (sign if other == n + 1 else 0.0)))
 
 
 @inlined

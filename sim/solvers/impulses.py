@@ -59,149 +59,147 @@ def add_transposed(rows: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
 
 
 @njit
-def set_gradient(rows: Any, force: Any, solver: Any, k: Any) -> None:
+def set_gradient(rows: Any, force: Any, work: Any, k: Any) -> None:
     """solver.gradient = M̂ x - f - Jᵀλ."""
-    for e in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[e]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            solver.gradient[a] = solver.product[a] - force[a]
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        add_transposed(rows, solver.listed[q], -1.0, rows.impulse, solver.gradient)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.gradient[a] = work.product[a] - force[a]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        add_transposed(rows, work.listed[q], -1.0, rows.impulse, work.gradient)
 
 
 @inlined
-def wanted_shift(rows: Any, solver: Any, n: Any) -> Any:
+def wanted_shift(rows: Any, work: Any, n: Any) -> Any:
     """μ |v_t| of the cone, without what gives way: a contact that sticks has none."""
-    square = solver.velocity[n] - solver.velocity[n]
+    square = work.velocity[n] - work.velocity[n]
     for row in range(n + 1, n + rows.cone[n]):
         slip = (
-            solver.velocity[row]
+            work.velocity[row]
             + rows.cfm[row] * rows.impulse[row]
-            + solver.eps[row] * (rows.impulse[row] - solver.centre[row])
+            + work.eps[row] * (rows.impulse[row] - work.centre[row])
         )
         square = square + slip * slip
     return rows.slope[n] * sqrt(square)
 
 
 @njit
-def start_shift(rows: Any, solver: Any, n: Any) -> None:
+def start_shift(rows: Any, work: Any, n: Any) -> None:
     """The shift of the cone at the velocities found."""
-    solver.shift[n] = wanted_shift(rows, solver, n)
-    solver.before[n] = solver.shift[n]
-    solver.off[n] = solver.shift[n] - solver.shift[n]
-    solver.low[n] = solver.off[n]
-    solver.high[n] = solver.off[n] + _UNKNOWN
+    work.shift[n] = wanted_shift(rows, work, n)
+    work.before[n] = work.shift[n]
+    work.off[n] = work.shift[n] - work.shift[n]
+    work.low[n] = work.off[n]
+    work.high[n] = work.off[n] + _UNKNOWN
 
 
 @inlined
-def follow_shift(rows: Any, solver: Any, n: Any, left: Any) -> Any:
+def follow_shift(rows: Any, work: Any, n: Any, left: Any) -> Any:
     """Move the shift of the cone to where the velocities want it; how far that is [m/s].
 
     From the second time on by the secant through the last two, which is exact for a contact that slides alone, but
     not beyond shifts that were too small or too large. `left`: how far the impulses leave the rows' velocities open.
     """
-    wanted = wanted_shift(rows, solver, n)
-    off = wanted - solver.shift[n]
-    far = where_greater(absolute(off), _ROUNDED * (solver.shift[n] + wanted), off - off + 1.0, off - off)
-    _note_bracket(solver, n, off, far * where_greater(absolute(off), _TELLING * left, far, far - far))
-    moved = solver.shift[n] - solver.before[n]
-    rate = (off - solver.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
+    wanted = wanted_shift(rows, work, n)
+    off = wanted - work.shift[n]
+    far = where_greater(absolute(off), _ROUNDED * (work.shift[n] + wanted), off - off + 1.0, off - off)
+    _note_bracket(work, n, off, far * where_greater(absolute(off), _TELLING * left, far, far - far))
+    moved = work.shift[n] - work.before[n]
+    rate = (off - work.off[n]) * moved * inverse_or_zero(moved * moved)  # how off answers; -1: the wish stays
     rate = where_greater(moved * moved, off - off, least(rate, off - off - 0.25), off - off - 1.0)
-    solver.before[n] = solver.shift[n]
-    solver.off[n] = off
-    following = largest(solver.shift[n] - off / rate, off - off)
-    middle = where_greater(
-        off - off + 0.5 * _UNKNOWN, solver.high[n], 0.5 * (solver.low[n] + solver.high[n]), following
-    )
+    work.before[n] = work.shift[n]
+    work.off[n] = off
+    following = largest(work.shift[n] - off / rate, off - off)
+    middle = where_greater(off - off + 0.5 * _UNKNOWN, work.high[n], 0.5 * (work.low[n] + work.high[n]), following)
     above_low = where_greater(
-        following, solver.low[n], following, where_greater(solver.low[n], off - off, middle, following)
+        following, work.low[n], following, where_greater(work.low[n], off - off, middle, following)
     )
-    within = where_greater(solver.high[n], above_low, above_low, middle)
-    solver.shift[n] = where_greater(far, off - off, within, following)
+    within = where_greater(work.high[n], above_low, above_low, middle)
+    work.shift[n] = where_greater(far, off - off, within, following)
     return absolute(off)
 
 
 @inlined
-def _note_bracket(solver: Any, n: Any, off: Any, telling: Any) -> None:
+def _note_bracket(work: Any, n: Any, off: Any, telling: Any) -> None:
     """The shift that the cone has as one too small or too large, where `telling` is 1: impulses are good enough.
 
     Other contacts' shifts move what it is told by: a bracket that has closed around nothing is opened again.
     """
     zero = off - off
-    solver.low[n] = where_greater(telling * off, zero, solver.shift[n], solver.low[n])
-    solver.high[n] = where_greater(-telling * off, zero, solver.shift[n], solver.high[n])
-    closed = where_greater(0.01 * absolute(off), solver.high[n] - solver.low[n], zero + 1.0, zero)
-    solver.low[n] = where_greater(closed, zero, zero, solver.low[n])
-    solver.high[n] = where_greater(closed, zero, zero + _UNKNOWN, solver.high[n])
+    work.low[n] = where_greater(telling * off, zero, work.shift[n], work.low[n])
+    work.high[n] = where_greater(-telling * off, zero, work.shift[n], work.high[n])
+    closed = where_greater(0.01 * absolute(off), work.high[n] - work.low[n], zero + 1.0, zero)
+    work.low[n] = where_greater(closed, zero, zero, work.low[n])
+    work.high[n] = where_greater(closed, zero, zero + _UNKNOWN, work.high[n])
 
 
 @inlined
-def free_impulse(solver: Any, n: Any, velocity: Any) -> Any:
+def free_impulse(work: Any, n: Any, velocity: Any) -> Any:
     """(ε λ_k - velocity) / (cfm + ε): the impulse of row n without bounds."""
-    return (solver.eps[n] * solver.centre[n] - velocity) * solver.inverse[n]
+    return (work.eps[n] * work.centre[n] - velocity) * work.inverse[n]
 
 
 @njit
-def project(rows: Any, solver: Any, k: Any) -> None:
+def project(rows: Any, work: Any, k: Any) -> None:
     """rows.impulse of island k, and how it gives way: solver.weight of box rows, the four numbers and direction of a
     cone."""
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         if rows.cone[n] > 1:
-            _project_cone(rows, solver, n)
+            _project_cone(rows, work, n)
         else:
-            z = free_impulse(solver, n, solver.velocity[n])
+            z = free_impulse(work, n, work.velocity[n])
             rows.impulse[n] = least(largest(z, rows.lower[n]), rows.upper[n])
             zero = z - z
-            solver.weight[n] = where_greater(
-                z, rows.lower[n], where_greater(rows.upper[n], z, solver.inverse[n], zero), zero
+            work.weight[n] = where_greater(
+                z, rows.lower[n], where_greater(rows.upper[n], z, work.inverse[n], zero), zero
             )
 
 
 @njit
-def _project_cone(rows: Any, solver: Any, n: Any) -> None:
+def _project_cone(rows: Any, work: Any, n: Any) -> None:
     """The projection P of z on |t| ≤ μ n, and its derivative: [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1], e = z_t / |z_t|."""
-    normal = free_impulse(solver, n, solver.velocity[n] + solver.shift[n])
+    normal = free_impulse(work, n, work.velocity[n] + work.shift[n])
     square = normal - normal
     for row in range(n + 1, n + rows.cone[n]):
-        z = free_impulse(solver, row, solver.velocity[row])
-        solver.unit[row] = z
+        z = free_impulse(work, row, work.velocity[row])
+        work.unit[row] = z
         square = square + z * z
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, along, across = cone_projection(rows.slope[n], normal, length, per_length)
-    solver.weight[n] = c0 * solver.inverse[n]
-    solver.weight1[n] = c1 * solver.inverse[n]
-    solver.weight2[n] = c2 * solver.inverse[n]
-    solver.weight3[n] = c3 * solver.inverse[n]
+    work.weight[n] = c0 * work.inverse[n]
+    work.weight1[n] = c1 * work.inverse[n]
+    work.weight2[n] = c2 * work.inverse[n]
+    work.weight3[n] = c3 * work.inverse[n]
     rows.impulse[n] = along
     for row in range(n + 1, n + rows.cone[n]):
-        solver.unit[row] = solver.unit[row] * per_length
-        rows.impulse[row] = across * solver.unit[row]
+        work.unit[row] = work.unit[row] * per_length
+        rows.impulse[row] = across * work.unit[row]
 
 
 @njit
-def hold(rows: Any, solver: Any, k: Any) -> bool:
+def hold(rows: Any, work: Any, k: Any) -> bool:
     """Contacts that carried something in the last step hold on in this one, as far as the first Newton step goes;
     whether there are any.
 
     From x = 0 a line search would follow every kink on the way to where most of them stick after all.
     """
     holds = False
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         if rows.cone[n] > 1 and rows.kind[n] == CONTACT_ROW:
-            held = solver.centre[n]
+            held = work.centre[n]
             zero = held - held
             holds = holds or highest(held) > 0.0
-            solver.shift[n] = where_greater(held, zero, zero, solver.shift[n])
-            solver.before[n] = solver.shift[n]
-            solver.weight[n] = where_greater(held, zero, solver.inverse[n], solver.weight[n])
-            solver.weight1[n] = where_greater(held, zero, zero, solver.weight1[n])
-            solver.weight2[n] = where_greater(held, zero, zero, solver.weight2[n])
-            solver.weight3[n] = where_greater(held, zero, solver.inverse[n], solver.weight3[n])
+            work.shift[n] = where_greater(held, zero, zero, work.shift[n])
+            work.before[n] = work.shift[n]
+            work.weight[n] = where_greater(held, zero, work.inverse[n], work.weight[n])
+            work.weight1[n] = where_greater(held, zero, zero, work.weight1[n])
+            work.weight2[n] = where_greater(held, zero, zero, work.weight2[n])
+            work.weight3[n] = where_greater(held, zero, work.inverse[n], work.weight3[n])
             for row in range(n, n + rows.cone[n]):
-                free = free_impulse(solver, row, solver.velocity[row])
+                free = free_impulse(work, row, work.velocity[row])
                 rows.impulse[row] = where_greater(held, zero, free, rows.impulse[row])
     return holds
 
@@ -213,7 +211,7 @@ def direction_of_columns(rows: Any, n: Any) -> Any:
 
 
 @njit
-def set_lines(rows: Any, solver: Any, n: Any, pulled: Any) -> None:
+def set_lines(rows: Any, work: Any, n: Any, pulled: Any) -> None:
     """solver.lines (rows, entries) = J of the unit, the normal one with μ v̂ᵀ J_t (solver.pull) added if it is pulled.
 
     Entries whose columns descend are turned around.
@@ -223,30 +221,30 @@ def set_lines(rows: Any, solver: Any, n: Any, pulled: Any) -> None:
     for row in range(max(rows.cone[n], 1)):
         first = rows.start[n + row] if step > 0 else rows.start[n + row] + count - 1
         for e in range(count):
-            solver.lines[row, e] = rows.value[first + step * e]
+            work.lines[row, e] = rows.value[first + step * e]
     if pulled:
         for row in range(1, rows.cone[n]):
             for e in range(count):
-                solver.lines[0, e] = solver.lines[0, e] + solver.pull[n + row] * solver.lines[row, e]
+                work.lines[0, e] = work.lines[0, e] + work.pull[n + row] * work.lines[row, e]
 
 
 @njit
-def weigh_lines(rows: Any, solver: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
+def weigh_lines(rows: Any, work: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
     """solver.lines = D solver.lines with the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1]; of a box row D is d0."""
     for e in range(rows.stop[n] - rows.start[n]):
-        normal = solver.lines[0, e]
+        normal = work.lines[0, e]
         along = d1 - d1
         for row in range(1, rows.cone[n]):
-            along = along + solver.unit[n + row] * solver.lines[row, e]
-        solver.lines[0, e] = d0 * normal + d1 * along
+            along = along + work.unit[n + row] * work.lines[row, e]
+        work.lines[0, e] = d0 * normal + d1 * along
         common = d1 * normal + d2 * along
         for row in range(1, rows.cone[n]):
-            solver.lines[row, e] = solver.unit[n + row] * common + d3 * solver.lines[row, e]
+            work.lines[row, e] = work.unit[n + row] * common + d3 * work.lines[row, e]
 
 
 @njit
-def pull_lines(rows: Any, solver: Any, n: Any) -> None:
+def pull_lines(rows: Any, work: Any, n: Any) -> None:
     """The transpose of what `set_lines` adds: μ v̂ times the first line, to the others."""
     for row in range(1, rows.cone[n]):
         for e in range(rows.stop[n] - rows.start[n]):
-            solver.lines[row, e] = solver.lines[row, e] + solver.pull[n + row] * solver.lines[0, e]
+            work.lines[row, e] = work.lines[row, e] + work.pull[n + row] * work.lines[0, e]

@@ -21,7 +21,7 @@ _COARSE = 1e-6  # of a row's mobility: what it is then measured by
 
 
 @njit
-def take(rows: Any, force: Any, solver: Any, k: Any, tolerance: Any, close: Any) -> Any:
+def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -> Any:
     """Go along d as far as island k's function falls; how far from solver.linear the rows then are [rad/s or m/s].
 
     `close`: where on the way that is, relative to the way; the whole step is taken where the slope has gone by 0.9.
@@ -31,61 +31,61 @@ def take(rows: Any, force: Any, solver: Any, k: Any, tolerance: Any, close: Any)
     bend = zero
     at_start = zero
     longest = zero
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            longest = largest(longest, absolute(solver.direction[a]))
-            base = base + (solver.product[a] - force[a]) * solver.direction[a]
-            bend = bend + solver.through[a] * solver.direction[a]
-            at_start = at_start + solver.gradient[a] * solver.direction[a]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            longest = largest(longest, absolute(work.direction[a]))
+            base = base + (work.product[a] - force[a]) * work.direction[a]
+            bend = bend + work.through[a] * work.direction[a]
+            at_start = at_start + work.gradient[a] * work.direction[a]
     t = zero + 1.0
-    value, _ = _slope_at(rows, solver, k, t)
+    value, _ = _slope_at(rows, work, k, t)
     value = base + bend - value
     full = where_greater(absolute(value), 0.1 * absolute(at_start), zero, zero + 1.0)
     full = where_greater(longest, tolerance, full, zero + 1.0)
     if highest(1.0 - full) > 0.0:
-        full = where_greater(_off_at_the_end(rows, solver, k, zero), tolerance, full, zero + 1.0)
+        full = where_greater(_off_at_the_end(rows, work, k, zero), tolerance, full, zero + 1.0)
     if highest(1.0 - full) > 0.0:
-        t = _search(rows, solver, k, base, bend, full, close)
-    _move(rows, solver, k, t)
-    project(rows, solver, k)
-    return where_greater(full, zero, _off(rows, solver, k, zero), zero + 1e300)
+        t = _search(rows, work, k, base, bend, full, close)
+    _move(rows, work, k, t)
+    project(rows, work, k)
+    return where_greater(full, zero, _off(rows, work, k, zero), zero + 1e300)
 
 
 @njit
-def leap(rows: Any, solver: Any, k: Any, zero: Any) -> Any:
+def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
     """Take the whole step along d, whatever the function does; how far from solver.linear the rows then are."""
-    _move(rows, solver, k, zero + 1.0)
-    project(rows, solver, k)
-    return _off(rows, solver, k, zero)
+    _move(rows, work, k, zero + 1.0)
+    project(rows, work, k)
+    return _off(rows, work, k, zero)
 
 
 @njit
-def _move(rows: Any, solver: Any, k: Any, t: Any) -> None:
+def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
     """Take t of the step."""
-    for p in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[p]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            solver.change[a] = solver.change[a] + t * solver.direction[a]
-            solver.product[a] = solver.product[a] + t * solver.through[a]
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for p in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[p]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.change[a] = work.change[a] + t * work.direction[a]
+            work.product[a] = work.product[a] + t * work.through[a]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            solver.velocity[row] = solver.velocity[row] + t * solver.along[row]
+            work.velocity[row] = work.velocity[row] + t * work.along[row]
 
 
 @njit
-def _off(rows: Any, solver: Any, k: Any, zero: Any) -> Any:
+def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
     """How far the rows are from solver.linear."""
     moved, larger, most, size = zero, zero, zero, zero
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            off = absolute(rows.impulse[row] - solver.linear[row]) - _LAST_DIGITS * absolute(solver.linear[row])
-            moved = largest(moved, off * inverse_or_zero(solver.inverse[row]))
-            larger = largest(larger, _COARSE * off * inverse_or_zero(solver.rho[row]))
+            off = absolute(rows.impulse[row] - work.linear[row]) - _LAST_DIGITS * absolute(work.linear[row])
+            moved = largest(moved, off * inverse_or_zero(work.inverse[row]))
+            larger = largest(larger, _COARSE * off * inverse_or_zero(work.rho[row]))
             most = largest(most, off)
-            size = largest(size, absolute(solver.linear[row]))
+            size = largest(size, absolute(work.linear[row]))
     return _measured(moved, larger, most, size)
 
 
@@ -99,93 +99,90 @@ def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
 
 
 @njit
-def _off_at_the_end(rows: Any, solver: Any, k: Any, zero: Any) -> Any:
+def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
     """How far the rows would be from solver.linear after the whole step: hardly, and it ends where the slope is zero.
 
     The slope itself does not tell in the last digits, of large impulses times small velocities.
     """
     moved, larger, most, size = zero, zero, zero, zero
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         if rows.cone[n] > 1:
-            off = sqrt(_off_of_cone(rows, solver, n, zero + 1.0))
+            off = sqrt(_off_of_cone(rows, work, n, zero + 1.0))
         else:
-            z = free_impulse(solver, n, solver.velocity[n] + solver.along[n])
-            off = absolute(least(largest(z, rows.lower[n]), rows.upper[n]) - solver.linear[n])
-        off = off - _LAST_DIGITS * absolute(solver.linear[n])
-        moved = largest(moved, off * inverse_or_zero(solver.inverse[n]))
-        larger = largest(larger, _COARSE * off * inverse_or_zero(solver.rho[n]))
+            z = free_impulse(work, n, work.velocity[n] + work.along[n])
+            off = absolute(least(largest(z, rows.lower[n]), rows.upper[n]) - work.linear[n])
+        off = off - _LAST_DIGITS * absolute(work.linear[n])
+        moved = largest(moved, off * inverse_or_zero(work.inverse[n]))
+        larger = largest(larger, _COARSE * off * inverse_or_zero(work.rho[n]))
         most = largest(most, off)
-        size = largest(size, absolute(solver.linear[n]))
+        size = largest(size, absolute(work.linear[n]))
     return _measured(moved, larger, most, size)
 
 
 @njit
-def _off_of_cone(rows: Any, solver: Any, n: Any, t: Any) -> Any:
+def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
     """The square of how far the cone's impulse after t of the step is from solver.linear."""
-    normal = free_impulse(solver, n, solver.velocity[n] + solver.shift[n] + t * solver.along[n])
+    normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = t - t
     for row in range(n + 1, n + rows.cone[n]):
-        z = free_impulse(solver, row, solver.velocity[row] + t * solver.along[row])
+        z = free_impulse(work, row, work.velocity[row] + t * work.along[row])
         square = square + z * z
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     _, _, _, _, lengthwise, across = cone_projection(rows.slope[n], normal, length, per_length)
-    off = lengthwise - solver.linear[n]
+    off = lengthwise - work.linear[n]
     square = off * off
     for row in range(n + 1, n + rows.cone[n]):
-        off = (
-            across * per_length * free_impulse(solver, row, solver.velocity[row] + t * solver.along[row])
-            - solver.linear[row]
-        )
+        off = across * per_length * free_impulse(work, row, work.velocity[row] + t * work.along[row]) - work.linear[row]
         square = square + off * off
     return square
 
 
 @njit
-def _slope_at(rows: Any, solver: Any, k: Any, t: Any) -> Any:
+def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
     """Σ λ J d at x + t d, and how it falls with t."""
     value = t - t
     fall = t - t
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         if rows.cone[n] > 1:
-            more, steeper = _cone_slope_at(rows, solver, n, t)
+            more, steeper = _cone_slope_at(rows, work, n, t)
             value = value + more
             fall = fall + steeper
         else:
-            slope = solver.along[n]
-            z = free_impulse(solver, n, solver.velocity[n] + t * slope)
+            slope = work.along[n]
+            z = free_impulse(work, n, work.velocity[n] + t * slope)
             value = value + least(largest(z, rows.lower[n]), rows.upper[n]) * slope
-            inside = where_greater(z, rows.lower[n], where_greater(rows.upper[n], z, solver.inverse[n], t - t), t - t)
+            inside = where_greater(z, rows.lower[n], where_greater(rows.upper[n], z, work.inverse[n], t - t), t - t)
             fall = fall + inside * slope * slope
     return value, fall
 
 
 @njit
-def _cone_slope_at(rows: Any, solver: Any, n: Any, t: Any) -> Any:
+def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
     """_slope_at's part of the cone that begins with row n."""
     zero = t - t
-    normal = free_impulse(solver, n, solver.velocity[n] + solver.shift[n] + t * solver.along[n])
+    normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = zero
     along = zero  # z_t · J_t d
     total = zero
     for row in range(n + 1, n + rows.cone[n]):
-        z = free_impulse(solver, row, solver.velocity[row] + t * solver.along[row])
+        z = free_impulse(work, row, work.velocity[row] + t * work.along[row])
         square = square + z * z
-        along = along + z * solver.along[row]
-        total = total + solver.along[row] * solver.along[row]
+        along = along + z * work.along[row]
+        total = total + work.along[row] * work.along[row]
     length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, lengthwise, across = cone_projection(rows.slope[n], normal, length, per_length)
     along = along * per_length
-    slope = solver.along[n]
+    slope = work.along[n]
     fall = c0 * slope * slope + 2.0 * c1 * slope * along + c2 * along * along + c3 * total
-    return lengthwise * slope + across * along, fall * solver.inverse[n]
+    return lengthwise * slope + across * along, fall * work.inverse[n]
 
 
 @njit
-def _search(rows: Any, solver: Any, k: Any, base: Any, bend: Any, full: Any, close: Any) -> Any:
+def _search(rows: Any, work: Any, k: Any, base: Any, bend: Any, full: Any, close: Any) -> Any:
     """The t at which the slope along d is zero; 1 where `full` is."""
     zero = base - base
     low = zero
@@ -193,7 +190,7 @@ def _search(rows: Any, solver: Any, k: Any, base: Any, bend: Any, full: Any, clo
     t = zero + 1.0
     found = zero  # 1: this robot's t is, and stays whatever others in its pack still do
     for _ in range(_STEPS):
-        value, fall = _slope_at(rows, solver, k, t)
+        value, fall = _slope_at(rows, work, k, t)
         value = base + t * bend - value
         steep = bend + fall
         low = where_greater(value, zero, low, t)

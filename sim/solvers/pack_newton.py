@@ -36,12 +36,13 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: A
     pack.skip: 1 for robots that nothing is asked of; pack.solved: 1 for those, and for those whose rows are met. M̂ is
     in data.factor, step.free the impulse of all else, rows.impulse where the search starts.
     """
+    work = solver.newton
     u = step.next
-    find_structure(model, rows, solver)
+    find_structure(model, rows, work)
     pack.solved[0] = like(1.0, data)
-    for k in range(solver.sizes[1]):
-        solver.factorised[k] = 0
-        prepare(model, data, rows, u, solver, None, None, k)
+    for k in range(work.sizes[1]):
+        work.factorised[k] = 0
+        prepare(model, data, rows, u, solver, k)
         pack.solved[0] = least(pack.solved[0], _settle(model, data, rows, step, solver, pack, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + pack.change[a]
@@ -50,70 +51,71 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: A
 @njit
 def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any, k: Any) -> Any:
     """pack.change and pack.impulse of island k; 1 where its rows are met. The steps are those of newton.py."""
+    work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
     ended = pack.skip[0]
-    for e in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[e]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
             pack.change[a] = zero
-    project(rows, solver, k)
-    hold(rows, solver, k)
+    project(rows, work, k)
+    hold(rows, work, k)
     for turn in range(_STEPS):
-        if solver.factorised[k] == 0 or differs(rows, solver, k):
-            factorise_island(model, data, rows, solver, None, None, k)
-            solver.factorised[k] = 1
-        set_gradient(rows, step.free, solver, k)
-        solve_island(model, data, solver, None, None, k)
-        set_along(model, data, rows, solver, None, None, k)
-        linearise(rows, solver, k)
-        tolerance = TOLERANCE * largest_speed(step.next, solver, k)
-        bent = leap(rows, solver, k, zero) if turn == 0 else take(rows, step.free, solver, k, tolerance, EXACT)
+        if work.factorised[k] == 0 or differs(rows, work, k):
+            factorise_island(model, data, rows, solver, k)
+            work.factorised[k] = 1
+        set_gradient(rows, step.free, work, k)
+        solve_island(model, data, solver, k)
+        set_along(model, data, rows, solver, k)
+        linearise(rows, work, k)
+        tolerance = TOLERANCE * largest_speed(step.next, work, k)
+        bent = leap(rows, work, k, zero) if turn == 0 else take(rows, step.free, work, k, tolerance, EXACT)
         flat = where_greater(bent, tolerance, zero, one)
         if highest(flat) > 0.0:
-            left = _recentre(rows, solver, k, flat)
+            left = _recentre(rows, work, k, flat)
             now = where_greater(left, tolerance, zero, flat) * (one - ended)
             if highest(now) > 0.0:
-                _keep(rows, solver, pack, k, now)
+                _keep(rows, work, pack, k, now)
                 ended = ended + now
             if highest(one - ended) <= 0.0:
                 break
-            project(rows, solver, k)
+            project(rows, work, k)
     return ended
 
 
 @njit
-def _keep(rows: Any, solver: Any, pack: Any, k: Any, now: Any) -> None:
+def _keep(rows: Any, work: Any, pack: Any, k: Any, now: Any) -> None:
     """What the robots have found for which `now` is 1."""
     zero = now - now
-    for e in range(solver.island_start[k], solver.island_start[k + 1]):
-        b = solver.member[e]
-        for a in range(solver.block_start[b], solver.block_start[b + 1]):
-            pack.change[a] = where_greater(now, zero, solver.change[a], pack.change[a])
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            pack.change[a] = where_greater(now, zero, work.change[a], pack.change[a])
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            pack.impulse[row] = where_greater(now, zero, solver.linear[row], pack.impulse[row])
+            pack.impulse[row] = where_greater(now, zero, work.linear[row], pack.impulse[row])
 
 
 @njit
-def _recentre(rows: Any, solver: Any, k: Any, flat: Any) -> Any:
+def _recentre(rows: Any, work: Any, k: Any, flat: Any) -> Any:
     """λ_k becomes the λ found, and shifts follow the velocities, where `flat` is 1; how far that is [rad/s or m/s]."""
     zero = flat - flat
     left = zero
-    for q in range(solver.unit_start[k], solver.unit_start[k + 1]):
-        n = solver.listed[q]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            left = largest(left, solver.eps[row] * absolute(solver.linear[row] - solver.centre[row]))
-            rows.impulse[row] = where_greater(flat, zero, solver.linear[row], rows.impulse[row])
+            left = largest(left, work.eps[row] * absolute(work.linear[row] - work.centre[row]))
+            rows.impulse[row] = where_greater(flat, zero, work.linear[row], rows.impulse[row])
         if rows.cone[n] > 1:
-            shift = solver.shift[n]
-            before = solver.before[n]
-            off = solver.off[n]
-            left = largest(left, follow_shift(rows, solver, n, left))
-            solver.shift[n] = where_greater(flat, zero, solver.shift[n], shift)
-            solver.before[n] = where_greater(flat, zero, solver.before[n], before)
-            solver.off[n] = where_greater(flat, zero, solver.off[n], off)
+            shift = work.shift[n]
+            before = work.before[n]
+            off = work.off[n]
+            left = largest(left, follow_shift(rows, work, n, left))
+            work.shift[n] = where_greater(flat, zero, work.shift[n], shift)
+            work.before[n] = where_greater(flat, zero, work.before[n], before)
+            work.off[n] = where_greater(flat, zero, work.off[n], off)
         for row in range(n, n + max(rows.cone[n], 1)):
-            solver.centre[row] = where_greater(flat, zero, solver.linear[row], solver.centre[row])
+            work.centre[row] = where_greater(flat, zero, work.linear[row], work.centre[row])
     return left
