@@ -128,6 +128,13 @@ class ContactWork(NamedTuple):
     force: Reals2  # (k, 6) on b over the step: along the frame's axes [N], about them [N m]
 
 
+class ContactBundle(NamedTuple):
+    """What may touch, and what a step knows of it; None in a run without contact."""
+
+    model: Contacts
+    data: ContactWork
+
+
 class Touching(NamedTuple):
     """What may touch in a run. Not a record itself."""
 
@@ -137,7 +144,7 @@ class Touching(NamedTuple):
     kept: Kept  # what outputs hold of meshes and height fields
 
 
-_DETECTION = (Contacts, Shapes, GjkWork, Manifold, ContactWork)
+_DETECTION = (ContactBundle, Shapes, GjkWork, Manifold)
 DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, None))
 CLOCKED_DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, Clock), "_clocked")
 
@@ -180,8 +187,8 @@ def connect_detection(
     )
     pointers = work.detector if pointers is None else pointers
     entry = DETECT if clock is None else CLOCKED_DETECT
-    scratch = make_gjk_work(), manifold, work, clock
-    return point_at(entry, 1, pointers, touching.contacts, touching.shapes, *scratch)
+    contact = ContactBundle(touching.contacts, work)
+    return point_at(entry, 1, pointers, contact, touching.shapes, make_gjk_work(), manifold, clock)
 
 
 def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[int, int]:

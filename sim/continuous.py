@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from artsim.collision.shapes import (
     Manifold,
     Shapes,
 )
-from artsim.sim.contacts import Contacts, ContactWork, Touching
+from artsim.sim.contacts import ContactBundle, Contacts, ContactWork, Touching
 from artsim.sim.equipment.record import Equipped
 from artsim.sim.jit import Entry, point_at
 from artsim.sim.model import Model
@@ -32,9 +32,9 @@ from artsim.sim.records import (
     Reals2,
     allocate,
 )
-from artsim.sim.run import Inputs, Step
+from artsim.sim.run import RunBundle
 from artsim.sim.spatial import Real
-from artsim.sim.state import State, Workspace
+from artsim.sim.state import RobotBundle
 
 SLACK = 0.25  # of the thickness of the thinner one of two shapes may be lost in depth
 
@@ -61,25 +61,23 @@ class ContinuousWork(NamedTuple):
 ADVANCE = Entry(
     "advance",
     "artsim.sim.advancement",
-    (Model, State, Workspace, Inputs, Step, Contacts, Shapes, GjkWork, Manifold, ContactWork, ContinuousWork),
+    (RobotBundle, RunBundle, ContactBundle, Shapes, GjkWork, Manifold, ContinuousWork),
 )
 
 
 def connect_advancement(
-    touching: Touching, equipped: Equipped | None, model: Model, records: tuple[Any, ...], work: ContactWork
+    touching: Touching, equipped: Equipped | None, robot: RobotBundle, run: RunBundle, work: ContactWork
 ) -> object:
-    """Let the step, which gets `work`, call it, as long as the object returned is kept.
-
-    records: State, Workspace, Inputs and Step of the run.
-    """
+    """Let the step, which gets `work`, call it, as long as the object returned is kept."""
     most = (MOST_CONTACTS,)
     manifold: Manifold = allocate(
         Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
     )
-    continuous = make_continuous_work(touching, equipped, model)
+    continuous = make_continuous_work(touching, equipped, robot.model)
     work.straight[:] = _straight_angles(touching.contacts, continuous)
-    found = (touching.contacts, touching.shapes, make_gjk_work(), manifold, work, continuous)
-    return point_at(ADVANCE, 1, work.advancement, model, *records, *found)
+    contact = ContactBundle(touching.contacts, work)
+    found = (contact, touching.shapes, make_gjk_work(), manifold, continuous)
+    return point_at(ADVANCE, 1, work.advancement, robot, run._replace(block=None, clock=None), *found)
 
 
 def make_continuous_work(touching: Touching, equipped: Equipped | None, model: Model) -> ContinuousWork:

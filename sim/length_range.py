@@ -164,8 +164,8 @@ class _Pull(Simulation):
 
     def _force(self) -> float:
         """The force that gives the joints an acceleration of the wanted norm, in the pose of the last call."""
-        equipment: Any = self._equipment[0]
-        work: Any = self._equipment[1]
+        assert self._equipment is not None
+        equipment, work = self._equipment
         entries = slice(*equipment.actuator_entry[self._actuator : self._actuator + 2])
         moment = np.zeros(self.plan.robot.nv)
         moment[equipment.actuator_dof[entries]] = work.actuator_moment[entries]

@@ -2,7 +2,7 @@
 
 The PhysX guide's linearDamping, angularDamping, maxLinearVelocity, maxAngularVelocity of links, and
 setMaxCOMLinearVelocity, setMaxCOMAngularVelocity of articulations. Constants are in LinkRules, what a step finds in
-LinkRuleWork; kernels call them `d` and `o`. Both are None in a run without. No numba here.
+LinkRuleWork. No numba here.
 """
 
 from __future__ import annotations
@@ -49,6 +49,13 @@ class LinkRuleWork(NamedTuple):
     centre: Reals1  # (3,) of mass [m]
     velocity: Reals1  # (3,)
     inertia: Reals1  # (6,) of the robot about its centre of mass
+
+
+class RuleBundle(NamedTuple):
+    """Both; None in a run without."""
+
+    model: LinkRules
+    data: LinkRuleWork
 
 
 def link_rules(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ from artsim.sim.model import BALL, FREE, Labels, Model, compile_model
 from artsim.sim.records import Array
 from artsim.sim.regularity import dof_mobilities
 from artsim.sim.robot import Robot
-from artsim.sim.run import NEWTON, NO_CONTROLLER, SOLVE, WORK, Inputs, NewtonWork, simulate_entry
+from artsim.sim.run import NEWTON, NO_CONTROLLER, RK4, SCRATCH, SOLVE, Inputs, simulate_entry
 from artsim.sim.sights import CAST, Seen, seen_shapes
 from artsim.sim.solids import Kept, joined
 from artsim.sim.spatial import Real
@@ -80,7 +79,7 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that it takes: the step's, and those that this calls."""
-        solver = (SOLVE,) if NewtonWork in self.work else ()
+        solver = (SOLVE,) if "newton" in SCRATCH[self.solver] else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
@@ -102,9 +101,9 @@ class Plan:
         return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there, clocked=clocked)
 
     @property
-    def work(self) -> tuple[type[Any], ...]:
-        """The records that its solver has for scratch."""
-        return WORK[NEWTON if self.config.integrator == "rk4" else SOLVERS[self.config.solver]]
+    def solver(self) -> int:
+        """The solver that its integrator calls."""
+        return NEWTON if INTEGRATORS[self.config.integrator] == RK4 else SOLVERS[self.config.solver]
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:

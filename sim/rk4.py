@@ -34,15 +34,15 @@ from artsim.sim.recording import record
 from artsim.sim.recordtype import run_entry
 from artsim.sim.run import COUPLING_ROW, INEQUALITY
 from artsim.sim.solvers.alone import run_newton
-from artsim.sim.step import SolverWork, bare_system, begin, choose_controls, is_finite, settle, total_energy
+from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
 
 
 @njit
-def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
+def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
     model, state = robot.model, robot.state
     step, block = run.step, run.block
-    begin(robot, run, equipment, None, SolverWork(work, None, None, None, None))
+    begin(robot, run, equipment, None, solver)
     for _ in range(block.plan[0]):
         if step.counters[0] % EVERY == 0:
             watch_energy(robot, step, equipment, None)
@@ -51,7 +51,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> 
         rows.report[1] = 0.0
         if equipment is not None:
             equipment.data.stage[0] = 0.0
-        _stage(robot, state.qpos, state.qvel, run, rows, equipment, work, state.activation)
+        _stage(robot, state.qpos, state.qvel, run, rows, equipment, solver, state.activation)
         if not is_finite(model, step):
             break
         if equipment is not None and equipment.data.feeler[0] != 0:
@@ -61,7 +61,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> 
             record(robot, run, rows, equipment, None)
         if equipment is not None:
             note_loop_gaps(model, robot.data, step, equipment)
-        _finish(robot, run, rows, equipment, work)
+        _finish(robot, run, rows, equipment, solver)
         note_work(run, equipment, step.start_qvel, state.qvel)  # of the last stage's forces
         if step.counters[2] != 0:
             step.counters[1] -= recorded  # a step that was not taken has no row
@@ -73,7 +73,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> 
 
 
 @njit
-def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, work: Any, activation: Any) -> None:
+def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solver: Any, activation: Any) -> None:
     """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as
     constraints."""
     model, data = robot.model, robot.data
@@ -87,7 +87,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, work
     for k in range(step.stiffness.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
-    bare_system(model, q, v, data, run, equipment, None)
+    bare_system(model, q, v, data, run, equipment, solver)
     row = step.counters[4]
     find_places(model, q, run, row)
     for k in range(step.force.shape[0]):
@@ -117,7 +117,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, work
     for a in range(step.next.shape[0]):
         step.next[a] = 0.0
     _hold(model, q, v, data, run, rows, equipment)
-    run_newton(work, 0)
+    run_newton(solver.newton, 0)
     joint_forces(rows, step, 1.0)
     if equipment is not None:
         note_loop_forces(rows, equipment, 1.0)
@@ -186,7 +186,7 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
 
 
 @njit
-def _finish(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
+def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
 
     Stage one's acceleration is in step.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
@@ -221,7 +221,7 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
             equipment.data.stage[0] = ahead / h
             for n in range(state.activation.shape[0]):
                 state.activation[n] = equipment.data.start_activation[n] + ahead * equipment.data.activation_rate[n]
-        _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, work, state.activation)
+        _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, solver, state.activation)
         weight = 1.0 if stage == 3 else 2.0
         if equipment is not None:
             for n in range(state.activation.shape[0]):

@@ -532,7 +532,7 @@ class _LaneSimulation(Simulation):
     def point_at(self, pointers: Array) -> object:
         """Let kernels that get `pointers` take its steps, as long as the object returned is kept."""
         self._block.plan[:] = 1, _ALWAYS
-        return point_at(self.plan.entry, 1, pointers, *self._records(self.plan.entry))
+        return point_at(self.plan.entry, 1, pointers, *self._bundles())
 
 
 def pack_width() -> int:

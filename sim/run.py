@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artsim.sim.contacts import Contacts, ContactWork, Touching, contact_rows
-from artsim.sim.equipment.record import Equipment, EquipmentLabels, EquipmentWork, Equipped, equipment_rows
+from artsim.sim.contacts import ContactBundle, Touching, contact_rows
+from artsim.sim.equipment.record import Equipment, EquipmentBundle, EquipmentLabels, Equipped, equipment_rows
 from artsim.sim.jit import Entry
-from artsim.sim.link_rules import LinkRules, LinkRuleWork, link_rule_rows
+from artsim.sim.link_rules import LinkRules, RuleBundle, link_rule_rows
 from artsim.sim.model import Model
 from artsim.sim.phases import Clock
 from artsim.sim.records import (
@@ -27,8 +27,9 @@ from artsim.sim.records import (
     Reals2,
     Reals3,
     allocate,
+    with_members,
 )
-from artsim.sim.state import State, Workspace
+from artsim.sim.state import RobotBundle
 
 # solvers
 NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT = range(6)
@@ -373,15 +374,35 @@ CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
 _OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"
 RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTACTS)), "contacts")
 
-SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (Model, Workspace, Rows, Step, NewtonWork))
 
-WORK: dict[int, tuple[type[Any], ...]] = {
-    NEWTON: (NewtonWork,),
-    **dict.fromkeys((PGS, TGS, BLOCK_GS), (SweepWork,)),
-    PROPAGATION: (NewtonWork, PropagationWork),
-    DIRECT: (NewtonWork, DirectWork),
+class RunBundle(NamedTuple):
+    """What a run is given, what its step finds, and what is recorded of it where it is a run's own kernel."""
+
+    inputs: Inputs
+    step: Step
+    block: Block | None
+    clock: Clock | None  # of timed phases
+
+
+class SolverBundle(NamedTuple):
+    """The scratch of solvers: newton's, the sweeping ones', propagation's (beside newton's), direct's (likewise)."""
+
+    newton: NewtonWork | None
+    sweeps: SweepWork | None
+    tree: PropagationWork | None
+    graph: DirectWork | None
+
+
+NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
+SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (RobotBundle, Rows, Step, NEWTON_ALONE))
+
+SCRATCH: dict[int, dict[str, type[Any]]] = {
+    NEWTON: {"newton": NewtonWork},
+    **{solver: {"sweeps": SweepWork} for solver in (PGS, TGS, BLOCK_GS)},
+    PROPAGATION: {"newton": NewtonWork, "tree": PropagationWork},
+    DIRECT: {"newton": NewtonWork, "graph": DirectWork},
 }
-"""The scratch of each solver; solvers that share it share their entry."""
+"""What of SolverBundle each solver uses; solvers that use the same share their entry."""
 
 
 def simulate_entry(
@@ -391,19 +412,20 @@ def simulate_entry(
 
     clocked: with marks between the phases of a step (RK4 has none).
     """
-    records = (Model, State, Workspace, Inputs, Rows, Step, Block)
-    equipment = (Equipment, EquipmentWork) if equipped else (None, None)
-    variant = "_equipped" * equipped + "_touching" * touching
-    if integrator == RK4:
-        return Entry("simulate_rk4", "artsim.sim.rk4", (*records, *equipment, NewtonWork), variant)
-    contacts = (Contacts, ContactWork) if touching else (None, None)
-    rules = (LinkRules, LinkRuleWork) if ruled else (None, None)
-    kinds = {NewtonWork: "", SweepWork: "_sweeps", PropagationWork: "_propagation", DirectWork: "_direct"}
-    work = tuple(kind if kind in WORK[solver] else None for kind in kinds)
-    variant += "_ruled" * ruled + "".join(name for kind, name in kinds.items() if kind in WORK[solver])
-    variant += "_clocked" * clocked
-    clock = Clock if clocked else None
-    return Entry("simulate", "artsim.sim.step", (*records, *equipment, *contacts, *rules, *work, clock), variant)
+    name, module = ("simulate_rk4", "artsim.sim.rk4") if integrator == RK4 else ("simulate", "artsim.sim.step")
+    scratch = SCRATCH[NEWTON if integrator == RK4 else solver]
+    bundles = (
+        RobotBundle,
+        with_members(RunBundle, block=Block, clock=Clock if clocked else None),
+        Rows,
+        EquipmentBundle if equipped else None,
+        ContactBundle if touching else None,
+        RuleBundle if ruled else None,
+        with_members(SolverBundle, **scratch),
+    )
+    variant = "_equipped" * equipped + "_touching" * touching + "_ruled" * ruled
+    variant += "".join(f"_{name}" for name in scratch if name != "newton")
+    return Entry(name, module, bundles, variant + "_clocked" * clocked)
 
 
 def make_rows(
@@ -442,6 +464,12 @@ def make_rows(
     }
     rows: Rows = allocate(Rows, shapes)
     return rows, fixed
+
+
+def make_solver_bundle(model: Model, rows: Rows, solver: int, driven: int) -> SolverBundle:
+    """The scratch of a solver for so many rows; `driven` as in `make_rows`."""
+    made = {name: make_solver_work(model, rows, work, driven) for name, work in SCRATCH[solver].items()}
+    return SolverBundle(*(made.get(name) for name in SolverBundle._fields))
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0, width: int = 1) -> Any:

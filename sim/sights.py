@@ -18,7 +18,7 @@ from artsim.sim.collision_pairs import from_urdf
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contact_model import ground_plane, kept_pieces, on_bodies
 from artsim.sim.description import Articulation, Geom
-from artsim.sim.equipment.record import Equipment, EquipmentWork
+from artsim.sim.equipment.record import EquipmentBundle
 from artsim.sim.errors import ModelError
 from artsim.sim.jit import Entry, point_at
 from artsim.sim.model import Model
@@ -48,16 +48,14 @@ class Seen(NamedTuple):
     kept: Kept  # what outputs hold of meshes and height fields
 
 
-CAST = Entry(
-    "cast_rays", "artsim.sim.ray_casting", (Model, Workspace, Equipment, EquipmentWork, Sights, Shapes, Placed)
-)
+CAST = Entry("cast_rays", "artsim.sim.ray_casting", (Model, Workspace, EquipmentBundle, Sights, Shapes, Placed))
 
 
-def connect_rays(seen: Seen, model: Model, work: Workspace, equipment: Equipment, scratch: EquipmentWork) -> object:
-    """Let kernels that get `scratch` cast rays, as long as the object returned is kept."""
+def connect_rays(seen: Seen, model: Model, work: Workspace, equipment: EquipmentBundle) -> object:
+    """Let kernels that get `equipment` cast rays, as long as the object returned is kept."""
     n = len(seen.sights.body)
     placed: Placed = allocate(Placed, {"position": (n, 3), "rotation": (n, 3, 3)})
-    return point_at(CAST, 1, scratch.ray_caster, model, work, equipment, scratch, seen.sights, seen.shapes, placed)
+    return point_at(CAST, 1, equipment.data.ray_caster, model, work, equipment, seen.sights, seen.shapes, placed)
 
 
 def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Seen | None:

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import Contacts, ContactWork, connect_detection, first_room, make_contact_work
+from artsim.sim.contacts import ContactBundle, connect_detection, first_room, make_contact_work
 from artsim.sim.continuous import connect_advancement
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.delays import connect_delays
-from artsim.sim.equipment.record import EquipmentWork, make_equipment_work
+from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
-from artsim.sim.jit import Entry, bind, point_at
-from artsim.sim.link_rules import make_link_rule_work
+from artsim.sim.jit import bind, point_at
+from artsim.sim.link_rules import RuleBundle, make_link_rule_work
 from artsim.sim.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.phases import Clock
 from artsim.sim.plan import Plan, make_inputs
@@ -39,15 +39,16 @@ from artsim.sim.run import (
     TOO_FAST,
     UNSOLVED_STEPS,
     Block,
-    NewtonWork,
+    RunBundle,
+    SolverBundle,
     block_shapes,
     make_rows,
-    make_solver_work,
+    make_solver_bundle,
     make_step,
 )
 from artsim.sim.sights import connect_rays
 from artsim.sim.spatial import Real
-from artsim.sim.state import make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 
 Controller = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
@@ -113,16 +114,18 @@ class Simulation:
         self._state.qvel[:] = self.plan.qvel
         rows = self.controls
         self._inputs = make_inputs(self.plan, rows)
-        self._equipment: tuple[NamedTuple, ...] = ()
+        self._equipment: EquipmentBundle | None = None
         if equipped is not None:
-            self._equipment = equipped.arrays, make_equipment_work(model, equipped.arrays, equipped.activations)
+            scratch = make_equipment_work(model, equipped.arrays, equipped.activations)
+            self._equipment = EquipmentBundle(equipped.arrays, scratch)
             self._state.activation[:] = self.plan.activation
             if delayed is not None:
                 self._state.history[:] = delayed.history
             if self.plan.seen is not None:
-                self._rays = connect_rays(self.plan.seen, model, self._work, *self._equipment)
+                self._rays = connect_rays(self.plan.seen, model, self._work, self._equipment)
+        self._rules: RuleBundle | None = None
         if self.plan.rules is not None:
-            self._equipment += self.plan.rules, make_link_rule_work(model, self.plan.rules)
+            self._rules = RuleBundle(self.plan.rules, make_link_rule_work(model, self.plan.rules))
         self._failure: ArtsimError | None = None
         self._odd = ""  # what of the recorded rows or the state is not finite
         self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
@@ -136,16 +139,11 @@ class Simulation:
         carried = None if self.plan.equipped is None else self.plan.equipped.arrays
         driven = int(np.count_nonzero(gains))
         self._rows, fixed = make_rows(model, driven, carried, touching, self._room, self.plan.rules)
-        self._further: tuple[NamedTuple, ...] = tuple(
-            make_solver_work(model, self._rows, work, driven) for work in self.plan.work
-        )
-        if NewtonWork in self.plan.work:
-            newton: NewtonWork = self._further[0]  # type: ignore[assignment]
-            self._solver = point_at(SOLVE, 1, newton.entry, model, self._work, self._rows, self._step, newton)
+        self._solver = make_solver_bundle(model, self._rows, self.plan.solver, driven)
+        self._contact: ContactBundle | None = None
         if touching is not None:
-            work = make_contact_work(touching, self._room)
-            self._detection = connect_detection(touching, work, clock=self.clock)
-            self._further += touching.contacts, work
+            self._contact = ContactBundle(touching.contacts, make_contact_work(touching, self._room))
+            self._detection = connect_detection(touching, self._contact.data, clock=self.clock)
         return fixed
 
     def _enlarge(self) -> None:
@@ -173,34 +171,28 @@ class Simulation:
     def reblock(self) -> None:
         """Make the block anew after `block_rows` was changed."""
         self._block = self._make_block()
-        self._check_continuously()
-        self._connect_delays()
+        self._robot = RobotBundle(self.plan.robot.model, self._state, self._work)
+        self._run = RunBundle(self._inputs, self._step, self._block, self.clock)
+        self._connect()
         entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
-        self._call = bind(entry, 1, *self._records(entry))
+        self._call = bind(entry, 1, *self._bundles())
 
-    def _check_continuously(self) -> None:
-        """Connect what looks between steps, where that is wanted and something may touch."""
-        touching, robot = self.plan.touching, self.plan.robot
-        if touching is not None and self.plan.config.continuous:
-            work = next(record for record in self._further if isinstance(record, ContactWork))
-            records = self._state, self._work, self._inputs, self._step
-            self._advancement = connect_advancement(touching, self.plan.equipped, robot.model, records, work)
+    def _connect(self) -> None:
+        """Connect the kernels that a step calls: newton, what looks between steps, what keeps delayed samples."""
+        plan, newton = self.plan, self._solver.newton
+        if newton is not None:
+            alone = SolverBundle(newton, None, None, None)
+            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, alone)
+        if plan.touching is not None and self._contact is not None and plan.config.continuous:
+            self._advancement = connect_advancement(
+                plan.touching, plan.equipped, self._robot, self._run, self._contact.data
+            )
+        if plan.delayed is not None and self._equipment is not None:
+            self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
 
-    def _connect_delays(self) -> None:
-        """Connect what keeps samples of controls and sensors, where some are delayed."""
-        plan = self.plan
-        if plan.delayed is not None and plan.equipped is not None:
-            records = plan.robot.model, self._state, self._work, self._inputs, self._step, plan.equipped.arrays
-            scratch = next(record for record in self._equipment if isinstance(record, EquipmentWork))
-            contacts = [record for record in self._further if isinstance(record, (Contacts, ContactWork))]
-            self._delays = connect_delays(plan.delayed, records, scratch, contacts)
-
-    def _records(self, entry: Entry) -> list[Any]:
-        """What an entry takes."""
-        records = (self.plan.robot.model, self._state, self._work, self._inputs, self._rows, self._step, self._block)
-        of_kind: dict[Any, Any] = {type(record): record for record in (*records, *self._equipment, *self._further)}
-        of_kind[Clock] = self.clock
-        return [of_kind.get(kind) for kind in entry.records]
+    def _bundles(self) -> tuple[NamedTuple | None, ...]:
+        """What the entries of integrators take."""
+        return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
 
     def _make_block(self) -> Block:
         config, model = self.plan.config, self.plan.robot.model
@@ -518,8 +510,7 @@ class Simulation:
 
     def _abandon(self, before: Mapping[str, Array]) -> None:
         """Be as before the call, on arrays of its own, and stop there."""
-        self._abandoned += [self._state, self._step, self._work, self._rows, self._block, self._equipment]
-        self._abandoned += [self._further, self._inputs, self._call]
+        self._abandoned += [self._bundles(), self._call]
         stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
         stopped.restore(before)
         kept = {name: self.__dict__[name] for name in ("_abandoned", "_log", "_pace", "signalled")}

@@ -100,6 +100,14 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
     return work
 
 
+class RobotBundle(NamedTuple):
+    """The robot in a step. What knows no state takes model and data alone."""
+
+    model: Model
+    state: State
+    data: Workspace
+
+
 def make_state(
     model: Model,
     width: int = 1,

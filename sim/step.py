@@ -7,7 +7,7 @@ bounds takes the step without rows first, in O(n), and is done when it breaks no
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from artsim.sim.actuation import (
     actuator_force,
@@ -126,17 +126,6 @@ _NEARER = 0.5  # of the miss before, else an aim has not helped
 _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 
-class SolverWork(NamedTuple):
-    """The scratch of the solvers, None of what the chosen one does not use, and the clock, None unless phases are
-    timed."""
-
-    solver: Any  # newton's
-    sweeps: Any
-    tree: Any  # propagation's
-    graph: Any  # direct's
-    clock: Any
-
-
 @njit
 def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Take block.plan[0] steps from the state, recording every block.plan[1]-th, or stop early with the reason in
@@ -149,9 +138,8 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     """
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
-    work = SolverWork(solver.newton, solver.sweeps, solver.tree, solver.graph, run.clock)
     start(run.clock)
-    begin(robot, run, equipment, rules, work)
+    begin(robot, run, equipment, rules, solver)
     if contact is not None:
         block.contacts[0] = 0
         place_static(model, data, contact)
@@ -164,7 +152,7 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
         choose_controls(run)
         asleep = is_asleep(state, run)
         if not asleep or step.counters[6] == 0:
-            _euler(robot, run, rows, equipment, contact, rules, work)
+            _euler(robot, run, rows, equipment, contact, rules, solver)
             if asleep:
                 _rest(robot, step)
             elif step.counters[2] != 0 or not is_finite(model, step):
@@ -190,7 +178,7 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 
 @njit
-def begin(robot: Any, run: Any, equipment: Any, rules: Any, work: Any) -> None:
+def begin(robot: Any, run: Any, equipment: Any, rules: Any, solver: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     model, state = robot.model, robot.state
     step = run.step
@@ -203,7 +191,7 @@ def begin(robot: Any, run: Any, equipment: Any, rules: Any, work: Any) -> None:
     else:
         weigh_springs(model, run, equipment)
     expand(model, state.qpos, state.qvel, robot.data)
-    step.counters[5] = 1 if _is_free(model, run.inputs, drives_are_rows(work)) else 0
+    step.counters[5] = 1 if _is_free(model, run.inputs, drives_are_rows(solver)) else 0
     if equipment is not None and (needs_rows(equipment) or has_actuator_rows(equipment)):
         step.counters[5] = 0
     if rules is not None:
@@ -249,7 +237,7 @@ def is_finite(model: Any, step: Any) -> bool:
 
 
 @njit
-def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
+def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """step.next = u at the end of the step, and the forces that lead there."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -259,17 +247,17 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
     find_places(model, state.qpos, run, step.counters[4])
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
-    mark(work.clock, FORCES)
+    mark(run.clock, FORCES)
     if contact is not None:
         if not find_contacts(robot, run.inputs, contact):
             step.counters[2] = CROWDED
             return
-        mark(work.clock, BROAD_PHASE)
+        mark(run.clock, BROAD_PHASE)
     searches = 1
     if contact is not None:
         searches = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
     for search in range(searches):
-        _velocities_found(robot, run, rows, equipment, contact, rules, work)
+        _velocities_found(robot, run, rows, equipment, contact, rules, solver)
         if contact is None or search == searches - 1 or not outrun(model, data, run, contact):
             break
         velocities(model, state.qvel, data)
@@ -278,7 +266,7 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
         if not detected(robot, contact):
             step.counters[2] = CROWDED
             return
-        mark(work.clock, BROAD_PHASE)
+        mark(run.clock, BROAD_PHASE)
         if are_as_before(contact, count):
             break
     if contact is not None:
@@ -289,7 +277,7 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
 
 
 @njit
-def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
+def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """step.next and step.velocity at the end of the step with the contacts found, evaluated as often as it needs."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -303,18 +291,18 @@ def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: 
     step.counters[7] = 0
     if contact is not None:
         note_struck(data, contact)
-    if not drives_are_rows(work):
+    if not drives_are_rows(solver):
         foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
                 step.counters[7] = 1
     bent = secant_drift(robot, h, step)
-    _evaluate(robot, run, rows, equipment, contact, rules, work)
-    if drives_are_rows(work):  # the sweeping solvers' steps are the recipe's, as written
+    _evaluate(robot, run, rows, equipment, contact, rules, solver)
+    if drives_are_rows(solver):  # the sweeping solvers' steps are the recipe's, as written
         return
     fast = _turns_fast_or_is_taut(robot, run, rows, equipment, contact)
     if step.counters[7] == 2:  # where unstiffened bodies go is nowhere
-        _evaluate(robot, run, rows, equipment, contact, rules, work)
+        _evaluate(robot, run, rows, equipment, contact, rules, solver)
     if not fast and not bent:
         return
     step.counters[7] = max(step.counters[7], 1)
@@ -329,7 +317,7 @@ def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: 
         else:
             go_midway(robot, step)
         secant_drift(robot, h, step)
-        _evaluate(robot, run, rows, equipment, contact, rules, work)
+        _evaluate(robot, run, rows, equipment, contact, rules, solver)
         if away:
             break
         nearest = change
@@ -358,7 +346,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, cont
 
 
 @njit
-def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
+def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """step.next and step.velocity with bias at step.middle, without rows where that holds."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
@@ -372,13 +360,13 @@ def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
     rows.report[1] = 0.0
     if step.counters[5] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         free_step(robot, run, rows, equipment)
-        mark(work.clock, SYSTEM)
+        mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             return
     for k in range(step.velocity.shape[0]):
-        if drives_are_rows(work) or inputs.drive_limit[k] < math.inf:
+        if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
             rows.implicit[k] = 0
-    bare_system(model, state.qpos, step.middle, data, run, equipment, work)
+    bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
     if contact is not None:
         find_drifts(model, data, inputs, contact)
     if rules is not None:
@@ -389,7 +377,7 @@ def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
         link_damping_forces(model, step.velocity, data, rules)
     rounds = 1 if rules is None else ROUNDS
     for _ in range(rounds):
-        _solve_in_bounds(robot, run, rows, equipment, contact, rules, work)
+        _solve_in_bounds(robot, run, rows, equipment, contact, rules, solver)
         if rules is not None and not aim_bounds(robot, run, rules):
             break
     if rules is not None:
@@ -415,49 +403,49 @@ def _touches(contact: Any) -> bool:
 
 
 @njit
-def _solve_in_bounds(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
+def _solve_in_bounds(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """The velocities at the end of the step, with actuators within their bounds and loops closed."""
     most = 1
     if equipment is not None:
         most += 2 * (run.step.velocity.shape[0] + equipment.model.actuator_target.shape[0])
     for _ in range(most):  # every round takes a guess back or makes an actuator explicit; one or two are the rule
-        _solve_with_rows(robot, run, rows, equipment, contact, rules, work)
+        _solve_with_rows(robot, run, rows, equipment, contact, rules, solver)
         if not _clamped(robot, run, equipment):
             break
     if (
         equipment is not None
         and (has_hard_loops(equipment) or has_hard_equalities(equipment))
-        and not drives_are_rows(work)
+        and not drives_are_rows(solver)
     ):
-        _close_loops(robot, run, rows, equipment, work)
-    if contact is not None and not drives_are_rows(work):
-        _tame_contacts(robot, run, rows, contact, work)
+        _close_loops(robot, run, rows, equipment, solver)
+    if contact is not None and not drives_are_rows(solver):
+        _tame_contacts(robot, run, rows, contact, solver)
 
 
 @njit
-def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, work: Any) -> None:
+def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     if pass_on_blows(state, run.inputs, rows, contact):
         for _ in range(_TAMINGS):
-            reduce_system(model, data, step, work)
-            factorise_system(model, data, work)
-            several = take_blows(robot, run, rows, contact, work)
-            reduce_system(model, data, step, work)
+            reduce_system(model, data, step, solver)
+            factorise_system(model, data, solver)
+            several = take_blows(robot, run, rows, contact, solver)
+            reduce_system(model, data, step, solver)
             if not several:
                 break
-            solve_again(robot, rows, step, work)
+            solve_again(robot, rows, step, solver)
             _found(model, data, run)
-            mark(work.clock, SOLVER)
+            mark(run.clock, SOLVER)
             if not weaken(state, rows, step, contact):
                 break
     for _ in range(_TAMINGS):
         if not tame(robot, run, rows, contact):
             break
-        solve_again(robot, rows, step, work)
+        solve_again(robot, rows, step, solver)
         _found(model, data, run)
-        mark(work.clock, SOLVER)
+        mark(run.clock, SOLVER)
 
 
 @njit
@@ -480,9 +468,9 @@ def _rest(robot: Any, step: Any) -> None:
 
 
 @inlined
-def drives_are_rows(work: Any) -> bool:
+def drives_are_rows(solver: Any) -> bool:
     """Whether the solver wants every drive as a row, as the PhysX guide has them."""
-    return work.sweeps is not None
+    return solver.sweeps is not None
 
 
 @njit
@@ -644,7 +632,7 @@ def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: A
 
 
 @njit
-def _solve_with_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, work: Any) -> None:
+def _solve_with_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
     model, data = robot.model, robot.data
     step = run.step
@@ -654,21 +642,21 @@ def _solve_with_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: A
         step.force[k] -= data.bias[k] + step.diagonal[k] * data.drift[k]
         if rules is not None:
             step.force[k] += rules.data.force[k]
-    reduce_system(model, data, step, work)
-    mark(work.clock, SYSTEM)
+    reduce_system(model, data, step, solver)
+    mark(run.clock, SYSTEM)
     reduce_vector(model, step.force, data, step.free)
     for a in range(step.free.shape[0]):
         step.free[a] *= h
         step.next[a] = robot.state.qvel[model.independent_dof[a]]
     build(robot, run, rows, equipment, contact, rules)
-    mark(work.clock, ROWS)
-    solve_rows(robot, run, rows, work)
+    mark(run.clock, ROWS)
+    solve_rows(robot, run, rows, solver)
     _found(model, data, run)
-    mark(work.clock, SOLVER)
+    mark(run.clock, SOLVER)
 
 
 @njit
-def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> None:
+def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
 
     What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
@@ -691,22 +679,22 @@ def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, work: Any) -> 
         share = 1.0 if miss <= _NEARER * before else -float(aims)
         for n in range(rows.number[1]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
-        solve_again(robot, rows, step, work)
+        solve_again(robot, rows, step, solver)
         absurd = rows.report[1] > UNSOLVED or _fastest(step) > most
         if absurd:
             _take_aims_back(rows)
-            solve_again(robot, rows, step, work)
+            solve_again(robot, rows, step, solver)
         _found(model, data, run)
-        mark(work.clock, SOLVER)
+        mark(run.clock, SOLVER)
         if absurd or share < 0.0 or miss <= _MISSED:
             break
         before = miss
     if relax_loops(inputs, rows, equipment):
-        solve_again(robot, rows, step, work)
+        solve_again(robot, rows, step, solver)
         if tighten_loops(inputs, rows):
-            solve_again(robot, rows, step, work)
+            solve_again(robot, rows, step, solver)
         _found(model, data, run)
-        mark(work.clock, SOLVER)
+        mark(run.clock, SOLVER)
 
 
 @inlined
@@ -778,7 +766,7 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
             run_newton(work, 0)
         else:
             newton(robot, inputs, rows, force, u, solver)
-            _solve_with_mass_matrix(model, data, rows, step, work)
+            _solve_with_mass_matrix(model, data, rows, step, solver)
     if solver.sweeps is not None:
         if inputs.solver[0] == PGS:
             pgs(model, data, inputs, rows, force, u, solver.sweeps)
@@ -797,22 +785,22 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
             run_newton(work, 1)
         else:
             newton_again(robot, rows, step.free, step.next, solver)
-            _solve_with_mass_matrix(robot.model, robot.data, rows, step, work)
+            _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver)
 
 
 @njit
-def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
+def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
     """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
     newton needs M̂."""
     if rows.number[0] == rows.number[1] or rows.report[1] <= UNSOLVED:
         return
     for a in range(step.next.shape[0]):
-        step.next[a] -= work.change[a]
+        step.next[a] -= solver.newton.change[a]
     for n in range(rows.number[0]):
-        rows.impulse[n] = work.first[n]
+        rows.impulse[n] = solver.newton.first[n]
     mass_matrix(model, data)
     reduce_matrix(model, data, step.diagonal)
-    run_newton(work, 0)
+    run_newton(solver.newton, 0)
 
 
 @njit

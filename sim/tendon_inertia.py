@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.equipment.record import Equipment, EquipmentWork, Equipped, make_equipment_work
+from artsim.sim.equipment.record import EquipmentBundle, Equipped, make_equipment_work
 from artsim.sim.jit import Entry, bind
 from artsim.sim.model import Model
 from artsim.sim.quantities import BAD_RESULT, OK, WITH_INERTIA
 from artsim.sim.records import Array, Ints1, Reals1, Reals2, Reals3
 from artsim.sim.regularity import is_singular
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 
 _ROWS = 256  # that are worked on at a time
 _INVERTED = frozenset({"inverse_mass_matrix", "forward_dynamics"})
@@ -40,7 +40,7 @@ class TendonTask(NamedTuple):
 TENDON_INERTIA = Entry(
     "tendon_inertia",
     "artsim.sim.equipment.tendon_inertia",
-    (Model, State, Workspace, Equipment, EquipmentWork, TendonTask),
+    (RobotBundle, EquipmentBundle, TendonTask),
 )
 
 
@@ -88,7 +88,8 @@ class TendonInertia:
             stored=np.zeros(_ROWS if self._springs else 0),
         )
         work = make_equipment_work(model, equipped.arrays, equipped.activations)
-        call = bind(TENDON_INERTIA, 1, model, make_state(model), make_workspace(model), equipped.arrays, work, task)
+        robot = RobotBundle(model, make_state(model), make_workspace(model))
+        call = bind(TENDON_INERTIA, 1, robot, EquipmentBundle(equipped.arrays, work), task)
 
         def add() -> None:
             first, end = (int(bound) for bound in bounds)

@@ -9,13 +9,12 @@ import numpy as np
 
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.forces import calibrate, equipment_forces
-from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
+from artsim.sim.equipment.record import EquipmentBundle, EquipmentWork, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.model import Model
 from artsim.sim.plan import Plan, make_inputs
-from artsim.sim.run import Inputs, Step, make_step
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.run import RunBundle, make_step
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +29,7 @@ def actuators(robot: Any, run: Any, equipment: Any) -> None:
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
 
 
-ENTRY = Entry("actuators", __name__, (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork))
+ENTRY = Entry("actuators", __name__, (RobotBundle, RunBundle, EquipmentBundle))
 
 
 @dataclass
@@ -53,8 +52,9 @@ class Actuators:
         inputs = make_inputs(self.plan, controls)
         self.row = np.zeros((1, len(control)))
         inputs = inputs._replace(control=self.row)
-        records = (model, self.state, make_workspace(model), inputs, make_step(model), self.arrays, self.work)
-        self._call = bind(ENTRY, 1, *records)
+        robot = RobotBundle(model, self.state, make_workspace(model))
+        run = RunBundle(inputs, make_step(model), None, None)
+        self._call = bind(ENTRY, 1, robot, run, EquipmentBundle(self.arrays, self.work))
 
     def at(self, q: Array, v: Array, activation: Array, control: Array) -> EquipmentWork:
         """The actuators there."""

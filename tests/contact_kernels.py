@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 
 from artsim.sim.constraints.contact import contact_rows
-from artsim.sim.contacts import Contacts, ContactWork, connect_detection, make_contact_work
+from artsim.sim.contacts import ContactBundle, connect_detection, make_contact_work
 from artsim.sim.coupling import expand
 from artsim.sim.detection import detected, find_contacts, find_drifts, place_static
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.model import Model
 from artsim.sim.plan import Plan
-from artsim.sim.run import Inputs, Rows, Step, make_rows, make_step
+from artsim.sim.run import Rows, RunBundle, SolverBundle, make_rows, make_step
 from artsim.sim.simulate import make_inputs
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.step import bare_system
 from tests.simulation import constant_controls
 
@@ -25,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any) -> None:
+def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Contacts in contact_data, their rows in rows, at the state state."""
     model, state, data = robot.model, robot.state, robot.data
     inputs = run.inputs
@@ -37,16 +36,14 @@ def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any) -> 
     for n in range(contact.data.allowance.shape[0]):
         contact.data.allowance[n] = 100.0
     detected(robot, contact)  # however far they are
-    bare_system(model, state.qpos, state.qvel, data, run, None, None)
+    bare_system(model, state.qpos, state.qvel, data, run, None, solver)
     find_drifts(model, data, inputs, contact)
     rows.number[0] = 0
     contact_rows(robot, run, rows, None, contact)
 
 
 ROOM = 64
-ENTRY = Entry(
-    "contacts_at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Contacts, ContactWork)
-)
+ENTRY = Entry("contacts_at_configuration", __name__, (RobotBundle, RunBundle, Rows, ContactBundle, SolverBundle))
 
 
 @dataclass
@@ -63,8 +60,10 @@ class Bench:
         self.contacts = make_contact_work(touching, ROOM)
         self._detection = connect_detection(touching, self.contacts)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
-        records = (model, self.state, self.work, self.inputs, self.rows, self.step, touching.contacts, self.contacts)
-        self._call = bind(ENTRY, 1, *records)
+        robot = RobotBundle(model, self.state, self.work)
+        run = RunBundle(self.inputs, self.step, None, None)
+        contact = ContactBundle(touching.contacts, self.contacts)
+        self._call = bind(ENTRY, 1, robot, run, self.rows, contact, SolverBundle(None, None, None, None))
 
     def evaluate(self, q: Array, v: Array) -> None:
         """Fill contacts and rows at q (nq,), v (nv,)."""

@@ -10,14 +10,13 @@ import numpy as np
 from artsim.sim.constraints.rows import build
 from artsim.sim.coupling import expand
 from artsim.sim.equipment.forces import calibrate, equipment_forces
-from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
+from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.model import Model
 from artsim.sim.plan import Plan
-from artsim.sim.run import Inputs, Rows, Step, make_rows, make_step
+from artsim.sim.run import Rows, RunBundle, SolverBundle, make_rows, make_step
 from artsim.sim.simulate import make_inputs
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.step import bare_system
 from tests.simulation import constant_controls
 
@@ -25,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 @njit
-def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Rows in rows, forces in equipment_data, everything explicit, at the state state."""
     model, state, data = robot.model, robot.state, robot.data
     calibrate(robot, equipment, run.step)
@@ -33,11 +32,11 @@ def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
-    bare_system(model, state.qpos, state.qvel, data, run, equipment, None)
+    bare_system(model, state.qpos, state.qvel, data, run, equipment, solver)
     build(robot, run, rows, equipment, None, None)
 
 
-ENTRY = Entry("at_configuration", __name__, (Model, State, Workspace, Inputs, Rows, Step, Equipment, EquipmentWork))
+ENTRY = Entry("at_configuration", __name__, (RobotBundle, RunBundle, Rows, EquipmentBundle, SolverBundle))
 
 
 @dataclass
@@ -55,8 +54,10 @@ class Bench:
         self.step = make_step(model)
         self.equipment = make_equipment_work(model, equipped.arrays, equipped.activations)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
-        records = (model, self.state, self.work, self.inputs, self.rows, self.step, equipped.arrays, self.equipment)
-        self._call = bind(ENTRY, 1, *records)
+        robot = RobotBundle(model, self.state, self.work)
+        run = RunBundle(self.inputs, self.step, None, None)
+        equipment = EquipmentBundle(equipped.arrays, self.equipment)
+        self._call = bind(ENTRY, 1, robot, run, self.rows, equipment, SolverBundle(None, None, None, None))
 
     def evaluate(self, q: Array, v: Array | None = None) -> None:
         """Fill rows and equipment at q (nq,), v (nv,)."""

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
-from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate
-from artsim.sim.run import NewtonWork, Rows, newton_shapes
+from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
+from artsim.sim.run import NEWTON_ALONE, NewtonWork, Rows, SolverBundle, newton_shapes
 from artsim.sim.solvers.newton import newton
+from artsim.sim.state import RobotBundle
 
 Real = NDArray[np.float64]
 
@@ -43,7 +44,8 @@ def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
     newton(robot, None, rows, problem.force, problem.velocity, solver)
 
 
-ENTRY = Entry("solve_problem", __name__, (Tree, Inertia, Rows, Problem, NewtonWork))
+ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
+ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
 
 
 class Case(NamedTuple):
@@ -145,7 +147,12 @@ def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | N
             problem.velocity[at] = c.velocity
 
     restore()
-    return Bound(bind(ENTRY, width, tree, inertia, rows, problem, work), restore, rows, problem)
+    return Bound(
+        bind(ENTRY, width, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work, None, None, None)),
+        restore,
+        rows,
+        problem,
+    )
 
 
 def solve(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> list[Solution]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, allocate
-from artsim.sim.run import NewtonWork, Rows, SweepWork, newton_shapes
+from artsim.sim.run import NEWTON_ALONE, NewtonWork, Rows, SolverBundle, SweepWork, newton_shapes
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.conjugate import descend
@@ -97,7 +97,7 @@ def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any,
 
 _RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)
 SOLVERS = {
-    **{name: Entry(f"solve_{name}", __name__, (*_RECORDS, NewtonWork)) for name in ("nsgs", "conjugate")},
+    **{name: Entry(f"solve_{name}", __name__, (*_RECORDS, NEWTON_ALONE)) for name in ("nsgs", "conjugate")},
     **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, (*_RECORDS, SweepWork)) for name in ("pgs", "tgs")},
     "block-gs": Entry("solve_block_gs", __name__, (*_RECORDS, SweepWork)),
 }
@@ -115,8 +115,9 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     problem: Problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)})
     rows, fill = rows_of(case)
     entry = SOLVERS[name]
-    if NewtonWork in entry.records:
+    if NEWTON_ALONE in entry.records:
         work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
+        work = SolverBundle(work, None, None, None)
     else:
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
         shapes |= {"response": (n, nu), "sorted": (1,), "mean": (nu,), "matrix": (n, BLOCK), "triangle": (n, BLOCK)}

@@ -13,7 +13,7 @@ from artsim.sim.kinematics import accelerations, kinematics, velocities
 
 @njit
 def tendons(robot: Any, step: Any, equipment: Any) -> None:
-    """Lengths, velocities, moments and forces at the state; step.qacc[t] is J̇ v of tendon t, as far as there is room."""
+    """Lengths, velocities, moments and forces at the state; step.qacc[t] is J̇ v of tendon t, if there is room."""
     model, state, data = robot.model, robot.state, robot.data
     calibrate(robot, equipment, step)
     kinematics(model, state.qpos, data)

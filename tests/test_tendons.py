@@ -19,21 +19,20 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import SOLVERS, RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import equip
-from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
+from artsim.sim.equipment.record import EquipmentBundle, EquipmentWork, make_equipment_work
 from artsim.sim.errors import ModelError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind
-from artsim.sim.model import Model
 from artsim.sim.plan import plan_run
 from artsim.sim.robot import Robot
 from artsim.sim.run import Step, make_step
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 from tests.conftest import corpus, corpus_entries
 from tests.mujoco_tendons import moments_of
 from tests.simulation import Run, constant_controls, simulate
 from tests.test_state import STEPS, check_continuation
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-TENDONS = Entry("tendons", "tests.tendon_kernels", (Model, State, Workspace, Step, Equipment, EquipmentWork))
+TENDONS = Entry("tendons", "tests.tendon_kernels", (RobotBundle, Step, EquipmentBundle))
 FORCES = ("tau_applied", "tau_drive", "tau_passive", "tau_coupling", "tau_limit", "tau_loop", "tau_tendon")
 mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run
 
@@ -53,12 +52,13 @@ class Tendons:
         assert equipped is not None
         model, arrays = robot.model, equipped.arrays
         work = make_equipment_work(model, arrays, equipped.activations)
-        records = (model, make_state(model), make_workspace(model), make_step(model), arrays, work)
+        robot = RobotBundle(model, make_state(model), make_workspace(model))
+        records = (robot, make_step(model), EquipmentBundle(arrays, work))
         self.__dict__.update(records=records, call=bind(TENDONS, 1, *records))
 
     def at(self, qpos: Array, qvel: Array) -> tuple[EquipmentWork, Array, Array]:
         """The scratch (lengths, velocities, forces), the moments (nt, nv), and J̇ v of the first tendons."""
-        _, state, _, step, arrays, work = self.__dict__["records"]
+        (_, state, _), step, (arrays, work) = self.__dict__["records"]
         state.qpos[:], state.qvel[:] = qpos, qvel
         self.__dict__["call"]()
         moments = np.zeros((len(arrays.tendon_friction), len(qvel)))

@@ -8,20 +8,18 @@ later in step n + k, however long a run is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import Contacts, ContactWork
+from artsim.sim.contacts import ContactBundle
 from artsim.sim.description import Articulation, Delay
-from artsim.sim.equipment.record import Equipment, EquipmentWork, Equipped
+from artsim.sim.equipment.record import EquipmentBundle, Equipped
 from artsim.sim.jit import Entry, point_at
-from artsim.sim.model import Model
 from artsim.sim.records import ConstInts1, ConstReals1
-from artsim.sim.run import Inputs, Step
+from artsim.sim.run import RunBundle
 from artsim.sim.spatial import Real
-from artsim.sim.state import State, Workspace
+from artsim.sim.state import RobotBundle, State
 
 HELD, LINEAR, CUBIC = range(3)  # how it is read between samples: the last one, or a curve through them
 METHODS = {"zoh": HELD, "linear": LINEAR, "cubic": CUBIC}
@@ -54,14 +52,13 @@ class Delayed(NamedTuple):
     history: Real  # as State.history is before the first step
 
 
-DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.equipment.delayed", (State, Inputs, Step, EquipmentWork, Delays))
-KEEP = Entry("keep_samples", "artsim.sim.equipment.delayed", (State, Inputs, Step, EquipmentWork, Delays))
+DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.equipment.delayed", (State, RunBundle, EquipmentBundle, Delays))
+KEEP = Entry("keep_samples", "artsim.sim.equipment.delayed", (State, RunBundle, EquipmentBundle, Delays))
 
 
 def feel_entry(touching: bool) -> Entry:
     """The kernel that measures in every step what delayed sensors will tell."""
-    contacts = (Contacts, ContactWork) if touching else (None, None)
-    records = (Model, State, Workspace, Inputs, Step, Equipment, EquipmentWork, Delays, *contacts)
+    records = (RobotBundle, RunBundle, EquipmentBundle, Delays, ContactBundle if touching else None)
     return Entry("feel", "artsim.sim.equipment.delayed", records, "_touching" * touching)
 
 
@@ -116,20 +113,17 @@ def delays_of(
 
 
 def connect_delays(
-    delayed: Delayed, records: Sequence[NamedTuple], scratch: EquipmentWork, contacts: Sequence[NamedTuple]
+    delayed: Delayed, robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, contact: ContactBundle | None
 ) -> object:
-    """Let the step that gets `scratch` keep and read samples, as long as the object returned is kept.
-
-    `records`: Model, State, Workspace, Inputs, Step and Equipment; `contacts`: theirs, or none.
-    """
-    model, state, work, inputs, step, equipment = records
-    arrays, kept = delayed.arrays, []
+    """Let the step that gets `equipment` keep and read samples, as long as the object returned is kept."""
+    run = run._replace(block=None, clock=None)
+    arrays, scratch, kept = delayed.arrays, equipment.data, []
     if len(arrays.control):
-        kept += [point_at(DELAY_CONTROLS, 1, scratch.delayer, state, inputs, step, scratch, arrays)]
+        kept += [point_at(DELAY_CONTROLS, 1, scratch.delayer, robot.state, run, equipment, arrays)]
     if len(arrays.sensor):
-        felt = (model, state, work, inputs, step, equipment, scratch, arrays)
-        kept += [point_at(feel_entry(bool(contacts)), 1, scratch.feeler, *felt, *(contacts or (None, None)))]
-    return [*kept, point_at(KEEP, 1, scratch.keeper, state, inputs, step, scratch, arrays)]
+        feel = feel_entry(contact is not None)
+        kept += [point_at(feel, 1, scratch.feeler, robot, run, equipment, arrays, contact)]
+    return [*kept, point_at(KEEP, 1, scratch.keeper, robot.state, run, equipment, arrays)]
 
 
 def _control_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]:

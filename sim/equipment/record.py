@@ -306,6 +306,13 @@ class EquipmentWork(NamedTuple):
     tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
 
 
+class EquipmentBundle(NamedTuple):
+    """What a robot carries beside its tree, in a step; None where it carries nothing."""
+
+    model: Equipment
+    data: EquipmentWork
+
+
 def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int]:
     """Most constraint rows of a step that come from the equipment, and their entries."""
     nv = len(model.dof_body)
