@@ -23,7 +23,7 @@ from artsim.sim.records import (
     Reals4,
     allocate,
 )
-from artsim.sim.state import State, Workspace
+from artsim.sim.state import RobotBundle
 
 
 class Task(NamedTuple):
@@ -186,4 +186,4 @@ def chains(model: Model) -> Array:
     return masks
 
 
-COMPUTE = Entry("compute", "artsim.sim.compute", (Model, State, Workspace, Joints, Scratch, Task, Batch))
+COMPUTE = Entry("compute", "artsim.sim.compute", (RobotBundle, Joints, Scratch, Task, Batch))

@@ -29,7 +29,7 @@ from artsim.sim.quantities import (
     resolve,
 )
 from artsim.sim.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
-from artsim.sim.state import make_state, make_workspace
+from artsim.sim.state import RobotBundle, make_state, make_workspace
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.record import Equipped
@@ -191,8 +191,8 @@ class Evaluation:
         nb, nv, nu = len(model.body_parent), self.sizes["dof"], self.sizes["independent_dof"]
         shapes = scratch_shapes(nb, nv, nu, len(self.links), self._options["reduced"], width)
         scratch = allocate(Scratch, shapes, width)
-        records = (make_state(model, width), make_workspace(model, width), make_joints(model, width), scratch)
-        call = bind(COMPUTE, width, model, *records, task, batch)
+        robot = RobotBundle(model, make_state(model, width), make_workspace(model, width))
+        call = bind(COMPUTE, width, robot, make_joints(model, width), scratch, task, batch)
         return rows, call
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.sim.run import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW, SweepWork
+from artsim.sim.run import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW
 from tests.simulation import Array, box_link, joint, robot_file, simulate, urdf
 from tests.test_finger import finger, height
 
@@ -156,7 +156,8 @@ def test_turns_are_the_guide_s() -> None:
     both = {"proximal_joint": 10.0, "distal_joint": 10.0}
     run = finger("K 10", "near", 1 / 240, 0.5, solver="pgs", stiffness=both, velocity_limits=True, steps=2)
     rows = run.simulation._rows
-    work = next(record for record in run.simulation._further if isinstance(record, SweepWork))
+    work = run.simulation._solver.sweeps
+    assert work is not None
     joint_rows = [DRIVE_ROW, POSITION_ROW, POSITION_ROW, VELOCITY_ROW, VELOCITY_ROW]
     order = work.order[: rows.number[0]]
     assert rows.kind[order].tolist() == [*joint_rows, *joint_rows, CONTACT_ROW, CONTACT_ROW, CONTACT_ROW]
