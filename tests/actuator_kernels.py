@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.allocation import make_step
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.record import Equipment, EquipmentWork, make_equipment_work
@@ -14,7 +15,7 @@ from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.model import Model
 from artsim.sim.plan import Plan, make_inputs
-from artsim.sim.run import Inputs, Step, make_step
+from artsim.sim.run import Inputs, Step
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 
 Array = np.ndarray[Any, Any]
