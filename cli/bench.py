@@ -55,7 +55,7 @@ def bench(
     articulation = load_models(models, scene)
     config = run_config(ctx, options, {}, articulation, **scene.recorded(articulation))
     plan = prepare(articulation, config)
-    if config.coordinates != "reduced" or config.is_python:
+    if config.is_maximal or config.is_python:
         raise UsageError("bench times compiled steps: reduced coordinates, no Python controller")
     file = control_file(options["control"])
     controls = held_controls(plan) if file is None else plan_controls(plan, file)

@@ -164,7 +164,7 @@ def run(
         warn(notes, all_of_them=verbose, more="--verbose shows them")
         warn_of_model(articulation.notes, models, reading_words(scene.load), all_of_them=verbose)
     # Ctrl-C still ends the process here, before there is an output
-    if plan.config.coordinates == "reduced":  # maximal ones need no kernels
+    if not plan.config.is_maximal:  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
             for entry in plan.entries:
                 warm(entry, 1)

@@ -18,19 +18,19 @@ from artsim.sim.configuration import (
     COORDINATES,
     COUPLINGS,
     DEFAULT_RECORD,
-    INTEGRATORS,
     MAX_ITERATIONS,
     MAX_STEPS,
     SCHEMES,
-    SOLVERS,
     RunConfig,
 )
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import labels_of
 from artsim.sim.errors import UsageError, nearest
+from artsim.sim.integration import INTEGRATORS
 from artsim.sim.model import compile_model
 from artsim.sim.plan import TIME_STEP, time_step
 from artsim.sim.run import RECORDED
+from artsim.sim.solvers.registry import SOLVERS
 
 R = TypeVar("R")
 _MOST_NUMBERS = 1 << 26  # bytes of a file of numbers

@@ -6,10 +6,12 @@ import click
 
 from artsim.sim.batch import COMPUTE
 from artsim.sim.contacts import DETECT
+from artsim.sim.entries import SOLVE, simulate_entry
+from artsim.sim.integration import DEFAULT, INTEGRATORS
 from artsim.sim.jit import warm
 from artsim.sim.records import WIDTH
 from artsim.sim.rollout import SOLVE_PACK, roll_entry
-from artsim.sim.run import NEWTON, RK4, SEMI_IMPLICIT_EULER, SOLVE, simulate_entry
+from artsim.sim.solvers.registry import SOLVERS
 from artsim.sim.tendon_inertia import TENDON_INERTIA
 
 
@@ -20,9 +22,9 @@ def warmup() -> None:
     Those of solvers but the default, link rules, --continuous, rangefinders and `artsim bench` wait for their use.
     """
     for equipped in (False, True):
-        for integrator in (SEMI_IMPLICIT_EULER, RK4):
-            warm(simulate_entry(integrator, NEWTON, equipped), 1)
-        warm(simulate_entry(SEMI_IMPLICIT_EULER, NEWTON, equipped, touching=True), 1)
+        for integrator in INTEGRATORS.values():
+            warm(simulate_entry(integrator, SOLVERS["newton"], equipped), 1)
+        warm(simulate_entry(DEFAULT, SOLVERS["newton"], equipped, touching=True), 1)
     for width in (1, WIDTH):
         warm(COMPUTE, width)
     for entry in (TENDON_INERTIA, SOLVE, DETECT):

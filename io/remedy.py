@@ -10,7 +10,7 @@ from artsim.sim.description import Articulation
 def density_helps(articulation: Articulation, links: Collection[str]) -> str:
     """In which way --density gives these links the mass of their shapes; empty where they have no shapes."""
     shapes = [geom for link in articulation.links if link.name in links for geom in link.geoms]
-    if articulation.format == "mjcf" or not shapes:  # geoms of MJCF have densities of their own
+    if articulation.conventions.own_densities or not shapes:
         return ""
     if all(geom.kind == "mesh" and geom.mesh is None for geom in shapes):
         return "--density 1000 with --package NAME=DIR or --mesh-root DIR: those of its shapes, whose meshes are absent"

@@ -22,6 +22,7 @@ from artsim.io.recorder import Recorder, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.rows import Rows
 from artsim.io.snapshots import stored
+from artsim.sim.allocation import jacobian_columns
 from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
@@ -36,7 +37,7 @@ from artsim.sim.plan import Plan, plan_run
 from artsim.sim.records import Array
 from artsim.sim.regularity import singular_links
 from artsim.sim.robot import Robot
-from artsim.sim.run import NON_FINITE, jacobian_columns
+from artsim.sim.run import NON_FINITE
 from artsim.sim.simulate import BlockOfRows, Controller, Simulation, simulation_of
 from artsim.sim.solids import with_pieces
 
@@ -430,7 +431,7 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
 
 def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
     """Raises UsageError for targets of joints that nothing drives."""
-    if plan.config.controller == "computed-torque":
+    if plan.config.built_in.follows:
         return
     driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
     moved = np.any((controls.target != plan.target) | (controls.target_velocity != plan.target_velocity), axis=0)

@@ -33,7 +33,7 @@ def start_notes(plan: Plan, controls: Controls | None = None) -> list[str]:
 
 def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     """Pairs of links that begin deeper in each other than a millimetre, by a step that is thrown away."""
-    if plan.touching is None or plan.config.coordinates != "reduced":
+    if plan.touching is None or plan.config.is_maximal:
         return []
     config = dataclasses.replace(plan.config, steps=1, every=1, record=("qpos", "contacts"))
     probe = Simulation(dataclasses.replace(plan, config=config), controls or held_controls(plan))
@@ -68,7 +68,7 @@ def _on_fixed_feet(plan: Plan) -> list[str]:
     articulation = plan.robot.articulation
     parents = {joint.parent for joint in articulation.joints}
     feet = [link.name for link in articulation.links if link.name not in parents and _FEET.search(link.name)]
-    if articulation.format != "urdf" or articulation.base != "fixed" or len(feet) < 2:
+    if not articulation.conventions.base_chosen or articulation.base != "fixed" or len(feet) < 2:
         return []
     return [
         f"the base is fixed in mid-air, though the robot has feet ({', '.join(map(repr, feet[:_SHOWN]))}); "

@@ -147,7 +147,7 @@ def load_text(
         notes=list(document.notes),
     )
     articulation = read_document(document, reading, assets, max_xml_mb)
-    if articulation.format == "mjcf" and base == "floating":
+    if not articulation.conventions.base_chosen and base == "floating":
         refuse_base(name)
     text = articulation.text or document.text
     return dataclasses.replace(articulation, text=text, base=base, max_faces=max_faces)
@@ -191,7 +191,7 @@ def load_scene(
             ignore_unsupported=ignore_unsupported,
             **options,
         )
-        if (entry.base or (default_base if alone else None)) == "floating" and robot.format == "mjcf":
+        if (entry.base or (default_base if alone else None)) == "floating" and not robot.conventions.base_chosen:
             refuse_base(robot.path)
         robot = dataclasses.replace(robot, base=base_of(robot, entry.base or default_base, alone=alone))
         srdf = decode(read_file(Path(entry.srdf), max_mb), entry.srdf) if entry.srdf else ""

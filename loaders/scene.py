@@ -19,6 +19,7 @@ from artsim.sim.dataclass import dataclass
 from artsim.sim.description import (
     Actuator,
     Articulation,
+    Conventions,
     FileOptions,
     Joint,
     Keyframe,
@@ -33,6 +34,9 @@ from artsim.sim.errors import ModelError, UsageError
 
 Base = Literal["fixed", "floating"]
 MARK = '{"artsim_scene": 1,'  # what the text of a scene begins with
+CONVENTIONS = Conventions(
+    pose_drawn=True, base_chosen=False, how_to_free="--base NAME=floating frees the root of a URDF"
+)  # of several models together
 ROOT = "root"  # the joint of a model's first link, as in a model alone
 
 
@@ -101,7 +105,7 @@ def _split(word: str) -> tuple[str, str]:
 
 def base_of(articulation: Articulation, wanted: Base | None, *, alone: bool) -> Base:
     """What a URDF's root is in a scene: as wanted, else free where it is one link with mass: an object, no robot."""
-    if articulation.format == "mjcf" or (wanted is None and alone):
+    if not articulation.conventions.base_chosen or (wanted is None and alone):
         return "fixed"
     if wanted is not None:
         return wanted
@@ -230,6 +234,7 @@ def merge(models: Sequence[SceneModel]) -> Articulation:
     return Articulation(
         name=", ".join(model.name or model.articulation.name for model in models),
         format=first.format if alone else "scene",
+        conventions=first.conventions if alone else CONVENTIONS,
         **together,
         keyframes=first.keyframes if alone else _keyframes(parts),
         options=options,
@@ -244,14 +249,13 @@ def merge(models: Sequence[SceneModel]) -> Articulation:
 def _named_part(model: SceneModel) -> Part:
     robot = model.articulation
     assert robot.format != "scene"
-    return Part(model.name, robot.format, len(robot.links), robot.self_collide)
+    return Part(model.name, robot.format, len(robot.links), robot.self_collide, robot.conventions)
 
 
 def _part(model: SceneModel) -> Articulation:
-    """A model placed and renamed. Transmissions of a URDF turn no control into a force."""
+    """A model placed and renamed, without actuators that turn no control into a force."""
     robot = placed(model.articulation, model.place)
-    if robot.format == "urdf":
-        robot = replace(robot, actuators=())
+    robot = replace(robot, actuators=tuple(actuator for actuator in robot.actuators if actuator.acts))
     return prefixed(robot, f"{model.name}/") if model.name else robot
 
 

@@ -668,7 +668,7 @@ def read_transmission(reading: Reading, element: Element, joints: dict[str, Join
         places = (element, motor, list(children(element, "joint"))[position])
         reduction = read_reduction(reading, *places, used=child(reading, motor, "motorInertia") is not None)
         name = motor.get("name") or f"{target}_motor"
-        actuators.append(Actuator(name, target, (reduction,), reading.at(motor)))
+        actuators.append(Actuator(name, target, (reduction,), reading.at(motor), acts=False))
         joints[target] = read_rotor(reading, motor, joints[target], reduction)
     return actuators
 

@@ -25,15 +25,23 @@ from artsim.sim.kinematics import velocities
 from artsim.sim.lanes import highest, lane_count, lane_get, lane_set, real
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quaternions import quaternion_along, rotation_between
-from artsim.sim.run import BLOCK_GS, COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER, PGS, TGS
+from artsim.sim.run import (
+    COMPUTED_TORQUE,
+    CONTROL_ROW,
+    GRAVITY_COMPENSATION,
+    NO_CONTROLLER,
+    POSITION_GAIN,
+    VELOCITY_GAIN,
+)
 from artsim.sim.solvers.cone import largest
+from artsim.sim.solvers.registry import SWEEPING
 
 
 @njit
 def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
     """step.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
     inputs, step = run.inputs, run.step
-    row = step.counters[4]
+    row = step.counters[CONTROL_ROW]
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[row, k]
     if inputs.controller[0] != NO_CONTROLLER:
@@ -49,7 +57,7 @@ def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
-    row = step.counters[4]
+    row = step.counters[CONTROL_ROW]
     nv = step.applied.shape[0]
     for k in range(nv):
         step.velocity[k] = 0.0
@@ -60,7 +68,9 @@ def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
             if c >= 0 and _actuated(model, k):
                 error = inputs.target[row, k] - q[c]
                 rate = inputs.target_velocity[row, k] - v[k]
-                step.force[k] = inputs.controller_gains[0] * error + inputs.controller_gains[1] * rate
+                step.force[k] = (
+                    inputs.controller_gains[POSITION_GAIN] * error + inputs.controller_gains[VELOCITY_GAIN] * rate
+                )
     for k in range(nv):
         a = model.dof_independent[k]
         lead = model.independent_dof[a] if a >= 0 else 0
@@ -172,15 +182,8 @@ def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
             stiff = stiff + equipment.data.stiffness[k] * inputs.mobility[k]
         one = real(1.0, stiff)
         step.share[k] = one / largest(one, square * stiff)
-        if _are_rows(inputs.solver[0]) and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
+        if SWEEPING[inputs.solver[0]] and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
             step.share[k] = one - one
-
-
-@inlined
-def _are_rows(work: Any) -> bool:
-    """Whether a solver has every drive as a row, as the PhysX guide has them."""
-    rows: bool = work == PGS or work == TGS or work == BLOCK_GS
-    return rows
 
 
 @inlined
@@ -220,7 +223,7 @@ def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
     model, state = robot.model, robot.state
     step = run.step
     h = run.inputs.time_step[0]
-    row = step.counters[4]
+    row = step.counters[CONTROL_ROW]
     for k in range(step.force.shape[0]):
         q = coordinate(model, state.qpos, k)
         v = state.qvel[k]

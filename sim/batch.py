@@ -25,6 +25,11 @@ from artsim.sim.records import (
 )
 from artsim.sim.state import RobotBundle
 
+# entries of Task.rows
+FIRST_ROW, END_ROW = range(2)
+# entries of Scratch.check
+OF_INPUTS, OF_RESULTS = range(2)
+
 
 class Task(NamedTuple):
     """What is to be computed of which rows: a thread's own."""

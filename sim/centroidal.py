@@ -7,13 +7,14 @@ from typing import Any
 from artsim.sim.dynamics import column_momentum
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, like, origin_of, symmetric_times
+from artsim.sim.model import WORLD
 
 
 @njit
 def centre_of_mass(model: Any, data: Any, c: Any) -> None:
     """c (3,), of all links, fixed ones too [m]. Needs `composites`. A robot without mass has it at 0."""
     for k in range(3):
-        c[k] = like(model.body_moment[0, k], data)
+        c[k] = like(model.body_moment[WORLD, k], data)
     for i in range(1, model.body_parent.shape[0]):
         if model.body_parent[i] == 0:
             p = origin_of(model, data, i)
@@ -25,7 +26,7 @@ def centre_of_mass(model: Any, data: Any, c: Any) -> None:
 
 @inlined
 def _per_mass(model: Any) -> Any:
-    return 1.0 / model.carried_mass[0] if model.carried_mass[0] > 0.0 else 0.0
+    return 1.0 / model.carried_mass[WORLD] if model.carried_mass[WORLD] > 0.0 else 0.0
 
 
 @njit
@@ -122,7 +123,7 @@ def body_energy(model: Any, data: Any, i: Any) -> Any:
 def potential_energy(model: Any, q: Any, c: Any) -> Any:
     """Of gravity, the centre of mass being at c (3,), and of linear springs of single coordinates [J]."""
     g = model.gravity
-    total = -model.carried_mass[0] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
+    total = -model.carried_mass[WORLD] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
     for k in range(model.stiffness.shape[0]):
         if model.stiffness[k] != 0.0 and model.dof_coord[k] >= 0:
             x = q[model.dof_coord[k]] - model.spring_reference[k]

@@ -18,6 +18,7 @@ from artsim.sim.description import (
     Articulation,
     ContactOverride,
     ContactPair,
+    Conventions,
     Geom,
     Part,
     Softness,
@@ -26,6 +27,8 @@ from artsim.sim.errors import ModelError
 from artsim.sim.model import Compiled
 from artsim.sim.records import Array, ConstInts1, ConstInts2, ConstReals1, ConstReals2
 from artsim.sim.spatial import Real
+
+_OF_WORLD = Conventions(parents_apart=False, surfaces=False)  # of what stands on no model
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling of a geom whose file says nothing
 LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
@@ -158,14 +161,14 @@ def _allowed(articulation: Articulation, compiled: Compiled, geoms: Sequence[Tan
 
 def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Array, body: Array) -> Array:
     """(n, n) True where a joint lies between the two. What moves as one counts as one; the world is nobody's parent,
-    but what a URDF fixes to it is.
+    but what a URDF fixes to it is (Conventions.parents_apart).
     """
     parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: nothing stands on a ground by a joint
     part = _part_of_links(articulation)[link]
-    urdf = from_urdf(articulation)[link]
+    apart = np.array([conventions.parents_apart for conventions in conventions_of_links(articulation)])[link]
     same = part[:, None] == part
     child = parent[:, None] == body
-    child &= same & (urdf[:, None] | (articulation.options.filter_parent & (body != 0)))
+    child &= same & (apart[:, None] | (articulation.options.filter_parent & (body != 0)))
     result: Array = child | child.T
     return result
 
@@ -180,9 +183,8 @@ def _parent_bodies(compiled: Compiled) -> Array:
 
 
 def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool) -> Array:
-    """(n, n) True for two of a URDF robot that does not touch itself."""
-    parts = _parts(articulation)
-    numbs = np.array([p.format == "urdf" and not (p.self_collide or self_collide) for p in parts] + [False], bool)
+    """(n, n) True for two of a robot that does not touch itself."""
+    numbs = np.array([not (part.self_collide or self_collide) for part in _parts(articulation)] + [False], bool)
     part = _part_of_links(articulation)[link]
     touching = np.array([bool(link.self_collide) for link in articulation.links] + [False])[link]
     result: Array = (part[:, None] == part) & numbs[part] & ~(touching[:, None] | touching)
@@ -191,16 +193,16 @@ def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool
 
 def _parts(articulation: Articulation) -> tuple[Part, ...]:
     """The models of a scene; of a model alone, itself."""
-    if articulation.format == "scene":
+    if articulation.parts:
         return articulation.parts
-    return (Part(articulation.name, articulation.format, len(articulation.links), articulation.self_collide),)
+    a = articulation
+    return (Part(a.name, a.format, len(a.links), a.self_collide, a.conventions),)
 
 
-def from_urdf(articulation: Articulation) -> Array:
-    """(nlink + 1,) whether each link is one of a URDF; at the end the world."""
-    urdf = np.array([part.format == "urdf" for part in _parts(articulation)] + [False])
-    result: Array = urdf[_part_of_links(articulation)]
-    return result
+def conventions_of_links(articulation: Articulation) -> list[Conventions]:
+    """(nlink + 1,) those of each link's model; at the end the world's."""
+    of_parts = [part.conventions for part in _parts(articulation)]
+    return [*(of_parts[part] for part in _part_of_links(articulation)[:-1]), _OF_WORLD]
 
 
 def _part_of_links(articulation: Articulation) -> Array:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.batch import END_ROW, FIRST_ROW, OF_INPUTS, OF_RESULTS
 from artsim.sim.centroidal import (
     centre_of_mass,
     centre_of_mass_jacobian,
@@ -54,7 +55,7 @@ _SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the piv
 def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
     """All wanted quantities of the task's rows. joints, scratch: of the lanes; batch: inputs and outputs."""
     _constants(robot, scratch)
-    for first in range(task.rows[0], task.rows[1], lane_count(robot.state.qpos)):
+    for first in range(task.rows[FIRST_ROW], task.rows[END_ROW], lane_count(robot.state.qpos)):
         _inputs(robot, scratch, task, batch, first)
         if task.places[0] == 1:
             _place(robot, task, batch)
@@ -88,7 +89,7 @@ def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None
     wrong."""
     model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
-    scratch.check[0] = normalise(model, state.qpos, data)
+    scratch.check[OF_INPUTS] = normalise(model, state.qpos, data)
     if batch.qvel.shape[0] > 0:
         gather(batch.qvel, first, state.qvel)
     if batch.qacc.shape[0] > 0:
@@ -96,12 +97,12 @@ def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None
     if task.reduced[0] == 1:
         expand(model, state.qpos, state.qvel, data)
         _expand_acceleration(model, data, scratch)
-    scratch.check[0] = scratch.check[0] + _wrong(state.qpos, data)
+    scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(state.qpos, data)
     if batch.qvel.shape[0] > 0:
-        scratch.check[0] = scratch.check[0] + _wrong(state.qvel, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(state.qvel, data)
     if batch.qacc.shape[0] > 0:
-        scratch.check[0] = scratch.check[0] + _wrong(scratch.qacc, data)
-    scratch.check[1] = like(0.0, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.qacc, data)
+    scratch.check[OF_RESULTS] = like(0.0, data)
 
 
 @njit
@@ -132,7 +133,7 @@ def _check_result(values: Any, data: Any, scratch: Any) -> None:
     total = like(0.0, data)
     for k in range(values.shape[0]):
         total = total + 0.0 * values[k]
-    scratch.check[1] = scratch.check[1] + total
+    scratch.check[OF_RESULTS] = scratch.check[OF_RESULTS] + total
 
 
 @njit
@@ -154,9 +155,9 @@ def normalise(model: Any, q: Any, data: Any) -> Any:
 def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
     for lane in range(lane_count(data.arm)):
         status = OK
-        if lane_of(scratch.check[1], lane) != 0.0:
+        if lane_of(scratch.check[OF_RESULTS], lane) != 0.0:
             status = BAD_RESULT
-        if lane_of(scratch.check[0], lane) != 0.0:
+        if lane_of(scratch.check[OF_INPUTS], lane) != 0.0:
             status = BAD_INPUT
         batch.status[first + lane] = status
 
@@ -204,7 +205,7 @@ def _links(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
         jacobian_rates(model, data, scratch, task, batch, first)
     if batch.wrench.shape[0] > 0:
         wrench_forces(model, data, scratch, task, batch, first)
-        scratch.check[0] = scratch.check[0] + _wrong(scratch.wrench, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.wrench, data)
     if batch.external_force.shape[0] > 0:
         for k in range(data.bias.shape[0]):
             data.bias[k] = -scratch.external[k]
@@ -347,7 +348,7 @@ def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
     worst = like(_SINGULAR, data)
     zero = like(0.0, data)
     wrong = where_greater(inverse * inertia, worst, worst, zero * inverse)
-    scratch.check[1] = scratch.check[1] + where_greater(inverse, zero, wrong, worst)
+    scratch.check[OF_RESULTS] = scratch.check[OF_RESULTS] + where_greater(inverse, zero, wrong, worst)
 
 
 @njit
@@ -394,7 +395,7 @@ def _forward_dynamics(robot: Any, scratch: Any, task: Any, batch: Any, first: An
         return
     if batch.tau.shape[0] > 0:
         gather(batch.tau, first, scratch.input)
-        scratch.check[0] = scratch.check[0] + _wrong(scratch.input, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.input, data)
     else:
         for k in range(scratch.input.shape[0]):
             scratch.input[k] = scratch.zero[k]

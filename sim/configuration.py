@@ -10,38 +10,34 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from artsim.sim.dataclass import dataclass
 from artsim.sim.errors import UsageError, nearest
+from artsim.sim.integration import INTEGRATORS
 from artsim.sim.link_rules import Pair
-from artsim.sim.run import (
-    BLOCK_GS,
-    COMPUTED_TORQUE,
-    DIRECT,
-    GRAVITY_COMPENSATION,
-    NEWTON,
-    NO_CONTROLLER,
-    PGS,
-    PROPAGATION,
-    RECORDED,
-    RK4,
-    SEMI_IMPLICIT_EULER,
-    TGS,
-)
+from artsim.sim.run import COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER, RECORDED
+from artsim.sim.solvers.registry import SOLVERS
 
-SOLVERS = {"newton": NEWTON, "pgs": PGS, "tgs": TGS, "block-gs": BLOCK_GS, "propagation": PROPAGATION, "direct": DIRECT}
-INTEGRATORS = {"semi-implicit-euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
+
+class Controller(NamedTuple):
+    """A built-in controller: its law, and what it does with targets."""
+
+    law: int  # Inputs.controller
+    follows: bool = False  # it drives joints to targets, without drives
+    holds: bool = False  # it keeps the start, and takes no targets
+
+
+CONTROLLERS = {
+    "none": Controller(NO_CONTROLLER),
+    "hold": Controller(COMPUTED_TORQUE, holds=True),
+    "gravity-compensation": Controller(GRAVITY_COMPENSATION),
+    "computed-torque": Controller(COMPUTED_TORQUE, follows=True),
+}
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")
 CONES = ("elliptic", "pyramidal")
 COUPLINGS = ("auto", "exact", "rows", "compliant")
-CONTROLLERS = {
-    "none": NO_CONTROLLER,
-    "hold": COMPUTED_TORQUE,  # towards where it starts
-    "gravity-compensation": GRAVITY_COMPENSATION,
-    "computed-torque": COMPUTED_TORQUE,
-}
 DEFAULT_RECORD = (
     "qpos",
     "qvel",
@@ -179,6 +175,16 @@ class RunConfig:
             raise UsageError("coupling 'compliant' needs --coupling-frequency HZ")
         if self.gravity is not None and (len(self.gravity) != 3 or not all(map(math.isfinite, self.gravity))):
             raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
+
+    @property
+    def is_maximal(self) -> bool:
+        """True for maximal coordinates."""
+        return self.coordinates == "maximal"
+
+    @property
+    def built_in(self) -> Controller:
+        """The built-in controller; one that does nothing where there is none."""
+        return CONTROLLERS.get(self.controller, CONTROLLERS["none"])
 
     @property
     def is_python(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from artsim.collision.build import Built, build_shapes
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
-from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, from_urdf
+from artsim.sim.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, conventions_of_links
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contacts import OVAL, RIM, SHARP, Contacts, Touching
 from artsim.sim.description import Articulation, Geom, Pose, Surface
@@ -42,7 +42,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     chosen = [pairs.geoms[n] for n in used]
     body = robot.model.link_body
     geoms = [(geom, link >= 0 and body[link] > 0) for link, geom in chosen]
-    exact = from_urdf(articulation)[[link for link, _ in chosen]].tolist()
+    conventions = conventions_of_links(articulation)
+    exact = [conventions[link].surfaces for link, _ in chosen]
     solids = read_solids(geoms, exact=exact, notes=notes, max_faces=articulation.max_faces, decompose=config.decompose)
     built = build_shapes(solids)
     if not len(built.geom):
@@ -61,9 +62,7 @@ def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) ->
         return "it has no collision geometry"
     if robot.model.link_body[links].any():
         return "its file lets none of its collision geometry that moves touch it"
-    hint = {"urdf": "--base floating frees its root", "mjcf": "a <freejoint> frees a body"}
-    more = hint.get(articulation.format, "--base NAME=floating frees the root of a URDF")
-    return f"it has no collision geometry that moves; {more}"
+    return f"it has no collision geometry that moves; {articulation.conventions.how_to_free}"
 
 
 def ground_plane(config: RunConfig) -> Geom:

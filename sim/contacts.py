@@ -32,6 +32,9 @@ from artsim.sim.solids import Kept
 TOUCHING = 1e-6  # [m] a gap that counts as none
 SHARP, RIM, OVAL = range(3)  # how a shape rolls: not, or with its centre; on a rim; as an ellipsoid
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
+ALONG_NORMAL, ALONG_TANGENT = range(2)  # the first of them, and of the lines of a contact's frame
+# entries of ContactWork.number: contacts, and how many there would be with more room
+CONTACTS, FOUND_CONTACTS = range(2)
 
 
 class Contacts(NamedTuple):
@@ -191,10 +194,8 @@ def connect_detection(
     return point_at(entry, 1, pointers, contact, touching.shapes, make_gjk_work(), manifold, clock)
 
 
-def contact_rows(model: Model, touching: Touching | None, room: int) -> tuple[int, int]:
+def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]:
     """Most constraint rows of a step that come from so many contacts, and their entries."""
-    if touching is None:
-        return 0, 0
     g = touching.contacts
     depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])

@@ -398,6 +398,7 @@ class Actuator:
     disabled: bool = False  # by group, or all of them by a flag
     frozen: bool = False  # by a flag, which stops the states of bristles, too
     delay: Delay | None = None  # of its controls
+    acts: bool = True  # False: it only tells a reduction (transmissions of a URDF)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -581,6 +582,20 @@ class FileOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Conventions:
+    """What the format of a file settles whatever the file says; readers set it. The defaults are those of URDF."""
+
+    pose_drawn: bool = False  # the file draws the robot in a pose, to which limits can be held; False: zeros
+    base_chosen: bool = True  # the user says whether the root is free (--base); False: the file does
+    how_to_free: str = "--base floating frees its root"
+    parents_apart: bool = True  # no link touches its parent, nor the world that it is fixed to; False: filter_parent
+    surfaces: bool = True  # meshes that stand still collide as they are; False: as their hulls
+    seen_by_shapes: bool = True  # rangefinders see of a link what collides, not what is looked at
+    shown_by_group: bool = False  # viewers show geoms by their group, be their role to collide
+    own_densities: bool = False  # geoms say what they weigh: --density is nothing to them
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
     """One of the models of a scene: its name and how many of the links are its own."""
 
@@ -588,6 +603,7 @@ class Part:
     format: Literal["urdf", "mjcf"]
     links: int
     self_collide: bool = False  # as the articulation's
+    conventions: Conventions = Conventions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,9 +631,10 @@ class Articulation:
     text: str = field(default="", repr=False)  # the expanded source, stored in every output
     path: str = ""  # as the user gave it
     base: Literal["fixed", "floating"] = "fixed"
-    self_collide: bool = False  # links of a URDF touch each other; in MJCF they do anyway
+    self_collide: bool = False  # links touch each other
     max_faces: int | None = None  # of a mesh that is read for contact; None: the default cap
     parts: tuple[Part, ...] = ()  # of a scene of several models, in the order of the links
+    conventions: Conventions = Conventions()
 
     @property
     def source(self) -> Source:

@@ -16,7 +16,8 @@ from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import kinematics, velocities, world_inertia
-from artsim.sim.run import EXCESS_DOF, EXCESS_FACTOR, EXCESS_STEP, GIVEN, MOST
+from artsim.sim.model import WORLD
+from artsim.sim.run import AT_START, EXCESS_DOF, EXCESS_FACTOR, EXCESS_STEP, GIVEN, MOST, STEP_NUMBER
 
 EVERY = 16  # steps between looks
 TOO_MUCH = 1.2  # times what was given: steps of a reasonable size stay within a few per cent
@@ -50,12 +51,12 @@ def watch_energy(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
     if step.watch[EXCESS_STEP] > 0.0:
         return
     moving, stored = energies(robot, step, equipment)
-    step.watch[MOST] = max(step.watch[MOST], step.energy[0] + step.watch[GIVEN] - stored)
-    slack = model.carried_mass[0] * (_LOOSE if _is_loose(equipment, contact) else _SLACK) + 1e-9 * (
-        abs(step.energy[0]) + abs(stored)
+    step.watch[MOST] = max(step.watch[MOST], step.energy[AT_START] + step.watch[GIVEN] - stored)
+    slack = model.carried_mass[WORLD] * (_LOOSE if _is_loose(equipment, contact) else _SLACK) + 1e-9 * (
+        abs(step.energy[AT_START]) + abs(stored)
     )
     if moving > TOO_MUCH * step.watch[MOST] + slack:
-        step.watch[EXCESS_STEP] = step.counters[0] + 1.0
+        step.watch[EXCESS_STEP] = step.counters[STEP_NUMBER] + 1.0
         step.watch[EXCESS_DOF] = _liveliest(model, robot.data)
         step.watch[EXCESS_FACTOR] = moving / max(step.watch[MOST], slack)
 
@@ -65,7 +66,7 @@ def note_work(run: Any, equipment: Any, before: Any, after: Any) -> None:
     """Add to step.watch the work of a step's forces, over the mean of the velocities (nv,) before and after it."""
     step = run.step
     h = run.inputs.time_step[0]
-    placing = step.counters[0] * h < _PLACING
+    placing = step.counters[STEP_NUMBER] * h < _PLACING
     work = 0.0
     for k in range(before.shape[0]):
         way = 0.5 * h * (before[k] + after[k])

@@ -14,7 +14,7 @@ from typing import Any
 
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, symmetric_times
-from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, WORLD
 from artsim.sim.sincos import sincos
 
 
@@ -132,7 +132,7 @@ def joint_forces(robot: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, jo
     """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints are those at q."""
     model, data = robot.model, robot.data
     for k in range(3):
-        joints.acceleration[0, k] = like(-share * model.gravity[k], data)
+        joints.acceleration[WORLD, k] = like(-share * model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):
         if not placed:
             _place(model, q, data, joints, i)
@@ -330,7 +330,7 @@ def _joint_components(
 def gravity_compensation(model: Any, q: Any, data: Any, joints: Any, tau: Any) -> None:
     """tau (nv,) = g(q). All bodies accelerate alike, so only directions and torques travel. O(nb)."""
     for k in range(3):
-        joints.acceleration[0, k] = like(-model.gravity[k], data)
+        joints.acceleration[WORLD, k] = like(-model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):
         _place(model, q, data, joints, i)
         A = model.body_parent[i]

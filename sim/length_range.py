@@ -19,7 +19,9 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.description import Actuator, Articulation, FileOptions, LengthSearch
 from artsim.sim.errors import ModelError
+from artsim.sim.integration import SEMI_IMPLICIT_EULER
 from artsim.sim.plan import Plan, plan_run
+from artsim.sim.run import STEPS_TO_TAKE, STOP_REASON
 from artsim.sim.simulate import Simulation
 
 _TINY = 1e-15  # least divisor
@@ -106,7 +108,7 @@ def _config(search: LengthSearch) -> RunConfig:
         contacts=False,
         dt=search.time_step,
         gravity=(0.0, 0.0, 0.0),
-        integrator="semi-implicit-euler",
+        integrator=SEMI_IMPLICIT_EULER.name,
         record=("actuator_length", "mass_matrix"),
     )
 
@@ -155,12 +157,12 @@ class _Pull(Simulation):
     def _step_on(self) -> bool:
         """One step, taken twice from the same state: the first time to find the moment arms. False where it breaks."""
         start = self.qpos, self.qvel
-        self._block.plan[0] = 1
+        self._block.plan[STEPS_TO_TAKE] = 1
         for pulls in (False, True):
             self._inputs.control[0, self._actuator] = self._force() if pulls else 0.0
             self._state.qpos[:], self._state.qvel[:] = start
             self._call()
-        return not self._step.counters[2]
+        return not self._step.counters[STOP_REASON]
 
     def _force(self) -> float:
         """The force that gives the joints an acceleration of the wanted norm, in the pose of the last call."""

@@ -11,6 +11,7 @@ from artsim.sim.constraints.link_velocity import link_centre
 from artsim.sim.dynamics import gather_forces
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import cross, jacobian, link_frame, symmetric_times, turned_back, velocities
+from artsim.sim.model import ANGULAR, LINEAR
 
 
 @njit
@@ -23,8 +24,8 @@ def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
         i = model.link_body[link]
         c0, c1, c2 = link_centre(model, data, link)
         jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
-        linear = h * rules.model.damping[n, 0] * model.link_mass[link]
-        angular = h * rules.model.damping[n, 1]
+        linear = h * rules.model.damping[n, LINEAR] * model.link_mass[link]
+        angular = h * rules.model.damping[n, ANGULAR]
         R, _ = link_frame(model, data, link)
         k = model.body_dof[i + 1] - 1
         while k >= 0:
@@ -59,7 +60,7 @@ def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
         a1 = data.angular_velocity[i, 1]
         a2 = data.angular_velocity[i, 2]
         y0, y1, y2 = cross(a0, a1, a2, c0, c1, c2)
-        linear = -rules.model.damping[n, 0] * model.link_mass[link]
+        linear = -rules.model.damping[n, LINEAR] * model.link_mass[link]
         f0 = linear * (data.velocity[i, 0] + y0)
         f1 = linear * (data.velocity[i, 1] + y1)
         f2 = linear * (data.velocity[i, 2] + y2)
@@ -67,7 +68,7 @@ def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
         u0, u1, u2 = turned_back(R, a0, a1, a2)
         L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
         t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
-        angular = -rules.model.damping[n, 1]
+        angular = -rules.model.damping[n, ANGULAR]
         data.force[i, 0] += f0
         data.force[i, 1] += f1
         data.force[i, 2] += f2

@@ -9,6 +9,7 @@ from artsim.sim.dynamics import gather_forces
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, axis_of, cross, jacobian, like, link_frame, motion_columns, origin_of
 from artsim.sim.lanes import jacobian_block, lane_count, lane_of, lane_set, stream
+from artsim.sim.model import WORLD
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.records import BUFFER, WIDTH
 from artsim.sim.tables import gather, scatter, scatter_row
@@ -100,7 +101,7 @@ def link_accelerations(model: Any, v: Any, a: Any, data: Any, scratch: Any, task
 def fall(model: Any, data: Any, share: Any) -> None:
     """Let the world accelerate upwards at `share` times gravity, which is how gravity enters `accelerations`."""
     for k in range(3):
-        data.acceleration[0, k] = like(-share * model.gravity[k], data)
+        data.acceleration[WORLD, k] = like(-share * model.gravity[k], data)
 
 
 @njit

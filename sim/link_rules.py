@@ -112,9 +112,3 @@ def make_link_rule_work(model: Model, rules: LinkRules) -> LinkRuleWork:
     shapes |= {"force": (nv,), "columns": (6, nv), "direction": (n, 3), "unbound": (n, 3), "seen": (n, 3)}
     work: LinkRuleWork = allocate(LinkRuleWork, {**shapes, "centre": (3,), "velocity": (3,), "inertia": (6,)})
     return work
-
-
-def link_rule_rows(model: Model, rules: LinkRules | None) -> tuple[int, int]:
-    """Constraint rows of a step that come from bounds of velocities, and their entries."""
-    n = 0 if rules is None else len(rules.bound)
-    return n, n * len(model.dof_body)

@@ -22,11 +22,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.contacts import CONTACTS
 from artsim.sim.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, like, symmetric_times, turn
 from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.model import BALL, FREE
+from artsim.sim.run import EVALUATION, ONCE, STIFFENED
 from artsim.sim.solvers.cone import largest
 
 ROUNDS = 8  # at most; each makes the error of a spin smaller by about ½ hω
@@ -46,7 +48,7 @@ def note_struck(data: Any, contact: Any) -> None:
     """data.struck of the contacts found."""
     for i in range(data.struck.shape[0]):
         data.struck[i] = 0.0
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
             data.struck[contact.model.body[contact.data.shape[n, end]]] = 1.0
 
@@ -389,7 +391,7 @@ def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
     M qacc + bias(q, v) is then the sum of all recorded forces as in any other step. v: at the step's start.
     """
     inverse_dynamics(model, step.middle, step.qacc, data, step.force)
-    if step.counters[7] == 2:
+    if step.counters[EVALUATION] == STIFFENED:
         add_stiffened_bias(model, data, step.force, step.tangent)
         for k in range(step.force.shape[0]):
             step.passive[k] -= data.slack[k] * step.velocity[k]
@@ -399,4 +401,4 @@ def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
     inverse_dynamics(model, v, step.qacc, data, step.force)
     for k in range(step.force.shape[0]):
         step.passive[k] += step.force[k]
-    step.counters[7] = 0
+    step.counters[EVALUATION] = ONCE

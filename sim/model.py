@@ -32,6 +32,9 @@ from artsim.sim.spatial import (
 )
 
 REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
+LINEAR, ANGULAR = range(2)  # the halves of a motion where arrays have a number for each
+WORLD = 0  # the body that all others hang on
+D_MIN, D_MAX = range(2)  # columns of impedances (MuJoCo's solimp); -1 where there is none
 _TYPES = {
     "revolute": REVOLUTE,
     "continuous": REVOLUTE,
@@ -167,7 +170,7 @@ def compile_model(
     model = Model(**{name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Model).items()})
     labels = _labels(tree, [int(k) for k in model.independent_dof])
     reference = _reference(bodies)
-    if (model.row_impedance[:, 0] >= 0).any():
+    if (model.row_impedance[:, D_MIN] >= 0).any():
         model = model._replace(
             row_mobility=_frozen(_row_mobilities(articulation, model, labels, reference), np.float64)
         )
@@ -519,7 +522,7 @@ def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, re
         if joint.child in sliding:
             inverse[labels.joint_dofs[joint.name]] = 1.0 / sliding[joint.child]
     mobility: Real = inverse[model.row_follower] + inverse[model.row_leader]
-    return np.where(model.row_impedance[:, 0] >= 0, mobility, 0.0)
+    return np.where(model.row_impedance[:, D_MIN] >= 0, mobility, 0.0)
 
 
 def _link_arrays(tree: _Tree) -> dict[str, object]:

@@ -31,7 +31,8 @@ from artsim.sim.records import (
     Reals4,
     allocate,
 )
-from artsim.sim.run import NewtonWork, Rows, newton_shapes
+from artsim.sim.run import Rows
+from artsim.sim.solvers.scratch import NewtonWork, newton_shapes
 from artsim.sim.state import CONTACT_MEMORY
 
 MOST_PAIRS = 256  # of shapes, of which each has memory for all its slots

@@ -18,6 +18,7 @@ from artsim.sim.constraints.contact import (
     slowest_bounce,
     stiffness_and_damping,
 )
+from artsim.sim.constraints.kinds import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.detection import GROWTH, acceleration_along, place_shapes, place_static, speed_bound
@@ -26,7 +27,6 @@ from artsim.sim.kinematics import cross, like, velocities
 from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, where_greater
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rolling import has_still_normal, lag, rolls, tilt
-from artsim.sim.run import CONTACT_ROW, FRICTION_ROW
 from artsim.sim.solvers.cone import largest, least
 
 _SHORT = 1e-2  # [m or 1] largest entry along the normal of what may move along the surface alone, to ten metres away

@@ -5,33 +5,45 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
 
 from artsim.sim.budget import refuse_beyond_memory
-from artsim.sim.configuration import CONTROLLERS, DEFAULT_RECORD, INTEGRATORS, LEAST_DT, SOLVERS, RunConfig, Value
+from artsim.sim.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
 from artsim.sim.contact_model import touching_shapes
 from artsim.sim.contacts import CLOCKED_DETECT, DETECT, Touching
 from artsim.sim.continuous import ADVANCE
 from artsim.sim.controls import VALUES, Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import Articulation, Coupling, Softness, TendonCoupling
+from artsim.sim.entries import SOLVE, simulate_entry, solver_of
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.build_actuators import idle_controls
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
-from artsim.sim.equipment.record import PATH_CYLINDER, PATH_SPHERE, EquipmentLabels, Equipped
+from artsim.sim.equipment.record import EquipmentLabels, Equipped
 from artsim.sim.errors import ModelError, UsageError, nearest
+from artsim.sim.integration import INTEGRATORS
 from artsim.sim.jit import Entry
 from artsim.sim.link_rules import LinkRules, link_rules
 from artsim.sim.maximal.choice import with_scheme
 from artsim.sim.model import BALL, FREE, Labels, Model, compile_model
 from artsim.sim.records import Array
+from artsim.sim.refusals import (
+    integrator_for,
+    refuse_idle_targets,
+    refuse_turning_drives,
+    refuse_unservable,
+    with_rows_for_contacts,
+)
 from artsim.sim.regularity import dof_mobilities
 from artsim.sim.robot import Robot
-from artsim.sim.run import NEWTON, NO_CONTROLLER, RK4, SCRATCH, SOLVE, Inputs, simulate_entry
+from artsim.sim.run import Inputs
 from artsim.sim.sights import CAST, Seen, seen_shapes
 from artsim.sim.solids import Kept, joined
+from artsim.sim.solvers.registry import SOLVERS
+from artsim.sim.solvers.scratch import NewtonWork
 from artsim.sim.spatial import Real
 from artsim.sim.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 
@@ -79,7 +91,7 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that it takes: the step's, and those that this calls."""
-        solver = (SOLVE,) if "newton" in SCRATCH[self.solver] else ()
+        solver = (SOLVE,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
         delays = () if self.delayed is None else delay_entries(self.delayed, touching)
@@ -101,9 +113,9 @@ class Plan:
         return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there, clocked=clocked)
 
     @property
-    def solver(self) -> int:
-        """The solver that its integrator calls."""
-        return NEWTON if INTEGRATORS[self.config.integrator] == RK4 else SOLVERS[self.config.solver]
+    def work(self) -> tuple[type[Any], ...]:
+        """The records that its solver has for scratch."""
+        return solver_of(INTEGRATORS[self.config.integrator], SOLVERS[self.config.solver]).work
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
@@ -124,7 +136,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
-    if articulation.format != "urdf" and not key.qpos:  # a URDF has no pose of its own
+    if articulation.conventions.pose_drawn and not key.qpos:
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
         notes += [
@@ -137,13 +149,12 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     control = _values(config.control, names.controls, "control", "actuator", key.control or idle)
     follow_velocities(model, labels, qpos, qvel, config.v0)
     touching = None
-    if config.coordinates == "maximal" and not config.ground:
+    if config.is_maximal and not config.ground:
         config = replace(config, contacts=False)  # said where the scheme is
     else:
         touching = touching_shapes(articulation, robot, config, notes)
-    if touching is not None and config.integrator == "rk4" and chosen == "auto":
-        notes.append("the file wants RK4, which has no rows for contacts: semi-implicit-euler is used")
-        config = replace(config, integrator="semi-implicit-euler")
+    if touching is not None and chosen == "auto":
+        config = with_rows_for_contacts(config, notes)
     changes: dict[str, Array] = {}
     if not config.velocity_limits:
         changes["velocity_limit"] = np.full(robot.nv, np.inf)
@@ -154,13 +165,13 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     robot = robot.with_model(changes) if changes else robot
     inputs = _drives(robot, config, config.dt or time_step(articulation))
     inputs["mobility"] = _mobilities(robot, inputs, equipped)
-    _refuse_unservable(robot, config, equipped, touching)
+    refuse_unservable(robot, config, equipped, touching)
     config = with_scheme(articulation, config, robot.model, equipped)
-    _refuse_turning_drives(config, robot, inputs)
+    refuse_turning_drives(config, robot, inputs)
     zero = np.zeros(robot.nv)
     hold = _held_places(model, qpos)
     target = _dof_values(config.target, labels, "target", hold)
-    _refuse_idle_targets(config, labels, inputs)
+    refuse_idle_targets(config, labels, inputs)
     record = _recordable(config, equipped, touching, notes)
     dt = float(inputs["time_step"][0])
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
@@ -191,17 +202,9 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
     """The configuration with the time step and the integrator that the file wants, where the user wants none."""
-    options = articulation.options
     integrator = config.integrator
     if integrator == "auto":
-        integrator = "semi-implicit-euler"  # implicit in springs, dampers, drives: what implicit ones are used for
-        if options.integrator == "RK4" and config.coordinates == "maximal":
-            notes.append("the file wants RK4; maximal coordinates move by semi-implicit-euler")
-        elif options.integrator == "RK4":
-            reason = _rows_wanted(config) or _rows_needed(articulation)
-            integrator = "semi-implicit-euler" if reason else "rk4"
-            if reason:
-                notes.append(f"the file wants RK4, which has no rows for {reason}: semi-implicit-euler is used")
+        integrator = integrator_for(articulation, config, notes).name
     dt = config.dt if config.dt is not None else time_step(articulation)
     return replace(config, dt=dt, integrator=integrator)
 
@@ -218,32 +221,6 @@ def time_step(articulation: Articulation) -> float:
     if dt < LEAST_DT:
         raise ModelError(f"{articulation.path}: its time step is {dt:g} s, want {LEAST_DT:g} s or more")
     return dt
-
-
-def _rows_wanted(config: RunConfig) -> str:
-    """The first option that semi-implicit Euler alone serves; empty when there is none."""
-    names = (
-        "velocity_limits",
-        "ground",
-        "link_damping",
-        "link_velocity_limit",
-        "com_velocity_limit",
-        "sleep_threshold",
-    )
-    return next((f"--{name.replace('_', '-')}" for name in names if getattr(config, name)), "")
-
-
-def _rows_needed(articulation: Articulation) -> str:
-    """What of the robot RK4 would stop at or refuse; empty when there is nothing."""
-    for joint in articulation.joints:
-        if joint.friction or joint.friction_coefficient:
-            return f"the friction of joint {joint.name!r}"
-        if joint.lower is not None or joint.upper is not None:
-            return f"the limits of joint {joint.name!r}"
-    for tendon in articulation.tendons:
-        if tendon.friction or tendon.lower is not None or tendon.upper is not None:
-            return f"the limits or friction of tendon {tendon.name!r}"
-    return ""
 
 
 def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
@@ -289,26 +266,6 @@ def _recordable(
         else:
             kept.append(name)
     return tuple(kept)
-
-
-def _refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
-    """A target that nothing would follow is a mistake."""
-    if config.controller == "computed-torque":
-        return
-    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
-    for name in config.target:
-        if config.controller == "hold":
-            raise UsageError(f"controller 'hold' keeps the start; for a target of {name!r} use computed-torque")
-        if not driven[labels.dofs.index(name)]:
-            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
-
-
-def _refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:
-    """Maximal coordinates have no drives on the rotations of ball and free joints."""
-    driven = (inputs["drive_stiffness"] > 0) & (robot.model.dof_coord < 0)
-    if config.coordinates == "maximal" and driven.any():
-        name = robot.dofs[int(np.argmax(driven))]
-        raise UsageError(f"--coordinates maximal has nothing for the drive of {name!r}; use --coordinates reduced")
 
 
 def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
@@ -396,10 +353,10 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
     gain = TRACKING_FREQUENCY
     return {
         "time_step": np.array([dt]),
-        "solver": np.array([SOLVERS[config.solver]]),
+        "solver": np.array([SOLVERS[config.solver].number]),
         "iterations": np.array([config.iterations]),
         "recovery": np.array([config.coupling_erp]),
-        "controller": np.array([CONTROLLERS.get(config.controller, NO_CONTROLLER)]),
+        "controller": np.array([config.built_in.law]),
         "controller_gains": np.array([gain**2, 2 * gain]),
         "drive_stiffness": drive_stiffness,
         "drive_damping": drive_damping,
@@ -428,42 +385,6 @@ def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | 
     if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
         return np.zeros(robot.nv)
     return dof_mobilities(robot.compiled)
-
-
-def _refuse_unservable(
-    robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
-) -> None:
-    """RK4 has no rows that push one way: say so before the run where it is already sure."""
-    if config.solver in ("propagation", "direct") and config.link_damping:
-        raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
-    model = robot.model
-    reason = ""
-    if np.any(model.friction > 0) or np.any(model.friction_coefficient > 0):
-        k = int(np.argmax((model.friction > 0) | (model.friction_coefficient > 0)))
-        reason = f"joint friction ({robot.dofs[k]})"
-    elif equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
-        t = int(np.argmax(equipped.arrays.tendon_friction > 0))
-        reason = f"the friction of tendon {equipped.labels.tendons[t]!r}"
-    reason = reason or _rows_wanted(config) or ("contacts (--no-contacts)" if touching is not None else "")
-    if reason and config.integrator == "rk4":
-        raise UsageError(f"integrator 'rk4' has no inequality rows, which {reason} needs; use semi-implicit-euler")
-    wrapped = None if equipped is None else _wrapped_equality(equipped)
-    if wrapped and config.integrator == "rk4":
-        raise UsageError(
-            f"integrator 'rk4' cannot hold the equality of tendon {wrapped!r}, which wraps around a geom; "
-            "use semi-implicit-euler"
-        )
-
-
-def _wrapped_equality(equipped: Equipped) -> str | None:
-    """A tendon that wraps around a geom and is held by a hard equality."""
-    e = equipped.arrays
-    held = np.concatenate([e.tendon_row_follower, e.tendon_row_leader])[np.tile(e.tendon_row_reference[:, 0] < 0, 2)]
-    for t in held[held >= 0]:
-        if np.isin(e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]], (PATH_SPHERE, PATH_CYLINDER)).any():
-            name: str = equipped.labels.tendons[t]
-            return name
-    return None
 
 
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:

@@ -6,6 +6,7 @@ from typing import Any
 
 from artsim.collision.frames import into, turned, turned_back
 from artsim.collision.ray import ray_shape
+from artsim.sim.equipment.record import RAY_DISTANCE
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import point_of, turn
 
@@ -34,7 +35,7 @@ def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, p
                 equipment.data.ray_hit[ray, 1] = n0
                 equipment.data.ray_hit[ray, 2] = n1
                 equipment.data.ray_hit[ray, 3] = n2
-        equipment.data.ray_hit[ray, 0] = best
+        equipment.data.ray_hit[ray, RAY_DISTANCE] = best
 
 
 @njit

@@ -7,7 +7,9 @@ from typing import Any
 from artsim.sim.centroidal import centre_of_mass, centroidal_map, kinetic_energy, momentum, potential_energy
 from artsim.sim.constraints.contact import is_felt, take_off_contacts
 from artsim.sim.constraints.friction import constant_share
+from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.loop import take_off_loops
+from artsim.sim.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS
 from artsim.sim.dynamics import composites, inverse_dynamics, mass_matrix
 from artsim.sim.equipment.passive import spring_energy
 from artsim.sim.equipment.sensors import sensor_values
@@ -26,7 +28,8 @@ from artsim.sim.kinematics import (
     velocities,
 )
 from artsim.sim.quaternions import quaternion_of
-from artsim.sim.run import FRICTION_ROW
+from artsim.sim.recordtype import connected
+from artsim.sim.run import ALL_ROWS, AT_REST, ITERATIONS, KINETIC, POTENTIAL, RESIDUAL, ROWS_RECORDED, STEP_NUMBER
 
 
 @njit
@@ -34,8 +37,8 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
     """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
-    row = step.counters[1]
-    step.counters[1] = row + 1
+    row = step.counters[ROWS_RECORDED]
+    step.counters[ROWS_RECORDED] = row + 1
     _copy(state.qpos, row, block.qpos)
     _copy(state.qvel, row, block.qvel)
     _copy(step.qacc, row, block.qacc)
@@ -73,7 +76,7 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
     _copy(step.coupling, row, block.tau_coupling)
     _copy_wrenches(step, row, 1.0, block.incoming_wrench)
     if equipment is not None and block.sensors.shape[0] > 0:
-        if equipment.data.feeler[0] == 0:  # else it has been done, in this step as in all
+        if not connected(equipment.data.feeler):  # else it has been done, in this step as in all
             sensor_values(robot, run, equipment, contact)
         _copy(equipment.data.sensor, row, block.sensors)
     if contact is not None and block.contact_count.shape[0] > 0:
@@ -97,7 +100,7 @@ def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
         for out in (block.friction_constant, block.friction_by_load):
             if out.shape[0] > 0:
                 out[row, k] = 0.0
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] == FRICTION_ROW:
             k = rows.dof[n]
             force = rows.impulse[n] / run.inputs.time_step[0]
@@ -124,17 +127,17 @@ def _contacts(run: Any, row: Any, contact: Any) -> None:
     block = run.block
     first = block.contacts[0]
     k = first
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if not is_felt(contact, n):
             continue
-        block.contact_step[k] = run.step.counters[0]
+        block.contact_step[k] = run.step.counters[STEP_NUMBER]
         block.contact_depth[k] = -contact.data.distance[n]
         for j in range(2):
             block.contact_shapes[k, j] = contact.data.shape[n, j]
         for j in range(3):
             block.contact_point[k, j] = contact.data.point[n, j]
-            block.contact_normal[k, j] = contact.data.frame[n, 0, j]
-            block.contact_tangent[k, j] = contact.data.frame[n, 1, j]
+            block.contact_normal[k, j] = contact.data.frame[n, ALONG_NORMAL, j]
+            block.contact_tangent[k, j] = contact.data.frame[n, ALONG_TANGENT, j]
             block.contact_force[k, j] = contact.data.force[n, j]
             block.contact_torque[k, j] = contact.data.force[n, 3 + j]
         k += 1
@@ -282,11 +285,11 @@ def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> No
     step, block = run.step, run.block
     nv = model.dof_body.shape[0]
     if block.solver_iterations.shape[0] > 0:
-        block.solver_iterations[row] = rows.report[0]
+        block.solver_iterations[row] = rows.report[ITERATIONS]
     if block.asleep.shape[0] > 0:
-        block.asleep[row] = step.counters[6]
+        block.asleep[row] = step.counters[AT_REST]
     if block.solver_residual.shape[0] > 0:
-        block.solver_residual[row] = rows.report[1]
+        block.solver_residual[row] = rows.report[RESIDUAL]
     if block.jacobian.shape[0] > 0:
         _jacobians(model, data, row, block)
     if block.energy.shape[0] + block.com.shape[0] + block.momentum.shape[0] + block.mass_matrix.shape[0] > 0:
@@ -295,12 +298,14 @@ def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> No
         _copy(step.com, row, block.com)
     if block.energy.shape[0] > 0:
         velocities(model, state.qvel, data)
-        block.energy[row, 0] = kinetic_energy(model, state.qvel, data)
+        block.energy[row, KINETIC] = kinetic_energy(model, state.qvel, data)
         if equipment is not None:
-            block.energy[row, 0] += inertia_energy(equipment)
-        block.energy[row, 1] = potential_energy(model, state.qpos, step.com)
+            block.energy[row, KINETIC] += inertia_energy(equipment)
+        block.energy[row, POTENTIAL] = potential_energy(model, state.qpos, step.com)
         if equipment is not None:
-            block.energy[row, 1] += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(equipment)
+            block.energy[row, POTENTIAL] += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
+                equipment
+            )
     if block.momentum.shape[0] > 0:
         centroidal_map(model, data, step.com, step.columns)
         momentum(step.columns, state.qvel, 0.0, step.momentum)

@@ -24,7 +24,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, models, overload, register_model
 from numba.np.arrayobj import make_array, populate_array
 
-from artsim.sim.jit import run_called
+from artsim.sim.jit import inlined, run_called
 from artsim.sim.lanes import pack
 from artsim.sim.records import Kind, kinds
 
@@ -160,6 +160,13 @@ def record_reader(record_type: RecordType, offset: int) -> Any:
         return record_type(source), codegen
 
     return read
+
+
+@inlined
+def connected(pointers: Any) -> bool:
+    """Whether there is an entry for `run_entry` to run."""
+    there: bool = pointers[0] != 0
+    return there
 
 
 def run_entry(pointers: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
 from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of
+from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.limit import ball_rotation, is_cone
 from artsim.sim.constraints.loop import clear_loop_forces, hold_loops, note_loop_forces, note_loop_gaps
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
@@ -30,9 +31,24 @@ from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.integrators import inverse_tangent, move
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
+from artsim.sim.model import D_MAX, D_MIN
 from artsim.sim.recording import record
-from artsim.sim.recordtype import run_entry
-from artsim.sim.run import COUPLING_ROW, INEQUALITY
+from artsim.sim.recordtype import connected, run_entry
+from artsim.sim.run import (
+    ALL_ROWS,
+    CONTROL_ROW,
+    INEQUALITY,
+    ITERATIONS,
+    NOW,
+    RESIDUAL,
+    ROWS_RECORDED,
+    RUNNING,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_DOF,
+    STOP_REASON,
+)
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
 
@@ -42,34 +58,34 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
     """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
     model, state = robot.model, robot.state
     step, block = run.step, run.block
-    begin(robot, run, equipment, None, solver)
-    for _ in range(block.plan[0]):
-        if step.counters[0] % EVERY == 0:
-            watch_energy(robot, step, equipment, None)
+    begin(robot, run, equipment, rules)
+    for _ in range(block.plan[STEPS_TO_TAKE]):
+        if step.counters[STEP_NUMBER] % EVERY == 0:
+            watch_energy(robot, step, equipment, contact)
         choose_controls(run)
-        rows.report[0] = 0.0
-        rows.report[1] = 0.0
+        rows.report[ITERATIONS] = 0.0
+        rows.report[RESIDUAL] = 0.0
         if equipment is not None:
             equipment.data.stage[0] = 0.0
         _stage(robot, state.qpos, state.qvel, run, rows, equipment, solver, state.activation)
         if not is_finite(model, step):
             break
-        if equipment is not None and equipment.data.feeler[0] != 0:
+        if equipment is not None and connected(equipment.data.feeler):
             run_entry(equipment.data.feeler)
-        recorded = 1 if step.counters[0] % block.plan[1] == 0 else 0
+        recorded = 1 if step.counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0 else 0
         if recorded:
-            record(robot, run, rows, equipment, None)
+            record(robot, run, rows, equipment, contact)
         if equipment is not None:
             note_loop_gaps(model, robot.data, step, equipment)
         _finish(robot, run, rows, equipment, solver)
         note_work(run, equipment, step.start_qvel, state.qvel)  # of the last stage's forces
-        if step.counters[2] != 0:
-            step.counters[1] -= recorded  # a step that was not taken has no row
+        if step.counters[STOP_REASON] != RUNNING:
+            step.counters[ROWS_RECORDED] -= recorded  # a step that was not taken has no row
             break
-        if equipment is not None and equipment.data.keeper[0] != 0:
+        if equipment is not None and connected(equipment.data.keeper):
             run_entry(equipment.data.keeper)
-        step.counters[0] += 1
-    step.energy[1] = total_energy(robot, step, equipment)
+        step.counters[STEP_NUMBER] += 1
+    step.energy[NOW] = total_energy(robot, step, equipment)
 
 
 @njit
@@ -88,7 +104,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
     bare_system(model, q, v, data, run, equipment, solver)
-    row = step.counters[4]
+    row = step.counters[CONTROL_ROW]
     find_places(model, q, run, row)
     for k in range(step.force.shape[0]):
         place = coordinate(model, q, k)
@@ -131,7 +147,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
 def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
     """step.coupling of the compliant coupling rows as explicit springs."""
     for c in range(model.row_follower.shape[0]):
-        if model.row_frequency[c] > 0.0 and model.row_impedance[c, 0] < 0.0 and step.effective_coupling[c] > 0.0:
+        if model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0 and step.effective_coupling[c] > 0.0:
             follower = model.row_follower[c]
             leader = model.row_leader[c]
             x = q[model.dof_coord[leader]] if leader >= 0 else 0.0
@@ -150,7 +166,7 @@ def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment:
     0, a = 0.1 / h."""
     inputs = run.inputs
     a = 0.1 / inputs.time_step[0]
-    rows.number[0] = 0
+    rows.number[ALL_ROWS] = 0
     _hold_couplings(model, q, v, data, run, rows, a)
     if equipment is not None:
         hold_loops(model, v, data, run, rows, equipment, a)
@@ -162,7 +178,7 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
     """The rows of hard couplings, and of those that give way as MuJoCo's do."""
     h = run.inputs.time_step[0]
     for c in range(model.row_follower.shape[0]):
-        if model.row_frequency[c] > 0.0 and model.row_impedance[c, 0] < 0.0:
+        if model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0:
             continue
         follower = model.row_follower[c]
         leader = model.row_leader[c]
@@ -177,7 +193,7 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
         if model.row_frequency[c] > 0.0:
             K, B = reference_of(model, c)
             d = impedance(model.row_impedance, c, abs(error))
-            most = slowest(h, B, model.row_impedance[c, 1])
+            most = slowest(h, B, model.row_impedance[c, D_MAX])
             rows.bias[n] = drift + most * B * rate + most * most * d * K * error
             rows.cfm[n] = run.step.effective_coupling[c] * (1.0 - d) / d
         else:
@@ -269,14 +285,14 @@ def _inside(robot: Any, step: Any, equipment: Any) -> bool:
     for k in range(state.qvel.shape[0]):
         c = model.dof_coord[k]
         if c >= 0 and (state.qpos[c] < model.lower[k] - 1e-9 or state.qpos[c] > model.upper[k] + 1e-9):
-            step.counters[2] = INEQUALITY
-            step.counters[3] = k
+            step.counters[STOP_REASON] = INEQUALITY
+            step.counters[STOP_DOF] = k
             return False
         if is_cone(model, k):
             _, _, _, angle = ball_rotation(model, state.qpos, k)
             if angle > model.upper[k] + 1e-9:
-                step.counters[2] = INEQUALITY
-                step.counters[3] = k
+                step.counters[STOP_REASON] = INEQUALITY
+                step.counters[STOP_DOF] = k
                 return False
     if equipment is not None:
         return _tendons_inside(robot, step, equipment)
@@ -295,7 +311,7 @@ def _tendons_inside(robot: Any, step: Any, equipment: Any) -> bool:
     tendon_paths(robot, state.qpos, state.qvel, equipment)
     for t in range(equipment.model.tendon_lower.shape[0]):
         if broken_side(equipment, t, equipment.data.tendon_length[t], 1e-9) != 0:
-            step.counters[2] = INEQUALITY
-            step.counters[3] = state.qvel.shape[0] + t
+            step.counters[STOP_REASON] = INEQUALITY
+            step.counters[STOP_DOF] = state.qvel.shape[0] + t
             return False
     return True

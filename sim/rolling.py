@@ -17,7 +17,7 @@ from math import sqrt
 from typing import Any
 
 from artsim.collision.frames import turned_back
-from artsim.sim.contacts import OVAL, RIM, SHARP
+from artsim.sim.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, turn
 
@@ -82,7 +82,7 @@ def _smallest(contact: Any, a: Any) -> Any:
 @njit
 def lag(contact: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
     """ω × s of contact n [m/s²], world axes, for the angular velocity o of its second body against its first."""
-    N = contact.data.frame[n, 0]
+    N = contact.data.frame[n, ALONG_NORMAL]
     c0, c1, c2 = cross(o0, o1, o2, N[0], N[1], N[2])
     w0 = 0.0
     w1 = 0.0
@@ -122,7 +122,7 @@ def rolls(contact: Any, a: Any, b: Any) -> bool:
 @inlined
 def has_still_normal(contact: Any, n: Any) -> bool:
     """Whether contact n is on a face of what never moves."""
-    N = contact.data.frame[n, 0]
+    N = contact.data.frame[n, ALONG_NORMAL]
     still = False
     for end in range(2):
         b = contact.data.shape[n, end]
@@ -137,7 +137,7 @@ def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> A
     first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], three numbers each, world axes. Where
     face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
     """
-    N = contact.data.frame[n, 0]
+    N = contact.data.frame[n, ALONG_NORMAL]
     a = contact.data.shape[n, 0]
     b = contact.data.shape[n, 1]
     on_first = _is_face(contact, a, N)

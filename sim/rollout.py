@@ -15,12 +15,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from artsim.sim.configuration import INTEGRATORS, SOLVERS
+from artsim.sim.allocation import make_step
 from artsim.sim.contacts import Contacts, ContactWork, Touching, connect_detection, make_contact_work
 from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
 from artsim.sim.errors import UsageError, nearest
+from artsim.sim.integration import INTEGRATORS
 from artsim.sim.jit import Entry, bind, disabled, point_at
 from artsim.sim.model import Model
 from artsim.sim.pack_contacts import (
@@ -51,20 +52,20 @@ from artsim.sim.records import (
     zeros,
 )
 from artsim.sim.run import (
-    DIRECT,
-    NEWTON,
+    FIRST_SAMPLE,
     NO_CONTROLLER,
     NON_FINITE,
-    PROPAGATION,
     RUNNING,
-    SEMI_IMPLICIT_EULER,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
     Inputs,
-    NewtonWork,
     Rows,
     Step,
-    make_step,
 )
 from artsim.sim.simulate import Simulation, simulation_of
+from artsim.sim.solvers.registry import SOLVERS
+from artsim.sim.solvers.scratch import NewtonWork
 from artsim.sim.spatial import point_inertia, six, symmetric
 from artsim.sim.state import State, Workspace, make_state, make_workspace
 
@@ -83,7 +84,6 @@ VARIED = {
 STEP, INPUT_ROW, HELD, ALONE, CROWD = range(5)  # of PackWork.counters
 _ALWAYS = 1 << 62  # steps: never again
 _STEPS_PER_CALL = 2048  # a signal is looked at between calls only
-_EXACT = (PROPAGATION, DIRECT)  # solvers with newton's result, where there are rows or not
 _MOST_DOFS = 100  # whose matrix packs hold 8 times
 
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
@@ -280,10 +280,11 @@ class Results:
 def reason_against_packs(plan: Plan) -> str:
     """What of a run packs do not know; empty when nothing is."""
     model, inputs, config = plan.robot.model, plan.inputs, plan.config
+    solver = SOLVERS[config.solver]
     reasons = {
-        f"integrator {config.integrator}": INTEGRATORS[config.integrator] != SEMI_IMPLICIT_EULER,
-        f"solver {config.solver}": SOLVERS[config.solver] not in (NEWTON, *(() if _has_rows(plan) else _EXACT)),
-        "maximal coordinates": config.coordinates != "reduced",
+        f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
+        f"solver {config.solver}": not (solver.packs or (solver.exact and not _has_rows(plan))),
+        "maximal coordinates": config.is_maximal,
         "tendons, loops, a medium, gravity compensation or polynomial springs": _is_laden(plan),
         "actuators other than affine ones of joints of one dof": not all(map(_is_affine, *_actuators(plan))),
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
@@ -373,7 +374,7 @@ def _pack_actuators(plan: Plan) -> PackActuators:
 
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The entries that its samples need, with their widths."""
-    if plan.config.coordinates == "maximal":
+    if plan.config.is_maximal:
         return []
     alone = [(entry, 1) for entry in plan.entries]
     if reason_against_packs(plan):
@@ -576,7 +577,7 @@ class PackRoller:
         self._block = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
         )
-        self._block.plan[1] = plan.config.every
+        self._block.plan[STEPS_PER_ROW] = plan.config.every
         self._per_lane: PackControls | None = None
         actuators = _pack_actuators(plan)
         shapes = {**dict.fromkeys(PackActuation._fields, (plan.robot.nv,)), "constant": actuators.gain.shape}
@@ -592,7 +593,7 @@ class PackRoller:
     def _make_room(self) -> None:
         """For more contacts: the step that found too many is taken again."""
         assert self._plan.touching is not None and self._contacts is not None
-        self._places.counters[0] = self._pack.counters[STEP]  # what is told if there may be no more
+        self._places.counters[STEP_NUMBER] = self._pack.counters[STEP]  # what is told if there may be no more
         self._single.make_room()
         self._places = self._single.arrays()
         self._kept[0] = self._single.point_at(self._pack.single)
@@ -616,7 +617,7 @@ class PackRoller:
     def _run_pack(self, first: int, part: Variations, stop: Stop) -> bool:
         self._fill(part)
         block, pack, steps = self._block, self._pack, self._plan.config.steps
-        block.plan[2] = first
+        block.plan[FIRST_SAMPLE] = first
         pack.counters[[STEP, INPUT_ROW, HELD]] = 0, -1, 0
         pack.alive[:] = np.arange(self._width) < len(part)
         pack.stopped[:], pack.stopped_dof[:] = -1, -1
@@ -625,7 +626,7 @@ class PackRoller:
         if self._contacts is not None:
             self._contacts.memory[:] = 0.0
         while (done := int(pack.counters[STEP])) < steps:
-            block.plan[0] = min(steps - done, _STEPS_PER_CALL)
+            block.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
             self._call()
             if pack.counters[CROWD]:
                 self._make_room()

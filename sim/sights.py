@@ -14,7 +14,7 @@ import numpy as np
 from artsim.collision.build import Solid, build_shapes
 from artsim.collision.mesh import MAX_FACES
 from artsim.collision.shapes import HEIGHT_FIELD, PLANE, Placed, Shapes
-from artsim.sim.collision_pairs import from_urdf
+from artsim.sim.collision_pairs import conventions_of_links
 from artsim.sim.configuration import RunConfig
 from artsim.sim.contact_model import ground_plane, kept_pieces, on_bodies
 from artsim.sim.description import Articulation, Geom
@@ -87,10 +87,10 @@ def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, not
 
 def _visible(articulation: Articulation) -> Iterator[tuple[int, Geom]]:
     """Geoms with the number of their link; of a URDF what collides, which stands for what is only seen."""
-    exact = from_urdf(articulation)
+    conventions = conventions_of_links(articulation)
     for n, link in enumerate(articulation.links):
         for geom in link.geoms:
-            if not geom.hidden and not (exact[n] and geom.role == "visual"):
+            if not geom.hidden and not (conventions[n].seen_by_shapes and geom.role == "visual"):
                 yield n, geom
 
 

@@ -10,10 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.account import Account
+from artsim.sim.allocation import block_shapes, make_rows, make_step
+from artsim.sim.constraints.kinds import RowOrigins, total_room
 from artsim.sim.contacts import ContactBundle, connect_detection, first_room, make_contact_work
 from artsim.sim.continuous import connect_advancement
 from artsim.sim.controls import VALUES, ControlLog, Controls
 from artsim.sim.dataclass import dataclass
+from artsim.sim.entries import SOLVE
 from artsim.sim.equipment.delays import connect_delays
 from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
 from artsim.sim.errors import ArtsimError, StoppedError, UsageError
@@ -26,27 +30,17 @@ from artsim.sim.records import Array, allocate
 from artsim.sim.run import (
     CONTACT_TABLE,
     CROWDED,
-    DEPTH,
-    EXCESS_DOF,
-    EXCESS_FACTOR,
-    EXCESS_STEP,
-    GAVE_WAY,
-    LINK_A,
-    LINK_B,
     NON_FINITE,
-    SHARE,
-    SOLVE,
-    TOO_FAST,
-    UNSOLVED_STEPS,
+    ROWS_RECORDED,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_REASON,
     Block,
     RunBundle,
-    SolverBundle,
-    block_shapes,
-    make_rows,
-    make_solver_bundle,
-    make_step,
 )
 from artsim.sim.sights import connect_rays
+from artsim.sim.solvers.scratch import make_solver_bundle, newton_bundle
 from artsim.sim.spatial import Real
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 
@@ -81,7 +75,7 @@ class BlockOfRows:
 
 
 @dataclass
-class Simulation:
+class Simulation(Account):
     """A run under way. Iterate `blocks()`; the state and the counters are current after each.
 
     Raises:
@@ -138,13 +132,14 @@ class Simulation:
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
         carried = None if self.plan.equipped is None else self.plan.equipped.arrays
         driven = int(np.count_nonzero(gains))
-        self._rows, fixed = make_rows(model, driven, carried, touching, self._room, self.plan.rules)
-        self._solver = make_solver_bundle(model, self._rows, self.plan.solver, driven)
+        origins = RowOrigins(model, driven, carried, touching, self._room, self.plan.rules)
+        self._rows, narrow = make_rows(origins), total_room(origins).narrow
+        self._solver = make_solver_bundle(model, self._rows, self.plan.work, narrow)
         self._contact: ContactBundle | None = None
         if touching is not None:
             self._contact = ContactBundle(touching.contacts, make_contact_work(touching, self._room))
             self._detection = connect_detection(touching, self._contact.data, clock=self.clock)
-        return fixed
+        return total_room(origins, lasting=True).rows
 
     def _enlarge(self) -> None:
         """Twice as much room for contacts: the step that found too many is taken again, and none is lost."""
@@ -155,7 +150,7 @@ class Simulation:
             )
             return
         self._resize(min(2 * self._room, most))
-        self._step.counters[2] = 0
+        self._step.counters[STOP_REASON] = 0
         self.stop_reason = 0
 
     def _resize(self, room: int) -> None:
@@ -181,7 +176,7 @@ class Simulation:
         """Connect the kernels that a step calls: newton, what looks between steps, what keeps delayed samples."""
         plan, newton = self.plan, self._solver.newton
         if newton is not None:
-            alone = SolverBundle(newton, None, None, None)
+            alone = newton_bundle(newton)
             self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, alone)
         if plan.touching is not None and self._contact is not None and plan.config.continuous:
             self._advancement = connect_advancement(
@@ -205,138 +200,8 @@ class Simulation:
             table = max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
             wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE} | {"contact_count": (rows,)}
         block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,)})
-        block.plan[1] = config.every
+        block.plan[STEPS_PER_ROW] = config.every
         return block
-
-    @property
-    def step(self) -> int:
-        """Steps taken so far."""
-        return int(self._step.counters[0])
-
-    @property
-    def time(self) -> float:
-        """Simulated time so far [s]."""
-        return self.step * self.plan.dt
-
-    @property
-    def qpos(self) -> Real:
-        """Coordinates (nq,) now."""
-        return self._state.qpos.copy()
-
-    @property
-    def qvel(self) -> Real:
-        """Velocities (nv,) now."""
-        return self._state.qvel.copy()
-
-    @property
-    def activation(self) -> Real:
-        """Activation states (nact,) now."""
-        return self._state.activation.copy()
-
-    @property
-    def effort(self) -> tuple[int, int, float]:
-        """Of the last step: constraint rows, contacts, iterations of the solver."""
-        return int(self._rows.number[0]), self._known_contacts, float(self._rows.report[0])
-
-    @property
-    def room(self) -> int:
-        """For how many contacts there is room at the moment."""
-        return self._room
-
-    @property
-    def constraint_rows(self) -> int:
-        """How many constraint rows a step can have."""
-        return len(self._state.impulse)
-
-    @property
-    def final(self) -> dict[str, Array]:
-        """The state as /final of a file has it: what a run needs to go on from here."""
-        state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
-        state["contact"] = state["contact"][: self._known_contacts]
-        state["still"] = np.array(state["still"][0], np.int64)
-        return state | {"step": np.asarray(self.step), "time": np.asarray(self.time)}
-
-    @property
-    def coupling_error(self) -> float:
-        """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
-        return float(self._step.coupling_error[0])
-
-    @property
-    def tendon_error(self) -> float:
-        """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
-        return float(self._step.tendon_error[0])
-
-    @property
-    def loop_gap(self) -> tuple[float, float] | None:
-        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
-        equipped = self.plan.equipped
-        if equipped is None or len(equipped.arrays.loop_kind) == 0:
-            return None
-        return float(self._step.loop_gap[0]), float(self._step.loop_gap[1])
-
-    @property
-    def worst_residual(self) -> float:
-        """Largest velocity that the constraint solver left unsolved in any step so far [rad/s or m/s]."""
-        return float(self._step.worst_residual[0])
-
-    @property
-    def energy(self) -> tuple[float, float]:
-        """Kinetic plus potential energy at the start and now [J]."""
-        return float(self._step.energy[0]), float(self._step.energy[1])
-
-    @property
-    def energy_excess(self) -> tuple[float, str, float] | None:
-        """When there first was more kinetic energy than can have been given [s], most of it where, how many times."""
-        watch = self._step.watch
-        if not watch[EXCESS_STEP]:
-            return None
-        dof = self.plan.robot.dofs[int(watch[EXCESS_DOF])]
-        return (float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt, dof, float(watch[EXCESS_FACTOR])
-
-    @property
-    def contact_extremes(self) -> tuple[int, float]:
-        """Most contacts in any step so far, and how deep the deepest was [m]."""
-        return int(self._step.contact_extremes[0]), float(self._step.contact_extremes[1])
-
-    @property
-    def eased_steps(self) -> int:
-        """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
-        return int(self._step.contact_extremes[2])
-
-    @property
-    def left_inside_steps(self) -> int:
-        """Steps so far in which contacts were left inside, as no joint can part them (constraints/contact.py)."""
-        return int(self._step.contact_extremes[3])
-
-    @property
-    def unsolved_steps(self) -> int:
-        """Steps so far in which the solver left more than 1e-6 rad/s or m/s unsolved."""
-        return int(self._step.yielded[UNSOLVED_STEPS])
-
-    @property
-    def gave_way(self) -> tuple[str, str, float, float] | None:
-        """Where hard contacts gave way most: two links, how deep [m], and of the thickness of a shape; None: nowhere.
-
-        Depths count beyond the deepest contact at the start of the run.
-        """
-        yielded = self._step.yielded
-        if not yielded[DEPTH] > 0.0:
-            return None
-        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
-        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
-
-    def _link_name(self, link: int) -> str:
-        return self.plan.robot.links[link] if link >= 0 else "the scene"
-
-    @property
-    def joint_gap(self) -> tuple[float, float] | None:
-        """How far joints have come apart at worst [m], [rad]; None where they cannot."""
-        return None
-
-    @property
-    def limit_steps(self) -> dict[str, int]:
-        """Dofs that spent steps at a limit, and how many."""
-        return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
 
     def save(self) -> dict[str, Array]:
         """All that the steps to come depend on, as plain arrays by name, for `restore` in this process or another.
@@ -349,11 +214,6 @@ class Simulation:
         arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
         arrays["contact"] = arrays["contact"][: self._known_contacts]
         return {name: np.array(values) for name, values in arrays.items()}
-
-    @property
-    def _known_contacts(self) -> int:
-        """How many contacts the last step had."""
-        return int(np.count_nonzero(self._state.contact[:, 0] != self._state.contact[:, 1]))
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
         """Go on from a snapshot: what follows has the bytes of what followed it.
@@ -378,7 +238,7 @@ class Simulation:
         for name, place in places.items():
             place[: len(snapshot[name])] = snapshot[name]
         self._step.counters[:] = 0
-        self._step.counters[0] = int(snapshot["step"])
+        self._step.counters[STEP_NUMBER] = int(snapshot["step"])
         self.stop_reason = 0
         self._failure = None
         self._odd = ""
@@ -418,7 +278,7 @@ class Simulation:
         stop, self._odd = found
         every = self.plan.config.every
         self.stop_reason = NON_FINITE
-        self._step.counters[0] = (-(-first // every) + stop) * every
+        self._step.counters[STEP_NUMBER] = (-(-first // every) + stop) * every
         most = int(ends[stop - 1]) if len(ends) and stop else 0
         contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
         return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
@@ -441,50 +301,13 @@ class Simulation:
             self._odd = f"state's {odd}"
             self.stop_reason = NON_FINITE
 
-    def check(self) -> None:
-        """Raise StoppedError when the run stopped early, naming joint and time."""
-        if self.stop_reason:
-            raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why()}")
-
-    @property
-    def stop_dof(self) -> int:
-        """The dof (beyond nv: tendon nv + t) at which it stopped."""
-        return int(self._step.counters[3])
-
-    def _bounded(self, n: int) -> str:
-        """What velocity limit n of the links is."""
-        rules = self.plan.rules
-        assert rules is not None
-        kind = "angular" if rules.bound_angular[n] else "linear"
-        link = int(rules.bound_link[n])
-        whose = f"link {self.plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
-        return f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
-
-    def _why(self) -> str:
-        if self._odd:
-            return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
-        if self.stop_reason == TOO_FAST:
-            return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
-        if self.stop_reason == GAVE_WAY:
-            first, second, depth, _ = self.gave_way or ("", "", 0.0, 0.0)
-            return f"contacts of {first!r} and {second!r} gave way by {depth:.3g} m, half of a shape's thickness"
-        k, nv = int(self._step.counters[3]), self.plan.robot.nv
-        what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
-        if self.stop_reason == NON_FINITE:
-            return f"the velocity of {what} is not finite; a smaller --dt or softer gains may help"
-        return f"{what} reached its limit, and rk4 has no rows for it; use semi-implicit-euler"
-
-    def _tendon(self, t: int) -> str:
-        assert self.plan.equipped is not None
-        return self.plan.equipped.labels.tendons[t]
-
     def _advance(self) -> BlockOfRows:
         assert self.block_rows is not None
         most = self.block_rows * self.plan.config.every
-        self._block.plan[0] = min(most, self._end - self.step, MOST_STEPS)
+        self._block.plan[STEPS_TO_TAKE] = min(most, self._end - self.step, MOST_STEPS)
         if not self._called():
             return BlockOfRows(self._recorded(0), contacts=self._recorded_contacts(0))
-        count = int(self._step.counters[1])
+        count = int(self._step.counters[ROWS_RECORDED])
         block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
         self._note_stop()
         return block
@@ -494,7 +317,7 @@ class Simulation:
         if self.signalled is None:
             self._call()
             return True
-        self._block.plan[0] = min(self._block.plan[0], self._pace.steps())
+        self._block.plan[STEPS_TO_TAKE] = min(self._block.plan[STEPS_TO_TAKE], self._pace.steps())
         first, began = self.step, time.perf_counter()
         before = self.save()
         if not call_watched(self._call, self.signalled):
@@ -519,7 +342,7 @@ class Simulation:
 
     def _note_stop(self) -> bool:
         """Take note of why the call ended; True when it was for want of room, of which there is more now."""
-        self.stop_reason = int(self._step.counters[2])
+        self.stop_reason = int(self._step.counters[STOP_REASON])
         crowded = self.stop_reason == CROWDED
         if crowded:
             self._enlarge()
@@ -543,7 +366,7 @@ class Simulation:
         assert self.controller is not None and self.block_rows is not None
         parts: list[dict[str, Array]] = []
         touches: list[dict[str, Array]] = []
-        self._block.plan[0] = 1
+        self._block.plan[STEPS_TO_TAKE] = 1
         most = MOST_STEPS if self.signalled is None else self._pace.steps()
         end = min(self.step + min(self.block_rows * config.every, most), self._end)
         first, began = self.step, time.perf_counter()
@@ -565,7 +388,7 @@ class Simulation:
             self._log.append(step, *values)
             while self._note_stop() and self._failure is None:
                 self._call()
-            if self._step.counters[1]:
+            if self._step.counters[ROWS_RECORDED]:
                 parts.append({name: values.copy() for name, values in self._recorded(1).items()})
                 touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
         self._pace.note(self.step - first, time.perf_counter() - began)
@@ -604,7 +427,7 @@ def _first_odd(values: Array) -> tuple[int, ...] | None:
 
 def simulation_of(plan: Plan, controls: Controls, controller: Controller | None = None) -> Simulation:
     """The plan's run, in the coordinates that it wants."""
-    if plan.config.coordinates == "maximal":
+    if plan.config.is_maximal:
         from artsim.sim.maximal.simulate import MaximalSimulation  # of no use to other runs
 
         return MaximalSimulation(plan, controls, controller)

@@ -15,6 +15,7 @@ from typing import Any
 from artsim.sim.constraints.link_velocity import link_centre
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import cross, link_frame, symmetric_times, turned_back, velocities
+from artsim.sim.run import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
 
 _CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1: less is none
 
@@ -23,11 +24,11 @@ _CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1
 def is_asleep(state: Any, run: Any) -> bool:
     """Whether the step is slept through; a change of the inputs wakes."""
     inputs = run.inputs
-    if inputs.sleep[0] <= 0.0 or state.still[0] < inputs.sleep[1]:
+    if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
         return False
     if _commands_differ(state, run):
         state.still[0] = 0.0
-        run.step.counters[6] = 0
+        run.step.counters[AT_REST] = 0
         return False
     return True
 
@@ -35,7 +36,7 @@ def is_asleep(state: Any, run: Any) -> bool:
 @njit
 def _commands_differ(state: Any, run: Any) -> bool:
     inputs = run.inputs
-    row = run.step.counters[4]
+    row = run.step.counters[CONTROL_ROW]
     nv = state.qvel.shape[0]
     differ = False
     for k in range(nv):
@@ -53,7 +54,7 @@ def _commands_differ(state: Any, run: Any) -> bool:
 def note_commands(state: Any, run: Any) -> None:
     """state.command: the inputs of this step."""
     inputs = run.inputs
-    row = run.step.counters[4]
+    row = run.step.counters[CONTROL_ROW]
     nv = state.qvel.shape[0]
     for k in range(nv):
         state.command[k] = inputs.torque[row, k]
@@ -78,7 +79,7 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
         if equipment.data.pending[0] != 0.0:
             still = False
     state.still[0] = state.still[0] + 1.0 if still else 0.0
-    if state.still[0] >= inputs.sleep[1]:
+    if state.still[0] >= inputs.sleep[SLEEP_STEPS]:
         for k in range(state.qvel.shape[0]):
             state.qvel[k] = 0.0
         for n in range(state.impulse.shape[0]):
@@ -108,7 +109,7 @@ def _slow(robot: Any, inputs: Any) -> bool:
             u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
             L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
             spin = (u0 * L0 + u1 * L1 + u2 * L2) / mass
-            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < inputs.sleep[0]:
+            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < inputs.sleep[SLEEP_ENERGY]:
                 moving = True
     return found and not moving
 
@@ -116,6 +117,6 @@ def _slow(robot: Any, inputs: Any) -> bool:
 @njit
 def _moved_on_purpose(state: Any, run: Any) -> bool:
     for k in range(state.qvel.shape[0]):
-        if run.inputs.target_velocity[run.step.counters[4], k] != 0.0:
+        if run.inputs.target_velocity[run.step.counters[CONTROL_ROW], k] != 0.0:
             return True
     return False

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from artsim.sim.model import Model
+from artsim.sim.model import WORLD, Model
 from artsim.sim.records import Lanes1, Lanes2, Lanes3, allocate
 
 CONTACT_MEMORY = 10  # numbers of a contact that the next step knows
+# columns of State.contact: six impulses from FIRST_IMPULSE, along the contact's directions
+SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, EASED = 0, 1, 2, 3, 9
 
 
 class State(NamedTuple):
@@ -94,8 +96,8 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
     """A workspace whose world row (body 0) is set: unit rotation, at rest, falling upwards at -gravity."""
     work: Workspace = allocate(Workspace, workspace_shapes(model), width)
     for k in range(3):
-        work.rotation[0, k, k] = 1.0
-        work.acceleration[0, k] = -model.gravity[k]
+        work.rotation[WORLD, k, k] = 1.0
+        work.acceleration[WORLD, k] = -model.gravity[k]
     work.gain[:] = 1.0
     return work
 

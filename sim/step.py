@@ -22,7 +22,6 @@ from artsim.sim.actuation import (
     weigh_springs,
 )
 from artsim.sim.clock import mark, start
-from artsim.sim.constraints.actuator import has_actuator_rows
 from artsim.sim.constraints.contact import may_bounce, note_contact_forces, tame
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
@@ -38,17 +37,17 @@ from artsim.sim.constraints.loop import (
     tighten_loops,
 )
 from artsim.sim.constraints.row import TOLD, UNSOLVED
-from artsim.sim.constraints.rows import build, count_limits, joint_forces
+from artsim.sim.constraints.rows import build, count_limits, joint_forces, needs_rows
 from artsim.sim.constraints.tendon import (
     find_tendon_misses,
     has_hard_equalities,
     has_sprung_tendons,
-    needs_rows,
     note_tendon_errors,
     note_tendon_forces,
     sprung_mobilities,
     tendons_hold,
 )
+from artsim.sim.contacts import CONTACTS
 from artsim.sim.coupling import expand, expand_velocity, reduce_matrix, reduce_vector, secant_drift
 from artsim.sim.detection import (
     are_as_before,
@@ -95,26 +94,42 @@ from artsim.sim.midpoint import (
     stiffen_composites,
     turning_and_tautness,
 )
+from artsim.sim.model import D_MIN
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING, ROWS, SOLVER, SYSTEM
 from artsim.sim.recording import is_full, record
-from artsim.sim.recordtype import run_entry
+from artsim.sim.recordtype import connected, run_entry
 from artsim.sim.run import (
-    BLOCK_GS,
+    AGAIN,
+    ALL_ROWS,
+    AT_REST,
+    AT_START,
+    CONTROL_ROW,
     CROWDED,
+    EVALUATION,
+    FREE_STEPS_POSSIBLE,
+    ITERATIONS,
+    LASTING_ROWS,
     NON_FINITE,
-    PGS,
-    TGS,
+    NOW,
+    ONCE,
+    RESIDUAL,
+    ROWS_RECORDED,
+    RUNNING,
+    SLEEP_ENERGY,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STIFFENED,
+    STOP_DOF,
+    STOP_REASON,
     UNSOLVED_STEPS,
 )
 from artsim.sim.sleeping import count_still, is_asleep, note_commands
-from artsim.sim.solvers.alone import run_newton
-from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
-from artsim.sim.solvers.newton import newton, newton_again
-from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
-from artsim.sim.solvers.tgs import tgs
+from artsim.sim.solvers.registry import MEAN_VELOCITY
+from artsim.sim.solvers.solve import solve_again, solve_rows
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
 _SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
@@ -128,8 +143,8 @@ _TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
 
 @njit
 def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take block.plan[0] steps from the state, recording every block.plan[1]-th, or stop early with the reason in
-    step.counters[2].
+    """Take the block's steps from the state, recording every so many-th, or stop early with the reason in
+    step.counters.
 
     None are: `equipment` of a robot that has none, `contact_model` of a run without contact, `rules` where links have
     no damping and no limits, each with its data; of the solvers' scratch what the chosen one does not use (newton
@@ -139,65 +154,61 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
     start(run.clock)
-    begin(robot, run, equipment, rules, solver)
+    begin(robot, run, equipment, rules)
     if contact is not None:
         block.contacts[0] = 0
         place_static(model, data, contact)
-    for _ in range(block.plan[0]):
+    for _ in range(block.plan[STEPS_TO_TAKE]):
         if contact is not None and is_full(run, contact):
             break
         mark(run.clock, INTEGRATION)
-        if step.counters[0] % EVERY == 0:
+        if step.counters[STEP_NUMBER] % EVERY == 0:
             watch_energy(robot, step, equipment, contact)
         choose_controls(run)
         asleep = is_asleep(state, run)
-        if not asleep or step.counters[6] == 0:
+        if not asleep or step.counters[AT_REST] == 0:
             _euler(robot, run, rows, equipment, contact, rules, solver)
             if asleep:
                 _rest(robot, step)
-            elif step.counters[2] != 0 or not is_finite(model, step):
+            elif step.counters[STOP_REASON] != RUNNING or not is_finite(model, step):
                 break
-        if equipment is not None and equipment.data.feeler[0] != 0:
+        if equipment is not None and connected(equipment.data.feeler):
             run_entry(equipment.data.feeler)
-        if step.counters[0] % block.plan[1] == 0:
+        if step.counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0:
             mark(run.clock, INTEGRATION)
-            if step.counters[7] == 1:
+            if step.counters[EVALUATION] == AGAIN:
                 book_midpoint(model, state.qvel, data, step)
             record(robot, run, rows, equipment, contact)
             mark(run.clock, RECORDING)
         if not asleep:
             note_work(run, equipment, state.qvel, step.velocity)
             _finish_euler(robot, run, rows, equipment, contact, solver.sweeps)
-        if equipment is not None and equipment.data.keeper[0] != 0:
+        if equipment is not None and connected(equipment.data.keeper):
             run_entry(equipment.data.keeper)
-        step.counters[0] += 1
-    step.energy[1] = total_energy(robot, step, equipment)
+        step.counters[STEP_NUMBER] += 1
+    step.energy[NOW] = total_energy(robot, step, equipment)
     if equipment is not None:
         note_loop_gaps(model, data, step, equipment)
     mark(run.clock, INTEGRATION)
 
 
 @njit
-def begin(robot: Any, run: Any, equipment: Any, rules: Any, solver: Any) -> None:
+def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
     """What a block of steps starts with: followers in place; before the first step energy and load."""
     model, state = robot.model, robot.state
     step = run.step
-    step.counters[1] = 0
+    step.counters[ROWS_RECORDED] = 0
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, 0] >= 0.0 and step.effective_coupling[c] == 0.0:
+        if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
             step.effective_coupling[c] = model.row_mobility[c]
     if equipment is not None:
         calibrate(robot, equipment, step)
     else:
         weigh_springs(model, run, equipment)
     expand(model, state.qpos, state.qvel, robot.data)
-    step.counters[5] = 1 if _is_free(model, run.inputs, drives_are_rows(solver)) else 0
-    if equipment is not None and (needs_rows(equipment) or has_actuator_rows(equipment)):
-        step.counters[5] = 0
-    if rules is not None:
-        step.counters[5] = 0
-    if step.counters[0] == 0:
-        step.energy[0] = total_energy(robot, step, equipment)
+    step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(model, run.inputs, equipment, rules) else 1
+    if step.counters[STEP_NUMBER] == 0:
+        step.energy[AT_START] = total_energy(robot, step, equipment)
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = 0.0
         for k in range(step.watch.shape[0]):
@@ -214,12 +225,12 @@ def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
 
 @njit
 def choose_controls(run: Any) -> None:
-    """step.counters[4]: the control row that acts on this step."""
+    """step.counters[CONTROL_ROW] of this step."""
     inputs, step = run.inputs, run.step
-    row = step.counters[4]
-    while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[0]:
+    row = step.counters[CONTROL_ROW]
+    while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[STEP_NUMBER]:
         row += 1
-    step.counters[4] = row
+    step.counters[CONTROL_ROW] = row
 
 
 @njit
@@ -227,8 +238,8 @@ def is_finite(model: Any, step: Any) -> bool:
     """False when a velocity at the end of the step is not finite; then the reason and its dof are in step.counters."""
     for a in range(step.next.shape[0]):
         if not math.isfinite(step.next[a]):
-            step.counters[2] = NON_FINITE
-            step.counters[3] = model.independent_dof[a]
+            step.counters[STOP_REASON] = NON_FINITE
+            step.counters[STOP_DOF] = model.independent_dof[a]
             return False
     return True
 
@@ -244,13 +255,13 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
     applied_forces(robot, state.qpos, state.qvel, run, equipment)
-    find_places(model, state.qpos, run, step.counters[4])
+    find_places(model, state.qpos, run, step.counters[CONTROL_ROW])
     if equipment is not None:
         equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     mark(run.clock, FORCES)
     if contact is not None:
         if not find_contacts(robot, run.inputs, contact):
-            step.counters[2] = CROWDED
+            step.counters[STOP_REASON] = CROWDED
             return
         mark(run.clock, BROAD_PHASE)
     searches = 1
@@ -261,18 +272,18 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
         if contact is None or search == searches - 1 or not outrun(model, data, run, contact):
             break
         velocities(model, state.qvel, data)
-        count = contact.data.number[0]
+        count = contact.data.number[CONTACTS]
         note_found(contact)
         if not detected(robot, contact):
-            step.counters[2] = CROWDED
+            step.counters[STOP_REASON] = CROWDED
             return
         mark(run.clock, BROAD_PHASE)
         if are_as_before(contact, count):
             break
     if contact is not None:
         velocities(model, state.qvel, data)
-    step.worst_residual[0] = max(step.worst_residual[0], rows.report[1])
-    step.yielded[UNSOLVED_STEPS] += 1.0 if rows.report[1] > TOLD else 0.0
+    step.worst_residual[0] = max(step.worst_residual[0], rows.report[RESIDUAL])
+    step.yielded[UNSOLVED_STEPS] += 1.0 if rows.report[RESIDUAL] > TOLD else 0.0
     _collect_forces(robot, run, rows, equipment, contact, rules)
 
 
@@ -286,30 +297,30 @@ def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: 
         step.middle[k] = state.qvel[k]
     for a in range(step.next.shape[0]):
         step.next[a] = state.qvel[model.independent_dof[a]]
-    if step.counters[7] == 2:
+    if step.counters[EVALUATION] == STIFFENED:
         clear_stiffening(data)
-    step.counters[7] = 0
+    step.counters[EVALUATION] = ONCE
     if contact is not None:
         note_struck(data, contact)
     if not drives_are_rows(solver):
         foresee_spin(model, state.qvel, data, h, step.middle)
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
-                step.counters[7] = 1
+                step.counters[EVALUATION] = AGAIN
     bent = secant_drift(robot, h, step)
     _evaluate(robot, run, rows, equipment, contact, rules, solver)
     if drives_are_rows(solver):  # the sweeping solvers' steps are the recipe's, as written
         return
     fast = _turns_fast_or_is_taut(robot, run, rows, equipment, contact)
-    if step.counters[7] == 2:  # where unstiffened bodies go is nowhere
+    if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies go is nowhere
         _evaluate(robot, run, rows, equipment, contact, rules, solver)
     if not fast and not bent:
         return
-    step.counters[7] = max(step.counters[7], 1)
+    step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
     nearest = math.inf
     for _ in range(EVALUATIONS):
         change, most = misled(robot, step)
-        away = nearest < math.inf and (change > nearest or rows.report[1] > UNSOLVED)
+        away = nearest < math.inf and (change > nearest or rows.report[RESIDUAL] > UNSOLVED)
         if away:
             go_back(step)
         elif change <= SETTLED * most:
@@ -325,11 +336,12 @@ def _velocities_found(robot: Any, run: Any, rows: Any, equipment: Any, contact: 
 
 @njit
 def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
-    """Whether bodies turn too fast for one evaluation; taut ones are stiffened, and step.counters[7] is then 2."""
+    """Whether bodies turn too fast for one evaluation. Taut ones are stiffened; step.counters says so."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
-    if rows.number[0] > 0 or step.counters[5] == 0 or _touches(contact):  # without rows they are there
+    free = rows.number[ALL_ROWS] == 0 and step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact)
+    if not free:  # else they are there
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
         accelerations(model, state.qvel, step.qacc, data)
@@ -341,7 +353,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, cont
         note_loop_forces(rows, equipment, 1.0 / h)
         taut = taut or loops_pull(model, data, h, equipment)
     if taut and stiffen(model, state.qvel, data, h, step, equipment):
-        step.counters[7] = 2
+        step.counters[EVALUATION] = STIFFENED
     return fast
 
 
@@ -354,11 +366,11 @@ def _evaluate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
         rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
-    rows.number[0] = 0
-    rows.number[1] = 0
-    rows.report[0] = 0.0
-    rows.report[1] = 0.0
-    if step.counters[5] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
+    rows.number[ALL_ROWS] = 0
+    rows.number[LASTING_ROWS] = 0
+    rows.report[ITERATIONS] = 0.0
+    rows.report[RESIDUAL] = 0.0
+    if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         free_step(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
@@ -397,7 +409,7 @@ def _springs_are_rows(equipment: Any) -> bool:
 def _touches(contact: Any) -> bool:
     """Whether there are contacts, near or far."""
     if contact is not None:
-        touches: bool = contact.data.number[0] > 0
+        touches: bool = contact.data.number[CONTACTS] > 0
         return touches
     return False
 
@@ -452,8 +464,8 @@ def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -
 def _rest(robot: Any, step: Any) -> None:
     """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
     model, state, data = robot.model, robot.state, robot.data
-    step.counters[6] = 1
-    step.counters[7] = 0
+    step.counters[AT_REST] = 1
+    step.counters[EVALUATION] = ONCE
     for n in range(state.impulse.shape[0]):
         state.impulse[n] = 0.0
     for k in range(step.qacc.shape[0]):
@@ -471,19 +483,6 @@ def _rest(robot: Any, step: Any) -> None:
 def drives_are_rows(solver: Any) -> bool:
     """Whether the solver wants every drive as a row, as the PhysX guide has them."""
     return solver.sweeps is not None
-
-
-@njit
-def _is_free(model: Any, inputs: Any, rows: Any) -> bool:
-    """True when a step needs no matrix unless a limit is met: no couplings, no friction, drives all in M̂."""
-    if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
-        return False
-    for k in range(model.dof_body.shape[0]):
-        if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0 or inputs.drive_acceleration[k] == 1:
-            return False
-        if rows and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
-            return False
-    return True
 
 
 @njit
@@ -509,7 +508,8 @@ def _holds(robot: Any, run: Any, equipment: Any) -> bool:
         return False
     for k in range(step.velocity.shape[0]):
         if step.stiffness[k] + step.damping[k] > 0.0:
-            force = drive_force(run, step.counters[4], k, driven_at(robot.state, run, k), step.velocity[k])
+            q = driven_at(robot.state, run, k)
+            force = drive_force(run, step.counters[CONTROL_ROW], k, q, step.velocity[k])
             if abs(force) > run.inputs.drive_limit[k] * (1.0 + 1e-12):
                 return False
     if equipment is not None:
@@ -534,7 +534,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
     inputs, step = run.inputs, run.step
     coupled_bias(model, v, data)
     composites(model, data)
-    if step.counters[7] == 2:
+    if step.counters[EVALUATION] == STIFFENED:
         add_stiffened_bias(model, data, data.bias, step.force)
         stiffen_composites(model, data)
     if solver.tree is None and solver.graph is None:
@@ -553,7 +553,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
     reduce_system(model, data, step, solver)
     factorise_system(model, data, solver)
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, 0] >= 0.0:
+        if model.row_impedance[c, D_MIN] >= 0.0:
             continue
         leader = model.row_leader[c]
         _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
@@ -576,7 +576,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
 def _has_springs(model: Any) -> bool:
     """True when a coupling row is weighed by J M⁻¹ Jᵀ as it is: not by the file's pose, as those with solimp are."""
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, 0] < 0.0:
+        if model.row_impedance[c, D_MIN] < 0.0:
             return True
     return False
 
@@ -666,10 +666,10 @@ def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
-    if rows.report[1] > UNSOLVED:
+    if rows.report[RESIDUAL] > UNSOLVED:
         return
     before = math.inf
-    for n in range(rows.number[1]):
+    for n in range(rows.number[LASTING_ROWS]):
         rows.unaimed[n] = rows.bias[n]
     most = _FASTER * _fastest(step)
     for aims in range(_AIMS):
@@ -677,10 +677,10 @@ def _close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -
         if aims > 0 and miss <= _CLOSED:
             break
         share = 1.0 if miss <= _NEARER * before else -float(aims)
-        for n in range(rows.number[1]):
+        for n in range(rows.number[LASTING_ROWS]):
             rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
         solve_again(robot, rows, step, solver)
-        absurd = rows.report[1] > UNSOLVED or _fastest(step) > most
+        absurd = rows.report[RESIDUAL] > UNSOLVED or _fastest(step) > most
         if absurd:
             _take_aims_back(rows)
             solve_again(robot, rows, step, solver)
@@ -709,7 +709,7 @@ def _fastest(step: Any) -> Any:
 @njit
 def _take_aims_back(rows: Any) -> None:
     """Biases as before all aims; impulses that the aims called for are forgotten."""
-    for n in range(rows.number[1]):
+    for n in range(rows.number[LASTING_ROWS]):
         if rows.bias[n] != rows.unaimed[n]:
             rows.bias[n] = rows.unaimed[n]
             rows.impulse[n] = 0.0
@@ -721,7 +721,7 @@ def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
     they are."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
-    for n in range(rows.number[1]):
+    for n in range(rows.number[LASTING_ROWS]):
         rows.miss[n] = 0.0
     for k in range(step.tangent.shape[0]):
         step.tangent[k] = data.drift[k]
@@ -753,57 +753,6 @@ def _found(model: Any, data: Any, run: Any) -> None:
 
 
 @njit
-def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
-    """Impulses of the rows and what they make of step.next (nu,), by the solver whose scratch is there; see
-    `newton`."""
-    model, data = robot.model, robot.data
-    inputs, step = run.inputs, run.step
-    work = solver.newton
-    force = step.free
-    u = step.next
-    if solver.newton is not None:
-        if solver.tree is None and solver.graph is None:
-            run_newton(work, 0)
-        else:
-            newton(robot, inputs, rows, force, u, solver)
-            _solve_with_mass_matrix(model, data, rows, step, solver)
-    if solver.sweeps is not None:
-        if inputs.solver[0] == PGS:
-            pgs(model, data, inputs, rows, force, u, solver.sweeps)
-        elif inputs.solver[0] == TGS:
-            tgs(model, data, inputs, rows, force, u, solver.sweeps)
-        elif inputs.solver[0] == BLOCK_GS:
-            block_gs(model, data, inputs, rows, force, u, solver.sweeps)
-
-
-@njit
-def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """Go on with another bias; see `newton_again`."""
-    work = solver.newton
-    if solver.newton is not None:
-        if solver.tree is None and solver.graph is None:
-            run_newton(work, 1)
-        else:
-            newton_again(robot, rows, step.free, step.next, solver)
-            _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver)
-
-
-@njit
-def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
-    """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
-    newton needs M̂."""
-    if rows.number[0] == rows.number[1] or rows.report[1] <= UNSOLVED:
-        return
-    for a in range(step.next.shape[0]):
-        step.next[a] -= solver.newton.change[a]
-    for n in range(rows.number[0]):
-        rows.impulse[n] = solver.newton.first[n]
-    mass_matrix(model, data)
-    reduce_matrix(model, data, step.diagonal)
-    run_newton(solver.newton, 0)
-
-
-@njit
 def _collect_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
     """Joint forces by source and qacc, from the velocities found."""
     model, state, data = robot.model, robot.state, robot.data
@@ -823,7 +772,8 @@ def _collect_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
         step.contact[k] = 0.0
         q = felt_at(robot, run, k)
         if rows.implicit[k]:
-            step.drive[k] = drive_force(run, step.counters[4], k, driven_at(state, run, k), v)
+            driven = driven_at(state, run, k)
+            step.drive[k] = drive_force(run, step.counters[CONTROL_ROW], k, driven, v)
         if equipment is not None:
             step.drive[k] += actuator_force(equipment, k, q, v)
             step.passive[k] += equipment.data.passive[k]
@@ -832,9 +782,9 @@ def _collect_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
             step.passive[k] += rules.data.force[k]
         step.qacc[k] = (v - state.qvel[k]) / h
     joint_forces(rows, step, 1.0 / h)
-    if step.counters[7] == 2:
+    if step.counters[EVALUATION] == STIFFENED:
         book_midpoint(model, state.qvel, data, step)
-    elif step.counters[7] == 1:  # booked where it is recorded
+    elif step.counters[EVALUATION] == AGAIN:  # booked where it is recorded
         velocities(model, state.qvel, data)
     if equipment is not None:
         clear_loop_forces(equipment)
@@ -857,14 +807,19 @@ def _finish_euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any,
     if sweeps is None:
         _move_on(robot, run, contact, state.qvel)
     else:
-        _move_on(robot, run, contact, sweeps.mean if inputs.solver[0] == TGS and rows.number[0] > 0 else state.qvel)
+        _move_on(
+            robot,
+            run,
+            contact,
+            sweeps.mean if MEAN_VELOCITY[inputs.solver[0]] and rows.number[ALL_ROWS] > 0 else state.qvel,
+        )
     settle(robot, step)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             equipment.data.start_activation[n] = state.activation[n]
     if equipment is not None:
         advance_activations(equipment, inputs.time_step[0], state.activation)
-    if inputs.sleep[0] > 0.0:
+    if inputs.sleep[SLEEP_ENERGY] > 0.0:
         note_commands(state, run)
         count_still(robot, run, equipment)
     if equipment is not None:
@@ -876,7 +831,7 @@ def _move_on(robot: Any, run: Any, contact: Any, v: Any) -> None:
     """Positions at the end of the step, or where trees stop if passages are looked for."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
-    if contact is not None and contact.data.advancement[0] != 0:
+    if contact is not None and connected(contact.data.advancement):
         for k in range(v.shape[0]):
             step.tangent[k] = v[k]
         run_entry(contact.data.advancement)
@@ -893,9 +848,9 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
 
     What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
     """
-    agreed = rows.report[1] <= UNSOLVED
+    agreed = rows.report[RESIDUAL] <= UNSOLVED
     for n in range(state.impulse.shape[0]):
-        state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[1] else 0.0
+        state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[LASTING_ROWS] else 0.0
     if contact is not None:
         remember(state, rows, contact, agreed)
 

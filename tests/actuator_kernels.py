@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.allocation import make_step
 from artsim.sim.controls import Controls
 from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.record import EquipmentBundle, EquipmentWork, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.plan import Plan, make_inputs
-from artsim.sim.run import RunBundle, make_step
+from artsim.sim.run import RunBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 
 Array = np.ndarray[Any, Any]

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.allocation import make_rows, make_step
 from artsim.sim.constraints.contact import contact_rows
+from artsim.sim.constraints.kinds import RowOrigins
 from artsim.sim.contacts import ContactBundle, connect_detection, make_contact_work
 from artsim.sim.coupling import expand
 from artsim.sim.detection import detected, find_contacts, find_drifts, place_static
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.plan import Plan
-from artsim.sim.run import Rows, RunBundle, SolverBundle, make_rows, make_step
+from artsim.sim.run import Rows, RunBundle
 from artsim.sim.simulate import make_inputs
+from artsim.sim.solvers.scratch import SolverBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.step import bare_system
 from tests.simulation import constant_controls
@@ -56,7 +59,7 @@ class Bench:
         model, touching = self.plan.robot.model, self.plan.touching
         assert touching is not None
         self.state, self.work = make_state(model), make_workspace(model)
-        self.rows, self.step = make_rows(model, 0, touching=touching, room=ROOM)[0], make_step(model)
+        self.rows, self.step = make_rows(RowOrigins(model, touching=touching, contacts=ROOM)), make_step(model)
         self.contacts = make_contact_work(touching, ROOM)
         self._detection = connect_detection(touching, self.contacts)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))

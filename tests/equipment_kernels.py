@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from artsim.sim.allocation import make_rows, make_step
+from artsim.sim.constraints.kinds import RowOrigins
 from artsim.sim.constraints.rows import build
 from artsim.sim.coupling import expand
 from artsim.sim.equipment.forces import calibrate, equipment_forces
@@ -14,8 +16,9 @@ from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.plan import Plan
-from artsim.sim.run import Rows, RunBundle, SolverBundle, make_rows, make_step
+from artsim.sim.run import Rows, RunBundle
 from artsim.sim.simulate import make_inputs
+from artsim.sim.solvers.scratch import SolverBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.step import bare_system
 from tests.simulation import constant_controls
@@ -50,7 +53,7 @@ class Bench:
         assert equipped is not None
         self.state = make_state(model, activations=equipped.activations)
         self.work = make_workspace(model)
-        self.rows = make_rows(model, model.dof_body.size, equipped.arrays)[0]
+        self.rows = make_rows(RowOrigins(model, model.dof_body.size, equipped.arrays))
         self.step = make_step(model)
         self.equipment = make_equipment_work(model, equipped.arrays, equipped.activations)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))

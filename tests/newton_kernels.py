@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
-from artsim.sim.run import NEWTON_ALONE, NewtonWork, Rows, SolverBundle, newton_shapes
+from artsim.sim.run import Rows
 from artsim.sim.solvers.newton import newton
+from artsim.sim.solvers.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
 from artsim.sim.state import RobotBundle
 
 Real = NDArray[np.float64]

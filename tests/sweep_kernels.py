@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, allocate
-from artsim.sim.run import NEWTON_ALONE, NewtonWork, Rows, SolverBundle, SweepWork, newton_shapes
+from artsim.sim.run import Rows
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.conjugate import descend
@@ -17,6 +17,7 @@ from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.newton import prepare
 from artsim.sim.solvers.pgs import pgs
+from artsim.sim.solvers.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, SweepWork, newton_shapes
 from artsim.sim.solvers.tgs import tgs
 from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
 

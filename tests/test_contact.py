@@ -13,9 +13,9 @@ from scipy.spatial.transform import Rotation
 from artsim.io.runs import held_controls
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
+from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.errors import UsageError
 from artsim.sim.plan import Plan, plan_run
-from artsim.sim.run import CONTACT_ROW
 from artsim.sim.simulate import Simulation
 from tests.contact_kernels import Bench
 from tests.simulation import FORCES, ROBOTS, Array, Run, box_link, load, relative, simulate, slider

@@ -14,10 +14,10 @@ import pytest
 
 from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
+from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.description import Articulation, Softness
 from artsim.sim.errors import ModelError
 from artsim.sim.plan import plan_run
-from artsim.sim.run import LOOP_ROW
 from tests.conftest import ROOT, corpus_entries
 from tests.equipment_kernels import Bench
 from tests.simulation import FORCES, Run, simulate

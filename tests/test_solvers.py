@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.sim.configuration import SOLVERS
 from artsim.sim.description import Articulation, Coupling, Geom, Joint, Loop
+from artsim.sim.solvers.registry import SOLVERS
 from tests.simulation import Run, box_link, joint, simulate, urdf
 from tests.test_dynamics import random_couplings, random_pose, random_tree
 

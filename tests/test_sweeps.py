@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from artsim.sim.run import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW
+from artsim.sim.constraints.kinds import CONTACT_ROW, DRIVE_ROW, POSITION_ROW, VELOCITY_ROW
 from tests.simulation import Array, box_link, joint, robot_file, simulate, urdf
 from tests.test_finger import finger, height
 

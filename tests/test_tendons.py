@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import SOLVERS, RunConfig
+from artsim.sim.allocation import make_step
+from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation
 from artsim.sim.equipment.build import equip
 from artsim.sim.equipment.record import EquipmentBundle, EquipmentWork, make_equipment_work
@@ -24,7 +25,8 @@ from artsim.sim.errors import ModelError, StoppedError, UsageError
 from artsim.sim.jit import Entry, bind
 from artsim.sim.plan import plan_run
 from artsim.sim.robot import Robot
-from artsim.sim.run import Step, make_step
+from artsim.sim.run import Step
+from artsim.sim.solvers.registry import SOLVERS
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 from tests.conftest import corpus, corpus_entries
 from tests.mujoco_tendons import moments_of

@@ -95,8 +95,8 @@ def _sticks(articulation: Articulation, drawn: Set[str]) -> Iterator[tuple[str, 
 def _layers(articulation: Articulation) -> Iterator[tuple[str, Geom, Layer]]:
     """Every link's geoms with the layers that show them."""
     geoms = [(link.name, geom) for link in articulation.links for geom in link.geoms]
-    in_mjcf = articulation.format == "mjcf"
-    seen = [geom.role == "visual" or (in_mjcf and geom.group < SEEN_GROUPS) for _, geom in geoms]
+    by_group = articulation.conventions.shown_by_group
+    seen = [geom.role == "visual" or (by_group and geom.group < SEEN_GROUPS) for _, geom in geoms]
     bare = not any(seen)
     for (link, geom), looked_at in zip(geoms, seen, strict=True):
         if looked_at or bare:

@@ -20,7 +20,18 @@ from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms, switched
-from artsim.sim.description import Articulation, Note, Tendon
+from artsim.sim.description import Articulation, Conventions, Note, Tendon
+
+CONVENTIONS = Conventions(
+    pose_drawn=True,
+    base_chosen=False,
+    how_to_free="a <freejoint> frees a body",
+    parents_apart=False,
+    surfaces=False,
+    seen_by_shapes=False,
+    shown_by_group=True,
+    own_densities=True,
+)
 
 
 def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) -> Articulation:
@@ -65,6 +76,8 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
     return Articulation(
         name=root.get("model", "MuJoCo Model"),
         format="mjcf",
+        conventions=CONVENTIONS,
+        self_collide=True,
         links=tuple(bodies.links),
         joints=tuple(bodies.joints),
         couplings=tuple(couplings),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import foreseen
+from artsim.sim.constraints.kinds import ACTUATOR_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.equipment.actuators import affine_force
 from artsim.sim.equipment.record import BY_ROW
 from artsim.sim.jit import njit
-from artsim.sim.run import ACTUATOR_ROW
 
 
 @njit

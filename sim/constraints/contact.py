@@ -20,12 +20,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import RECOVERY, UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.constraints.softness import impedance, softened
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame
-from artsim.sim.run import CONTACT_ROW, DEPTH, GAVE_WAY, LINK_A, LINK_B, SHARE, START_DEPTH
+from artsim.sim.run import DEPTH, GAVE_WAY, LINK_A, LINK_B, SHARE, START_DEPTH
 
 _ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
 _ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged

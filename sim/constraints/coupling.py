@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.row import add_entry, drift_of, recovery_rate, single_row
 from artsim.sim.constraints.softness import impedance, softened, sprung
 from artsim.sim.coupling import follow
 from artsim.sim.dynamics import solve
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import COUPLING_ROW
+from artsim.sim.model import D_MIN
 
 
 @njit
@@ -44,7 +45,7 @@ def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
     M stands factorised in data.mass_matrix and equipment_data.row2 (equipment/forces.py).
     """
     for c in range(model.row_follower.shape[0]):
-        if model.row_impedance[c, 0] >= 0.0:
+        if model.row_impedance[c, D_MIN] >= 0.0:
             step.effective_coupling[c] = _inverse_inertia(model, data, equipment, model.row_follower[c])
             if model.row_leader[c] >= 0:
                 step.effective_coupling[c] += _inverse_inertia(model, data, equipment, model.row_leader[c])
@@ -83,7 +84,7 @@ def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
     rows.bias[n] = rows.rate[n] * error + h * drift
     if model.row_frequency[c] > 0.0 and step.effective_coupling[c] > 0.0:
         K, B = reference_of(model, c)
-        if model.row_impedance[c, 0] >= 0.0:
+        if model.row_impedance[c, D_MIN] >= 0.0:
             d = impedance(model.row_impedance, c, abs(error))
             rate = coupling_rate(model, state.qvel, c, slope)
             # without what bends in the polynomial, as MuJoCo has it

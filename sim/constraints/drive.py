@@ -9,9 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import drive_force, foreseen
+from artsim.sim.constraints.kinds import DRIVE_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import njit
-from artsim.sim.run import DRIVE_ROW
+from artsim.sim.run import CONTROL_ROW
+from artsim.sim.solvers.registry import SWEEPING
+
+
+@njit
+def drives_need_rows(inputs: Any) -> bool:
+    """Whether a drive is a row in every step, or has gains that need the mass matrix."""
+    for k in range(inputs.drive_stiffness.shape[0]):
+        if inputs.drive_acceleration[k] == 1:
+            return True
+        if SWEEPING[inputs.solver[0]] and inputs.drive_stiffness[k] + inputs.drive_damping[k] > 0.0:
+            return True
+    return False
 
 
 @njit
@@ -26,7 +39,7 @@ def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
         return
     n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
     behind = step.place[k] + h * foreseen(step.share[k], robot.state.qvel[k], 0.0)
-    force = drive_force(run, step.counters[4], k, behind, 0.0)
+    force = drive_force(run, step.counters[CONTROL_ROW], k, behind, 0.0)
     if step.stiffness[k] > 0.0:
         rows.error[n] = -force / step.stiffness[k]
         rows.rate[n] = step.stiffness[k] / total

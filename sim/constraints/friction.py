@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import FRICTION_ROW
 
 
 @njit
@@ -27,6 +27,15 @@ def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     rows.bias[n] = h * data.drift[k]
     rows.lower[n] = -h * force
     rows.upper[n] = h * force
+
+
+@njit
+def has_friction(model: Any) -> bool:
+    """Whether any joint has friction."""
+    for k in range(model.friction.shape[0]):
+        if model.friction[k] > 0.0 or model.friction_coefficient[k] > 0.0:
+            return True
+    return False
 
 
 @inlined

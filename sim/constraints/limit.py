@@ -13,11 +13,11 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import coordinate
+from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import absolute
 from artsim.sim.quaternions import rotation_vector
-from artsim.sim.run import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.sincos import sincos
 from artsim.sim.solvers.cone import largest
 

@@ -17,6 +17,7 @@ import math
 from typing import Any
 
 from artsim.sim.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
+from artsim.sim.constraints.kinds import LINK_ROW
 from artsim.sim.constraints.row import add_entry, add_row, drift_of
 from artsim.sim.coupling import expand
 from artsim.sim.integrators import move
@@ -31,7 +32,7 @@ from artsim.sim.kinematics import (
     turned_back,
     velocities,
 )
-from artsim.sim.run import LINK_ROW, TOO_FAST
+from artsim.sim.run import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST
 
 _TOLERANCE = 1e-13  # of the bound
 _BROKEN = 1e-6  # of the bound, or [m/s or rad/s] of a smaller one than 1
@@ -74,13 +75,13 @@ def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None
     A start above a bound may take some steps to come down to it. data is that of the step's start.
     """
     for n in range(rules.model.bound.shape[0]):
-        rows.report[1] = max(rows.report[1], rules.data.speed[n] - rules.model.bound[n])
+        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], rules.data.speed[n] - rules.model.bound[n])
         if rules.data.speed[n] > rules.model.bound[n] + _BROKEN * max(rules.model.bound[n], 1.0):
             _velocity_in(model, data, rules, n)
             x = rules.data.velocity
             if rules.data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
-                step.counters[2] = TOO_FAST
-                step.counters[3] = n
+                step.counters[STOP_REASON] = TOO_FAST
+                step.counters[STOP_DOF] = n
 
 
 @njit

@@ -19,14 +19,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened
 from artsim.sim.dynamics import solve
-from artsim.sim.equipment.record import WELD
+from artsim.sim.equipment.record import REFERENCE_B, REFERENCE_K, WELD
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import add_jacobian, cross, link_frame, origin_of, turn
+from artsim.sim.model import D_MAX, LINEAR
 from artsim.sim.quaternions import quaternion_of
-from artsim.sim.run import LOOP_ROW
+from artsim.sim.run import ALL_ROWS, LASTING_ROWS
 
 _SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
 _YIELD = 2e-6
@@ -47,7 +49,7 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_geometry(model, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
-        K = equipment.model.loop_reference[n, 0]
+        K = equipment.model.loop_reference[n, REFERENCE_K]
         for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
             size = _size(equipment, n, part)
             step.loop_gap[part] = max(step.loop_gap[part], size)
@@ -65,15 +67,22 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
                 if K >= 0.0:
                     speed = _rate(v, step.columns, axis)
                     rows.bias[row], rows.cfm[row] = softened(
-                        h, K, equipment.model.loop_reference[n, 1], d, mobility, C, speed, drift
+                        h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
                     )
+
+
+@inlined
+def has_loops(equipment: Any) -> bool:
+    """True when there are loops, whose rows every step has."""
+    loops: bool = equipment.model.loop_kind.shape[0] > 0
+    return loops
 
 
 @njit
 def has_hard_loops(equipment: Any) -> bool:
     """True when a loop is to be closed exactly."""
     for n in range(equipment.model.loop_kind.shape[0]):
-        if equipment.model.loop_reference[n, 0] < 0.0:
+        if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
             return True
     return False
 
@@ -85,7 +94,7 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
     worst = 0.0
     axis = 0
     before = -1
-    for row in range(rows.number[0]):
+    for row in range(rows.number[ALL_ROWS]):
         if rows.kind[row] != LOOP_ROW:
             continue
         n = rows.dof[row]
@@ -93,7 +102,7 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
         if n != before:
             loop_error(model, data, equipment, n)
         before = n
-        if equipment.model.loop_reference[n, 0] < 0.0:
+        if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
             rows.miss[row] = equipment.data.loop_error[n, axis] - equipment.data.loop_aim[n, axis]
             worst = max(worst, abs(rows.miss[row]))
     return worst
@@ -108,9 +117,9 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
     """
     h = inputs.time_step[0]
     found = False
-    for row in range(rows.number[1]):
+    for row in range(rows.number[LASTING_ROWS]):
         rows.miss[row] = 0.0
-        if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], 0] < 0.0:
+        if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], REFERENCE_K] < 0.0:
             left = rows.cfm[row] * rows.impulse[row]
             if _HAIR < h * abs(left) < _SURPLUS:
                 rows.miss[row] = left
@@ -124,7 +133,7 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
     """Put back what the relaxed rows still yield by, which is a load they carry; False where it is next to nothing."""
     h = inputs.time_step[0]
     found = False
-    for row in range(rows.number[1]):
+    for row in range(rows.number[LASTING_ROWS]):
         if rows.miss[row] != 0.0:
             left = rows.cfm[row] * rows.impulse[row]
             rows.bias[row] -= left
@@ -153,9 +162,9 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_geometry(model, data, equipment, n, step.columns)
         d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
-        B = equipment.model.loop_reference[n, 1]
-        K = d * equipment.model.loop_reference[n, 0]
-        most = slowest(h, B, equipment.model.loop_impedance[n, 1])
+        B = equipment.model.loop_reference[n, REFERENCE_B]
+        K = d * equipment.model.loop_reference[n, REFERENCE_K]
+        most = slowest(h, B, equipment.model.loop_impedance[n, D_MAX])
         for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
             # alone, a² C would close the loop at ½ a |C|
             share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, n, part), 1e-300))
@@ -195,7 +204,7 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
             equipment.data.loop_mobility[n, part] = 0.0
         for end in range(2):
             if equipment.model.loop_sliding[2 * n + end] > 0.0:
-                equipment.data.loop_mobility[n, 0] += 1.0 / equipment.model.loop_sliding[2 * n + end]
+                equipment.data.loop_mobility[n, LINEAR] += 1.0 / equipment.model.loop_sliding[2 * n + end]
                 continue
             body = equipment.model.loop_body[n, end]
             c = equipment.model.loop_centre[2 * n + end]
@@ -222,7 +231,7 @@ def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -
     MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
     """
     y = equipment.data.row
-    share = 1.0 if equipment.model.loop_reference[n, 0] < 0.0 else _TRACE
+    share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
     loop_geometry(model, data, equipment, n, J)
     for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
         own = 0.0
@@ -270,7 +279,7 @@ def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
     order."""
     axis = 0
     before = -1
-    for row in range(rows.number[0]):
+    for row in range(rows.number[ALL_ROWS]):
         if rows.kind[row] == LOOP_ROW:
             n = rows.dof[row]
             axis = axis + 1 if n == before else 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import BLOCK_GS, PGS, TGS
+from artsim.sim.run import ALL_ROWS
+from artsim.sim.solvers.registry import SWEEPING
 
 TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
 UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
@@ -18,8 +19,8 @@ _PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row takes an e
 @njit
 def add_row(rows: Any, kind: Any, k: Any) -> Any:
     """A row without entries, on dof k (or whatever its kind counts): unbounded, hard, no bias. Returns its number."""
-    n = rows.number[0]
-    rows.number[0] = n + 1
+    n = rows.number[ALL_ROWS]
+    rows.number[ALL_ROWS] = n + 1
     rows.kind[n] = kind
     rows.dof[n] = k
     if n == 0:
@@ -43,7 +44,7 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
 @njit
 def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
     """Another dof in the last row; followers act through G, a dof that nothing moves only takes the force."""
-    n = rows.number[0] - 1
+    n = rows.number[ALL_ROWS] - 1
     entry = rows.start[n + 1]
     rows.start[n + 1] = entry + 1
     rows.entry_dof[entry] = k
@@ -89,10 +90,9 @@ def recovery_rate(inputs: Any, size: Any) -> Any:
     sweeping solvers, which leave errors at every step, take all back at once.
     """
     h = inputs.time_step[0]
-    solver = inputs.solver[0]
     if inputs.recovery[0] > 0.0:
         return inputs.recovery[0] / h
-    if solver == PGS or solver == TGS or solver == BLOCK_GS:
+    if SWEEPING[inputs.solver[0]]:
         return 1.0 / h
     return min(1.0 / h, max(1.0 / RECOVERY, _CREEP / max(size, 1e-300)))
 
@@ -126,13 +126,11 @@ def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
     break bounds at every step and would drift away with that; they take all back at once, as PhysX does.
     """
     h = inputs.time_step[0]
-    solver = inputs.solver[0]
-    sweeps = solver == PGS or solver == TGS or solver == BLOCK_GS
     rows.error[n] = gap
     rows.rate[n] = 1.0 / h
     if gap < 0.0 and inputs.recovery[0] > 0.0:
         rows.rate[n] = inputs.recovery[0] / h
-    elif gap < 0.0 and not sweeps:
+    elif gap < 0.0 and not SWEEPING[inputs.solver[0]]:
         rows.rate[n] = within_reach(rows, n, 1.0 / max(h, RECOVERY))
     rows.bias[n] = rows.rate[n] * gap
     rows.lower[n] = 0.0

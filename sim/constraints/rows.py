@@ -1,33 +1,50 @@
 """Constraint rows: one shape for every kind, built joint by joint in the order in which the PhysX guide solves them.
 
-Each kind is a builder in a file of its own; adding one is one builder and a line in `build`.
+Each kind is declared in kinds.py and built in a file of its own; adding one is a declaration, a builder and its line in
+`build`, and one in `needs_rows` where no step can do without it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.actuator import actuator_rows
+from artsim.sim.constraints.actuator import actuator_rows, has_actuator_rows
 from artsim.sim.constraints.contact import contact_rows
 from artsim.sim.constraints.coupling import coupling_row
-from artsim.sim.constraints.drive import drive_row
-from artsim.sim.constraints.friction import friction_row
+from artsim.sim.constraints.drive import drive_row, drives_need_rows
+from artsim.sim.constraints.friction import friction_row, has_friction
+from artsim.sim.constraints.kinds import (
+    LIMITS,
+    TAU,
+    TAU_CONTACT,
+    TAU_COUPLING,
+    TAU_DRIVE,
+    TAU_LIMIT,
+    TAU_LOOP,
+    TAU_PASSIVE,
+    TAU_TENDON,
+)
 from artsim.sim.constraints.limit import position_rows, velocity_rows
 from artsim.sim.constraints.link_velocity import link_rows
-from artsim.sim.constraints.loop import loop_rows
-from artsim.sim.constraints.tendon import tendon_rows, tendon_spring_rows
+from artsim.sim.constraints.loop import has_loops, loop_rows
+from artsim.sim.constraints.tendon import tendon_rows, tendon_spring_rows, tendons_need_rows
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import (
-    ACTUATOR_ROW,
-    CONTACT_ROW,
-    COUPLING_ROW,
-    DRIVE_ROW,
-    FRICTION_ROW,
-    LOOP_ROW,
-    POSITION_ROW,
-    TENDON_ROW,
-    VELOCITY_ROW,
-)
+from artsim.sim.run import ALL_ROWS, LASTING_ROWS
+
+
+@njit
+def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
+    """Whether every step has rows, or couplings to eliminate: else one without any is tried first.
+
+    Limits and contacts do not count, which such a step can find to be met.
+    """
+    if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
+        return True
+    if has_friction(model) or drives_need_rows(inputs):
+        return True
+    if equipment is not None and (has_loops(equipment) or tendons_need_rows(equipment) or has_actuator_rows(equipment)):
+        return True
+    return rules is not None
 
 
 @njit
@@ -41,7 +58,7 @@ def build(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: 
     """
     model, state, data = robot.model, robot.state, robot.data
     inputs = run.inputs
-    rows.number[0] = 0
+    rows.number[ALL_ROWS] = 0
     soft = 0
     for k in range(model.dof_body.shape[0]):
         while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
@@ -59,9 +76,9 @@ def build(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: 
         link_rows(model, data, inputs, rows, rules)
     if equipment is not None:
         tendon_spring_rows(model, data, inputs, rows, equipment)  # which are not always there
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = state.impulse[n]
-    rows.number[1] = rows.number[0]
+    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
     if contact is not None:  # last: their number changes, and the others keep their places
         contact_rows(robot, run, rows, equipment, contact)
 
@@ -75,19 +92,18 @@ def _first_dof(model: Any, c: Any) -> Any:
 @njit
 def joint_forces(rows: Any, step: Any, scale: Any) -> None:
     """Add Jᵀ λ `scale` of all rows to the step's forces by source."""
-    for n in range(rows.number[0]):
-        kind = rows.kind[n]
+    for n in range(rows.number[ALL_ROWS]):
+        tau = TAU[rows.kind[n]]
         for e in range(rows.start[n], rows.start[n + 1]):
-            _add_force(kind, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
+            _add_force(tau, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
 
 
 @njit
 def count_limits(rows: Any, step: Any) -> None:
     """Count the step for every dof that is at a limit."""
     counted = -1
-    for n in range(rows.number[0]):
-        kind = rows.kind[n]
-        if kind == POSITION_ROW or kind == VELOCITY_ROW:
+    for n in range(rows.number[ALL_ROWS]):
+        if LIMITS[rows.kind[n]]:
             k = rows.dof[n]
             if k != counted and rows.impulse[n] > 0.0:  # a dof's rows stand together
                 step.limit_steps[k] += 1
@@ -95,18 +111,18 @@ def count_limits(rows: Any, step: Any) -> None:
 
 
 @inlined
-def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
-    if kind == COUPLING_ROW:
+def _add_force(tau: Any, k: Any, force: Any, step: Any) -> None:
+    if tau == TAU_COUPLING:
         step.coupling[k] += force
-    elif kind == FRICTION_ROW:
+    elif tau == TAU_PASSIVE:
         step.passive[k] += force
-    elif kind == DRIVE_ROW or kind == ACTUATOR_ROW:
+    elif tau == TAU_DRIVE:
         step.drive[k] += force
-    elif kind == LOOP_ROW:
+    elif tau == TAU_LOOP:
         step.loop[k] += force
-    elif kind == TENDON_ROW:
+    elif tau == TAU_TENDON:
         step.tendon[k] += force
-    elif kind == CONTACT_ROW:
+    elif tau == TAU_CONTACT:
         step.contact[k] += force
-    else:
+    elif tau == TAU_LIMIT:
         step.limit[k] += force

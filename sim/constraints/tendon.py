@@ -13,28 +13,26 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import foreseen
+from artsim.sim.constraints.kinds import TENDON_ROW
 from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
 from artsim.sim.constraints.softness import impedance, slowest, softened, sprung
 from artsim.sim.coupling import follow, reduce_vector
 from artsim.sim.dynamics import solve
-from artsim.sim.equipment.record import TENDON
+from artsim.sim.equipment.record import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON
 from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
 from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, kinematics
-from artsim.sim.run import TENDON_ROW
+from artsim.sim.model import D_MAX, D_MIN
+from artsim.sim.run import ALL_ROWS
 
 _LOWER, _UPPER = 1, 2
 
 
 @njit
-def needs_rows(equipment: Any) -> bool:
-    """True when every step has rows: loops, tendon friction, armature or equalities."""
-    if (
-        equipment.model.loop_kind.shape[0] > 0
-        or equipment.model.tendon_row_follower.shape[0] > 0
-        or has_inertia(equipment)
-    ):
+def tendons_need_rows(equipment: Any) -> bool:
+    """True when every step has rows of tendons: equalities, friction or armature."""
+    if equipment.model.tendon_row_follower.shape[0] > 0 or has_inertia(equipment):
         return True
     for t in range(equipment.model.tendon_friction.shape[0]):
         if equipment.model.tendon_friction[t] > 0.0:
@@ -52,7 +50,10 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
         rows.error[n] = error
         rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error)))
         rows.bias[n] = rows.rate[n] * error + h * drift
-        K, B = equipment.model.tendon_row_reference[c, 0], equipment.model.tendon_row_reference[c, 1]
+        K, B = (
+            equipment.model.tendon_row_reference[c, REFERENCE_K],
+            equipment.model.tendon_row_reference[c, REFERENCE_B],
+        )
         if _is_sprung(equipment, c):
             if equipment.data.tendon_mobility[c] > 0.0:
                 rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
@@ -85,7 +86,7 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
 def has_hard_equalities(equipment: Any) -> bool:
     """True when a tendon equality is to hold exactly."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
-        if equipment.model.tendon_row_reference[c, 0] < 0.0:
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
             return True
     return False
 
@@ -95,12 +96,12 @@ def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
     """rows.miss of the rows of hard equalities, and the largest; equipment_data holds the lengths at the step's end."""
     worst = 0.0
     c = 0
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         if rows.kind[n] != TENDON_ROW:
             continue
         if c == equipment.model.tendon_row_follower.shape[0]:
             break  # equalities come first
-        if equipment.model.tendon_row_reference[c, 0] < 0.0:
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
             error, _, _ = _error(equipment, c)
             rows.miss[n] = error - rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
             worst = max(worst, abs(rows.miss[n]))
@@ -127,7 +128,7 @@ def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment:
         force += damping * v - h * stiffness * foreseen(equipment.data.tendon_share[t], v, 0.0)
         rows.bias[n] = h * drift_of(data, rows, n) - force / total
         rows.cfm[n] = 1.0 / (h * total)
-        if damping == 0.0 and equipment.data.spring_length[t, 0] < equipment.data.spring_length[t, 1]:
+        if damping == 0.0 and equipment.data.spring_length[t, SHORTEST] < equipment.data.spring_length[t, LONGEST]:
             if stretch_of(equipment, t) > 0.0:
                 rows.upper[n] = 0.0
             else:
@@ -143,14 +144,14 @@ def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipmen
         if _is_sprung(equipment, c):
             continue  # a force: spring_tendons
         n, error, rate = _equality_row(model, data, rows, equipment, c)
-        if equipment.model.tendon_row_reference[c, 0] >= 0.0:
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] >= 0.0:
             d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
-            B = equipment.model.tendon_row_reference[c, 1]
-            most = slowest(inputs.time_step[0], B, equipment.model.tendon_row_impedance[c, 1])
+            B = equipment.model.tendon_row_reference[c, REFERENCE_B]
+            most = slowest(inputs.time_step[0], B, equipment.model.tendon_row_impedance[c, D_MAX])
             rows.bias[n] = (
                 drift_of(data, rows, n)
                 + most * B * rate
-                + most * most * d * equipment.model.tendon_row_reference[c, 0] * error
+                + most * most * d * equipment.model.tendon_row_reference[c, REFERENCE_K] * error
             )
             rows.cfm[n] = equipment.data.tendon_mobility[c] * (1.0 - d) / d
             continue
@@ -203,7 +204,7 @@ def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 @inlined
 def _is_sprung(equipment: Any, c: Any) -> bool:
     """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not as soft as MuJoCo's."""
-    spring: bool = equipment.model.tendon_row_impedance[c, 0] < 0.0
+    spring: bool = equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
     return spring
 
 
@@ -245,9 +246,8 @@ def spring_tendons(equipment: Any, step: Any) -> None:
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c) and equipment.data.tendon_mobility[c] > 0.0:
             error, rate, _ = _error(equipment, c)
-            force = (
-                equipment.model.tendon_row_reference[c, 0] * error + equipment.model.tendon_row_reference[c, 1] * rate
-            )
+            reference = equipment.model.tendon_row_reference[c]
+            force = reference[REFERENCE_K] * error + reference[REFERENCE_B] * rate
             _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.tendon)
             _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.force)
             _add_along(equipment, c, -force / equipment.data.tendon_mobility[c], equipment.data.tendon_pull)
@@ -268,9 +268,9 @@ def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> 
                 equipment.model.actuator_gear[a, 0] * equipment.data.actuator_force[a]
             )
     n = 0
-    while n < rows.number[0] and rows.kind[n] != TENDON_ROW:
+    while n < rows.number[ALL_ROWS] and rows.kind[n] != TENDON_ROW:
         n += 1
-    if n == rows.number[0]:
+    if n == rows.number[ALL_ROWS]:
         return
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if explicit and _is_sprung(equipment, c):
@@ -290,7 +290,7 @@ def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> 
         if equipment.model.tendon_upper[t] < 1e308 and not explicit:
             equipment.data.tendon_force[t] -= rows.impulse[n] * scale
             n += 1
-    for later in range(n, rows.number[0]):  # of one tendon each, along it
+    for later in range(n, rows.number[ALL_ROWS]):  # of one tendon each, along it
         if rows.kind[later] == TENDON_ROW:
             equipment.data.tendon_force[rows.dof[later]] += rows.impulse[later] * scale
 

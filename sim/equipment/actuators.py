@@ -27,6 +27,7 @@ from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
 from artsim.sim.equipment.record import (
     AFFINE,
     BY_ROW,
+    CONSTANT,
     DC_MOTOR,
     DC_MOTOR_DYNAMICS,
     EXPLICIT,
@@ -36,16 +37,24 @@ from artsim.sim.equipment.record import (
     IN_MATRIX,
     INTEGRAL,
     INTEGRATOR,
+    LONGEST,
     MUSCLE,
     MUSCLE_DYNAMICS,
     NO_DYNAMICS,
+    PER_LENGTH,
+    PER_VELOCITY,
     PID,
     PID_DYNAMICS,
+    ROLE_FEEDFORWARD,
+    ROLE_POSITION,
+    ROLE_VELOCITY,
+    SHORTEST,
     TENDON,
 )
 from artsim.sim.equipment.rotation_servo import bound_norms, guess_scales, is_settled, rescale, setpoint
 from artsim.sim.jit import inlined, njit
-from artsim.sim.recordtype import run_entry
+from artsim.sim.recordtype import connected, run_entry
+from artsim.sim.run import CONTROL_ROW
 
 _TINY = 1e-15  # least time constant [s]
 _SLACK = 1e-12  # of a bound, relative
@@ -54,7 +63,7 @@ _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # whose state is a position ser
 
 @njit
 def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: Any, explicit: Any) -> None:
-    """What the actuators do; lengths and moments are up to date. step.counters[4] is the control row.
+    """What the actuators do; lengths and moments are up to date. step.counters says the control row.
 
     equipment_data.actuator_force (na,), equipment_data.activation_rate; equipment_data.actuator_total (nv,) = Σ moment
     · force of those that act explicitly; equipment_data.stiffness, equipment_data.damping, equipment_data.offset (nv,)
@@ -62,10 +71,10 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
     """
     inputs = run.inputs
     h = inputs.time_step[0]
-    row = run.step.counters[4]
+    row = run.step.counters[CONTROL_ROW]
     for n in range(equipment.model.control_lower.shape[0]):
         equipment.data.control[n] = inputs.control[row, n]
-    if equipment.data.delayer[0] != 0:
+    if connected(equipment.data.delayer):
         run_entry(equipment.data.delayer)
     for n in range(equipment.model.control_lower.shape[0]):
         equipment.data.control[n] = min(
@@ -107,7 +116,7 @@ def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
         limit_slew(equipment, a, activation, h)
         n = equipment.model.activation_slot[a, INTEGRAL]
         if n >= 0:
-            error = role(equipment, a, 0) - equipment.data.actuator_length[a]
+            error = role(equipment, a, ROLE_POSITION) - equipment.data.actuator_length[a]
             if equipment.model.actuator_period[a] > 0.0:
                 error = nearest(error, 0.0, equipment.model.actuator_period[a])
             equipment.data.activation_rate[n] = wound(error, activation[n], equipment.model.dynamics_parameters[a, 0])
@@ -153,10 +162,14 @@ def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
 def _servo(equipment: Any, a: Any, integral: Any) -> Any:
     """k_p times the position wanted, k_v times the velocity, feedforward, k_i times the integral."""
     b = equipment.model.bias_parameters[a]
-    wanted = role(equipment, a, 0)
+    wanted = role(equipment, a, ROLE_POSITION)
     if equipment.model.actuator_period[a] > 0.0:
         wanted = nearest(wanted, equipment.data.actuator_length[a], equipment.model.actuator_period[a])
-    force = -b[1] * wanted + equipment.data.actuator_damping[a] * role(equipment, a, 1) + role(equipment, a, 2)
+    force = (
+        -b[1] * wanted
+        + equipment.data.actuator_damping[a] * role(equipment, a, ROLE_VELOCITY)
+        + role(equipment, a, ROLE_FEEDFORWARD)
+    )
     if equipment.model.activation_slot[a, INTEGRAL] >= 0:
         force += equipment.model.gain_parameters[a, 0] * integral
     return force
@@ -168,10 +181,10 @@ def _slopes(equipment: Any, a: Any) -> Any:
     stiffness = 0.0
     damping = 0.0
     if equipment.model.actuator_gain[a] == AFFINE:
-        stiffness = -equipment.model.gain_parameters[a, 1] * equipment.data.actuator_input[a]
-        damping = -equipment.model.gain_parameters[a, 2] * equipment.data.actuator_input[a]
+        stiffness = -equipment.model.gain_parameters[a, PER_LENGTH] * equipment.data.actuator_input[a]
+        damping = -equipment.model.gain_parameters[a, PER_VELOCITY] * equipment.data.actuator_input[a]
     if equipment.model.actuator_bias[a] == AFFINE:
-        stiffness -= equipment.model.bias_parameters[a, 1]
+        stiffness -= equipment.model.bias_parameters[a, PER_LENGTH]
         damping += equipment.data.actuator_damping[a]
     return stiffness, damping
 
@@ -180,10 +193,10 @@ def _slopes(equipment: Any, a: Any) -> Any:
 def affine_force(equipment: Any, a: Any) -> Any:
     """(constant, stiffness, damping) of a force that is constant - stiffness · length - damping · velocity."""
     stiffness, damping = _slopes(equipment, a)
-    gain = 1.0 if equipment.model.actuator_gain[a] == PID else equipment.model.gain_parameters[a, 0]
+    gain = 1.0 if equipment.model.actuator_gain[a] == PID else equipment.model.gain_parameters[a, CONSTANT]
     constant = gain * equipment.data.actuator_input[a]
     if equipment.model.actuator_bias[a] == AFFINE:
-        constant += equipment.model.bias_parameters[a, 0]
+        constant += equipment.model.bias_parameters[a, CONSTANT]
     scale = equipment.data.actuator_scale[a]
     return scale * constant, scale * stiffness, scale * damping
 
@@ -198,8 +211,8 @@ def _force(equipment: Any, a: Any, activation: Any) -> Any:
     if equipment.model.actuator_gain[a] != MUSCLE and equipment.model.actuator_bias[a] != MUSCLE:
         constant, stiffness, damping = affine_force(equipment, a)
         return constant - stiffness * length - damping * velocity
-    low = equipment.model.actuator_length_range[a, 0]
-    high = equipment.model.actuator_length_range[a, 1]
+    low = equipment.model.actuator_length_range[a, SHORTEST]
+    high = equipment.model.actuator_length_range[a, LONGEST]
     force = 0.0
     if equipment.model.actuator_gain[a] == MUSCLE:
         gain = muscle_gain(

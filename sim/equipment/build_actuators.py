@@ -59,8 +59,8 @@ INPUTS = ("position", "velocity", "feedforward", "voltage")
 
 
 def acting(articulation: Articulation) -> tuple[Actuator, ...]:
-    """The actuators that turn controls into forces; those of a URDF only tell reductions."""
-    return () if articulation.format == "urdf" else articulation.actuators
+    """The actuators that turn controls into forces."""
+    return tuple(actuator for actuator in articulation.actuators if actuator.acts)
 
 
 def forces_of(articulation: Articulation) -> list[tuple[Actuator, int]]:

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from artsim.collision.ray import is_inside
+from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.equipment.record import (
     ANYTHING,
     AS_FOUND,
@@ -29,7 +30,7 @@ def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, co
     after the last one by the order wanted, and of equal ones by number.
     """
     count = 0
-    for k in range(contact.data.number[0]):
+    for k in range(contact.data.number[CONTACTS]):
         if _match(model, data, equipment, n, frame, contact, k) != 0.0:
             count += 1
     if equipment.model.sensor_reduction[n] == NET_FORCE:
@@ -40,7 +41,7 @@ def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, co
     last = -1
     for slot in range(min(count, equipment.model.sensor_slots[n])):
         best = -1
-        for k in range(contact.data.number[0]):
+        for k in range(contact.data.number[CONTACTS]):
             after = last < 0 or _comes_before(equipment, contact, n, last, k)
             first = after and (best < 0 or _comes_before(equipment, contact, n, k, best))
             if first and _match(model, data, equipment, n, frame, contact, k) != 0.0:
@@ -53,7 +54,7 @@ def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, co
 @njit
 def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, k: Any) -> float:
     """0: contact k is none of sensor n's; 1: it is, -1: with the two sides exchanged."""
-    if contact.data.near[k] == 0 and contact.data.force[k, 0] == 0.0:
+    if contact.data.near[k] == 0 and contact.data.force[k, ALONG_NORMAL] == 0.0:
         return 0.0
     if equipment.model.sensor_zone[n] >= 0:
         body, R, d = frame
@@ -148,7 +149,7 @@ def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contac
     """All of its contacts as one, in world axes, at the mean of their points weighed by their forces."""
     c0 = c1 = c2 = 0.0
     total = 0.0
-    for k in range(contact.data.number[0]):
+    for k in range(contact.data.number[CONTACTS]):
         if _match(model, data, equipment, n, frame, contact, k) != 0.0:
             weight = math.sqrt(_strength(contact, k))
             c0 += weight * contact.data.point[k, 0]
@@ -159,7 +160,7 @@ def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contac
     c0, c1, c2 = scale * c0, scale * c1, scale * c2
     f0 = f1 = f2 = 0.0
     q0 = q1 = q2 = 0.0
-    for k in range(contact.data.number[0]):
+    for k in range(contact.data.number[CONTACTS]):
         side = _match(model, data, equipment, n, frame, contact, k)
         if side != 0.0:
             a0, a1, a2 = _along(contact, k, 0)

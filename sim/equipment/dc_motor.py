@@ -12,7 +12,17 @@ import math
 from typing import Any
 
 from artsim.sim.elementary import exponential
-from artsim.sim.equipment.record import BRISTLE, CURRENT, INTEGRAL, SLEW, TEMPERATURE
+from artsim.sim.equipment.record import (
+    BRISTLE,
+    CURRENT,
+    INTEGRAL,
+    ROLE_FEEDFORWARD,
+    ROLE_POSITION,
+    ROLE_VELOCITY,
+    ROLE_VOLTAGE,
+    SLEW,
+    TEMPERATURE,
+)
 from artsim.sim.jit import inlined, njit
 from artsim.sim.sincos import sincos
 
@@ -30,18 +40,17 @@ def role(equipment: Any, a: Any, which: Any) -> Any:
 def voltage(equipment: Any, a: Any, activation: Any) -> Any:
     """At the terminals [V]: what drives the controller's torque against the back-EMF, plus the raw input."""
     p = equipment.model.gain_parameters[a]
-    raw = role(equipment, a, 3)
-    if (
-        equipment.model.control_role[a, 0] < 0
-        and equipment.model.control_role[a, 1] < 0
-        and equipment.model.control_role[a, 2] < 0
-    ):
+    raw = role(equipment, a, ROLE_VOLTAGE)
+    roles = equipment.model.control_role[a]
+    if roles[ROLE_POSITION] < 0 and roles[ROLE_VELOCITY] < 0 and roles[ROLE_FEEDFORWARD] < 0:
         return raw
     n = equipment.model.activation_slot[a, INTEGRAL]
     integral = activation[n] if n >= 0 else 0.0
     rate = equipment.data.actuator_velocity[a]
-    torque = p[4] * (role(equipment, a, 0) - equipment.data.actuator_length[a]) + p[6] * (role(equipment, a, 1) - rate)
-    torque += p[5] * integral + role(equipment, a, 2)
+    torque = p[4] * (role(equipment, a, ROLE_POSITION) - equipment.data.actuator_length[a]) + p[6] * (
+        role(equipment, a, ROLE_VELOCITY) - rate
+    )
+    torque += p[5] * integral + role(equipment, a, ROLE_FEEDFORWARD)
     driven = p[0] / p[1] * torque + p[1] * rate
     if p[7] > 0.0:
         driven = min(max(driven, -p[7]), p[7])

@@ -13,6 +13,7 @@ from artsim.sim.equipment.delays import CUBIC, HEAD, HELD, NEARLY, NEWEST, TICKS
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.jit import inlined, njit
 from artsim.sim.recording import joint_wrenches
+from artsim.sim.run import CONTROL_ROW, STEP_NUMBER
 
 
 @njit
@@ -20,8 +21,8 @@ def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
     """equipment_data.control of the controls that are delayed; equipment_data.pending[0] 1: one of them will be another
     than it is now."""
     step = run.step
-    row = step.counters[4]
-    now = step.counters[0] + equipment.data.stage[0]
+    row = step.counters[CONTROL_ROW]
+    now = step.counters[STEP_NUMBER] + equipment.data.stage[0]
     equipment.data.pending[0] = 0.0
     for line in range(delays.control.shape[0]):
         n = delays.control[line]
@@ -40,7 +41,7 @@ def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> Non
     step = run.step
     joint_wrenches(robot, state.qvel, step, equipment, contact)
     sensor_values(robot, run, equipment, contact)
-    now = step.counters[0]
+    now = step.counters[STEP_NUMBER]
     for k in range(equipment.data.sensor.shape[0]):
         equipment.data.felt[k] = equipment.data.sensor[k]
     for n in range(delays.sensor.shape[0]):
@@ -56,8 +57,8 @@ def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> Non
 def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
     """Keep the controls of this step, and what the sensors measured that tick in it."""
     step = run.step
-    now = step.counters[0]
-    row = step.counters[4]
+    now = step.counters[STEP_NUMBER]
+    row = step.counters[CONTROL_ROW]
     for line in range(delays.control.shape[0]):
         slot = _next_slot(state.history, delays, line, now)
         state.history[slot] = run.inputs.control[row, delays.control[line]]

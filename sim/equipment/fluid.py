@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.equipment.record import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, turn
 
@@ -28,7 +29,7 @@ def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
             equipment.model.box_position[n],
         )
         force, torque = _box_wrench(
-            equipment.model.medium[0], equipment.model.medium[1], equipment.model.box_size[n], v, o
+            equipment.model.medium[DENSITY], equipment.model.medium[VISCOSITY], equipment.model.box_size[n], v, o
         )
         _add_wrench(data, equipment.model.box_body[n], R, r, force, torque)
     for n in range(equipment.model.ellipsoid_body.shape[0]):
@@ -41,9 +42,9 @@ def fluid_wrenches(model: Any, data: Any, equipment: Any) -> None:
         )
         axes = equipment.model.ellipsoid_axes[n]
         drag = equipment.model.ellipsoid_coefficients[n]
-        force, torque = _added_mass(equipment.model.medium[0], equipment.model.ellipsoid_added[n], v, o)
-        force = _sum(force, _lift(equipment.model.medium[0], axes, drag, v, o))
-        f, t = _drag(equipment.model.medium[0], equipment.model.medium[1], axes, drag, v, o)
+        force, torque = _added_mass(equipment.model.medium[DENSITY], equipment.model.ellipsoid_added[n], v, o)
+        force = _sum(force, _lift(equipment.model.medium[DENSITY], axes, drag, v, o))
+        f, t = _drag(equipment.model.medium[DENSITY], equipment.model.medium[VISCOSITY], axes, drag, v, o)
         _add_wrench(data, equipment.model.ellipsoid_body[n], R, r, _sum(force, f), _sum(torque, t))
 
 
@@ -61,9 +62,9 @@ def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
     r0, r1, r2 = turn(data.rotation, body, p[0], p[1], p[2])
     o = data.angular_velocity[body]
     t0, t1, t2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    u0 = data.velocity[body, 0] + t0 - equipment.model.medium[2]
-    u1 = data.velocity[body, 1] + t1 - equipment.model.medium[3]
-    u2 = data.velocity[body, 2] + t2 - equipment.model.medium[4]
+    u0 = data.velocity[body, 0] + t0 - equipment.model.medium[WIND_X]
+    u1 = data.velocity[body, 1] + t1 - equipment.model.medium[WIND_Y]
+    u2 = data.velocity[body, 2] + t2 - equipment.model.medium[WIND_Z]
     return (
         (a0 * u0 + a1 * u1 + a2 * u2, b0 * u0 + b1 * u1 + b2 * u2, c0 * u0 + c1 * u1 + c2 * u2),
         (

@@ -11,7 +11,7 @@ from artsim.sim.constraints.tendon import tendon_mobilities
 from artsim.sim.dynamics import composites, factorise, mass_matrix, solve
 from artsim.sim.equipment.actuators import actuator_forces, bound_totals, guess_bounds, weigh_actuators
 from artsim.sim.equipment.passive import passive_extra
-from artsim.sim.equipment.record import MUSCLE, PID
+from artsim.sim.equipment.record import CONSTANT, MUSCLE, PER_LENGTH, PER_VELOCITY, PID
 from artsim.sim.equipment.tendon_forces import tendon_forces, weigh_tendons
 from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
@@ -44,7 +44,7 @@ def calibrate(robot: Any, equipment: Any, step: Any) -> None:
     for t in range(equipment.data.tendon_length.shape[0]):
         equipment.data.tendon_length0[t] = equipment.data.tendon_length[t]
     for a in range(equipment.model.actuator_target.shape[0]):
-        equipment.data.actuator_damping[a] = -equipment.model.bias_parameters[a, 2]
+        equipment.data.actuator_damping[a] = -equipment.model.bias_parameters[a, PER_VELOCITY]
     if _needs_mobilities(model, equipment):  # else M may be singular
         composites(model, data)
         mass_matrix(model, data)
@@ -108,9 +108,9 @@ def _calibrate_actuators(model: Any, data: Any, equipment: Any) -> None:
 @njit
 def _servo_damping(equipment: Any, a: Any, mobility: Any) -> Any:
     """The velocity coefficient of an affine bias; a positive one of a servo is its damping ratio."""
-    rate = equipment.model.bias_parameters[a, 2]
-    kp = -equipment.model.bias_parameters[a, 1]
-    if rate <= 0.0 or (equipment.model.gain_parameters[a, 0] != kp and equipment.model.actuator_gain[a] != PID):
+    rate = equipment.model.bias_parameters[a, PER_VELOCITY]
+    kp = -equipment.model.bias_parameters[a, PER_LENGTH]
+    if rate <= 0.0 or (equipment.model.gain_parameters[a, CONSTANT] != kp and equipment.model.actuator_gain[a] != PID):
         return -rate
     if mobility <= 0.0 or kp <= 0.0:
         return 0.0

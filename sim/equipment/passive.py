@@ -11,6 +11,7 @@ from typing import Any
 
 from artsim.sim.dynamics import gather_forces
 from artsim.sim.equipment.fluid import fluid_wrenches
+from artsim.sim.equipment.record import CUBIC, QUADRATIC
 from artsim.sim.jit import inlined, njit
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quaternions import rotation_vector
@@ -73,7 +74,8 @@ def _dampers(v: Any, equipment: Any) -> None:
     for n in range(equipment.model.damper_dof.shape[0]):
         k = equipment.model.damper_dof[n]
         equipment.data.passive[k] -= (
-            equipment.model.damper_terms[n, 0] * abs(v[k]) + equipment.model.damper_terms[n, 1] * v[k] * v[k]
+            equipment.model.damper_terms[n, QUADRATIC] * abs(v[k])
+            + equipment.model.damper_terms[n, CUBIC] * v[k] * v[k]
         ) * v[k]
 
 

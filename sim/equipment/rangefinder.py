@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.equipment.record import RAY_DISTANCE
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import origin_of
 
@@ -27,7 +28,7 @@ def rangefinder(equipment: Any, n: Any) -> None:
     ray = equipment.model.sensor_ray[n]
     data = equipment.model.sensor_data[n]
     at = equipment.model.sensor_first[n]
-    s = equipment.data.ray_hit[ray, 0]
+    s = equipment.data.ray_hit[ray, RAY_DISTANCE]
     if data & 1:
         equipment.data.sensor[at] = s
         at += 1

@@ -32,12 +32,29 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS, PID_DYNAMICS = range(7)
 # gains and biases
 NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
+# what the first parameters of affine gains and biases are of
+CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
 # how an actuator's force enters a semi-implicit step: at its start; at its end, as a part of M̂ or as a row
 EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: explicit at its bound, if that turns out so
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
 CONNECT, WELD = range(2)
+# columns of references, of softness -B Ċ - K d C
+REFERENCE_K, REFERENCE_B = range(2)
+# columns of ranges of lengths
+SHORTEST, LONGEST = range(2)
+# entries of medium
+DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z = range(5)
+# columns of damper_terms, of |v| v and v³
+QUADRATIC, CUBIC = range(2)
+# columns of control_role of PID servos and DC motors
+ROLE_POSITION, ROLE_VELOCITY, ROLE_FEEDFORWARD, ROLE_VOLTAGE = range(4)
+ROLE_FOURTH = 3  # of rotations: that of a quaternion
+# columns of scaling
+INVERSE_SCALE, INVERSE_NORM, SOLUTIONS = range(3)
+# columns of ray_hit; after it the normal
+RAY_DISTANCE = 0
 
 # sensors: felt at a site, of frames, of subtrees, the clock, touches, of joints, tendons and actuators
 (
@@ -313,19 +330,27 @@ class EquipmentBundle(NamedTuple):
     data: EquipmentWork
 
 
-def equipment_rows(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Most constraint rows of a step that come from the equipment, and their entries."""
-    nv = len(model.dof_body)
-    loops = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
+def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
+    """Constraint rows of a step that come from loops, and their entries."""
+    rows = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
+    return rows, rows * len(model.dof_body)
+
+
+def actuator_room(model: Model, equipment: Equipment) -> tuple[int, int]:
+    """Constraint rows of a step that come from actuators, and their entries."""
+    rows = int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
+    return rows, rows * len(model.dof_body)
+
+
+def tendon_room(model: Model, equipment: Equipment) -> tuple[int, int]:
+    """Most constraint rows of a step that come from tendons, and their entries: an equality can have two tendons."""
+    equalities = len(equipment.tendon_row_follower)
     inert = np.count_nonzero(equipment.tendon_armature > 0)
-    equalities = loops + len(equipment.tendon_row_follower) + int(inert)
-    limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
-    equalities += int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
-    sprung = equipment.tendon_stiffness.any(axis=1) | equipment.tendon_damping.any(axis=1)
-    equalities += int(np.count_nonzero(sprung))
-    rows = equalities + 2 * int(limited) + int(rubbing)
-    return rows, (rows + len(equipment.tendon_row_follower)) * nv  # an equality can have two tendons
+    limited = np.count_nonzero(np.isfinite(equipment.tendon_lower) | np.isfinite(equipment.tendon_upper))
+    sprung = np.count_nonzero(equipment.tendon_stiffness.any(axis=1) | equipment.tendon_damping.any(axis=1))
+    rows = equalities + int(inert + rubbing + 2 * limited + sprung)
+    return rows, (rows + equalities) * len(model.dof_body)
 
 
 @dataclass(frozen=True)

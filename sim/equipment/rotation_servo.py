@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import BY_ROW
+from artsim.sim.equipment.record import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS
 from artsim.sim.jit import inlined, njit
 from artsim.sim.quaternions import quaternion_along, rotation_between
 
@@ -34,7 +34,7 @@ def setpoint(equipment: Any, a: Any) -> Any:
         equipment.data.actuator_length[n], equipment.data.actuator_length[n + 1], equipment.data.actuator_length[n + 2]
     )
     u = equipment.model.control_first[a]
-    if equipment.model.control_role[a, 3] < 0:
+    if equipment.model.control_role[a, ROLE_FOURTH] < 0:
         c, s0, s1, s2 = quaternion_along(
             equipment.data.control[u], equipment.data.control[u + 1], equipment.data.control[u + 2]
         )
@@ -93,7 +93,7 @@ def guess_scales(equipment: Any) -> None:
             and equipment.data.actuator_implicit[a] == BY_ROW
             and equipment.model.force_norm[a] < math.inf
         ):
-            equipment.data.scaling[a, 2] = 0.0
+            equipment.data.scaling[a, SOLUTIONS] = 0.0
             _set_scale(
                 equipment,
                 a,
@@ -119,7 +119,7 @@ def is_settled(equipment: Any, a: Any) -> bool:
         return True
     if norm > bound * (1.0 + _NEAR) or (equipment.data.actuator_scale[a] < 1.0 and norm < bound * (1.0 - _NEAR)):
         return False
-    equipment.data.scaling[a, 2] = 0.0
+    equipment.data.scaling[a, SOLUTIONS] = 0.0
     return True
 
 
@@ -128,19 +128,19 @@ def rescale(equipment: Any, a: Any) -> bool:
     """The next scale of the servo whose forces begin at a; False, forces cut to the bound: there were enough."""
     norm = max(_norm(equipment, a), 1e-300)
     bound = equipment.model.force_norm[a]
-    if equipment.data.scaling[a, 2] >= _MOST_SCALES:
+    if equipment.data.scaling[a, SOLUTIONS] >= _MOST_SCALES:
         if norm > bound:
             _cut(equipment, a, bound / norm)
         return False
     u = 1.0 / equipment.data.actuator_scale[a]
     pull = norm * u  # du / d(1 / norm) if the pull of the unscaled servo stays as it is
-    if equipment.data.scaling[a, 2] > 0.0:
-        rise = 1.0 / norm - equipment.data.scaling[a, 1]
-        secant = (u - equipment.data.scaling[a, 0]) / rise if rise != 0.0 else 0.0
+    if equipment.data.scaling[a, SOLUTIONS] > 0.0:
+        rise = 1.0 / norm - equipment.data.scaling[a, INVERSE_NORM]
+        secant = (u - equipment.data.scaling[a, INVERSE_SCALE]) / rise if rise != 0.0 else 0.0
         if secant > 0.0:
             pull = secant
-    equipment.data.scaling[a, 0] = u
-    equipment.data.scaling[a, 1] = 1.0 / norm
-    equipment.data.scaling[a, 2] += 1.0
+    equipment.data.scaling[a, INVERSE_SCALE] = u
+    equipment.data.scaling[a, INVERSE_NORM] = 1.0 / norm
+    equipment.data.scaling[a, SOLUTIONS] += 1.0
     _set_scale(equipment, a, 1.0 / max(1.0, u - pull * (1.0 / norm - 1.0 / bound)))
     return True

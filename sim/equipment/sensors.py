@@ -57,6 +57,7 @@ from artsim.sim.kinematics import (
 )
 from artsim.sim.quaternions import quaternion_of
 from artsim.sim.recordtype import run_entry
+from artsim.sim.run import STEP_NUMBER
 
 
 @njit
@@ -84,7 +85,7 @@ def sensor_values(robot: Any, run: Any, equipment: Any, contact: Any) -> None:
         elif kind <= SUBTREE_ANGULAR_MOMENTUM:
             _of_subtree(model, data, equipment, n, kind, first)
         elif kind == CLOCK:
-            equipment.data.sensor[first] = step.counters[0] * run.inputs.time_step[0]
+            equipment.data.sensor[first] = step.counters[STEP_NUMBER] * run.inputs.time_step[0]
         elif kind == TOUCH:
             equipment.data.sensor[first] = 0.0
             if contact is not None:

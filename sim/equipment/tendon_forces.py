@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.equipment.record import LONGEST, SHORTEST
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import BLOCK_GS, PGS, TGS
+from artsim.sim.solvers.registry import SWEEPING
 
 _FAST = 0.25
 
@@ -39,8 +40,7 @@ def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
     Explicit ones remain so (RK4), and those of the sweeping solvers.
     """
     equipment.data.tendon_by_row[0] = 0.0
-    solver = inputs.solver[0]
-    if explicit == 1 or solver == PGS or solver == TGS or solver == BLOCK_GS:
+    if explicit == 1 or SWEEPING[inputs.solver[0]]:
         return
     h = inputs.time_step[0]
     total = 0.0
@@ -61,7 +61,8 @@ def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
 def stretch_of(equipment: Any, t: Any) -> Any:
     """How far tendon t is beyond its rest lengths, negative below them [m or rad]."""
     length = equipment.data.tendon_length[t]
-    return max(length - equipment.data.spring_length[t, 1], 0.0) + min(length - equipment.data.spring_length[t, 0], 0.0)
+    rest = equipment.data.spring_length[t]
+    return max(length - rest[LONGEST], 0.0) + min(length - rest[SHORTEST], 0.0)
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.batch import END_ROW, FIRST_ROW
 from artsim.sim.compute import normalise
 from artsim.sim.coupling import expand, reduce_vector
 from artsim.sim.equipment.passive import spring_energy
@@ -20,7 +21,7 @@ def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = 0.0
     rest_lengths(robot, state.qpos, state.qvel, equipment)
-    for row in range(task.rows[0], task.rows[1]):
+    for row in range(task.rows[FIRST_ROW], task.rows[END_ROW]):
         for c in range(state.qpos.shape[0]):
             state.qpos[c] = task.qpos[row, c]
         for k in range(min(task.qvel.shape[0], 1) * state.qvel.shape[0]):
@@ -32,12 +33,12 @@ def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
         velocities(model, state.qvel, data)
         tendon_paths(robot, state.qpos, state.qvel, equipment)
         if task.stored.shape[0] > 0:
-            task.stored[row - task.rows[0]] = spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
-                equipment
-            )
+            task.stored[row - task.rows[FIRST_ROW]] = spring_energy(
+                model, state.qpos, equipment
+            ) + tendon_spring_energy(equipment)
         prepare_drifts(model, state.qvel, data, equipment)
         for n in range(task.tendon.shape[0]):
-            _tendon(model, data, equipment, task, row - task.rows[0], n)
+            _tendon(model, data, equipment, task, row - task.rows[FIRST_ROW], n)
 
 
 @njit

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.collision.ray import ray_primitive
+from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import origin_of, turned_back
 
@@ -18,8 +19,8 @@ def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: An
     o = origin_of(model, data, body)
     link = equipment.model.sensor_index[n]
     total = 0.0
-    for k in range(contact.data.number[0]):
-        force = contact.data.force[k, 0]
+    for k in range(contact.data.number[CONTACTS]):
+        force = contact.data.force[k, ALONG_NORMAL]
         sign = 0.0
         if contact.model.link[contact.data.shape[k, 1]] == link:
             sign = -1.0
@@ -35,9 +36,9 @@ def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: An
         )
         v = turned_back(
             R,
-            sign * contact.data.frame[k, 0, 0],
-            sign * contact.data.frame[k, 0, 1],
-            sign * contact.data.frame[k, 0, 2],
+            sign * contact.data.frame[k, ALONG_NORMAL, 0],
+            sign * contact.data.frame[k, ALONG_NORMAL, 1],
+            sign * contact.data.frame[k, ALONG_NORMAL, 2],
         )
         if ray_primitive(equipment.model.sensor_zone[n], equipment.model.sensor_size[n], p, v)[0] >= 0.0:
             total += force

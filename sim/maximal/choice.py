@@ -9,7 +9,9 @@ from artsim.sim.configuration import RunConfig
 from artsim.sim.description import Articulation, Joint
 from artsim.sim.equipment.record import Equipped
 from artsim.sim.errors import UsageError
-from artsim.sim.model import Model
+from artsim.sim.integration import INTEGRATORS
+from artsim.sim.model import D_MIN, Model
+from artsim.sim.run import NO_CONTROLLER
 
 
 def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> RunConfig:
@@ -18,7 +20,7 @@ def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equ
     Raises UsageError: a scheme without maximal coordinates, factors that it cannot have, and what has no rows here.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
-    if config.coordinates != "maximal":
+    if not config.is_maximal:
         if config.scheme != "auto" or any(value is not None for value in given.values()):
             raise UsageError("--scheme, --scheme-alpha and --scheme-beta are for --coordinates maximal")
         return config
@@ -56,16 +58,16 @@ def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Mod
 
 
 def _option(config: RunConfig, model: Model) -> str:
-    if config.integrator == "rk4":
-        return "integrator 'rk4'"
+    if not INTEGRATORS[config.integrator].maximal:
+        return f"integrator {config.integrator!r}"
     for name in ("ground", "link_damping", "link_velocity_limit", "com_velocity_limit", "sleep_threshold"):
         if getattr(config, name):
             return f"--{name.replace('_', '-')}"
     if config.solver != RunConfig.solver:
         return f"solver {config.solver!r} (it has its own)"
-    if config.controller in ("hold", "gravity-compensation", "computed-torque"):
+    if config.built_in.law != NO_CONTROLLER:
         return f"controller {config.controller!r}"
-    if (model.row_impedance[:, 0] >= 0).any() if len(model.row_impedance) else False:
+    if (model.row_impedance[:, D_MIN] >= 0).any() if len(model.row_impedance) else False:
         return "a joint equality that gives way (solref)"
     return ""
 

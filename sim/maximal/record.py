@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from artsim.sim.allocation import jacobian_columns
 from artsim.sim.dataclass import dataclass
 from artsim.sim.equipment.record import Equipment
 from artsim.sim.maximal.bodies import Masses, State, explicit_forces, inertias, origins
@@ -14,9 +15,9 @@ from artsim.sim.maximal.coordinates import in_joints, joint_loads, motion_column
 from artsim.sim.maximal.joints import joint_lines
 from artsim.sim.maximal.loops import loop_sizes
 from artsim.sim.maximal.rows import Lines
-from artsim.sim.model import Model
+from artsim.sim.model import WORLD, Model
 from artsim.sim.records import Array
-from artsim.sim.run import jacobian_columns
+from artsim.sim.run import ITERATIONS, RESIDUAL
 from artsim.sim.spatial import Real, quaternion, symmetric
 
 
@@ -52,7 +53,7 @@ def energies(model: Model, masses: Masses, state: State, velocity: Real) -> tupl
 
 def _still_weight(model: Model) -> float:
     """What links on the world contribute."""
-    return float(model.gravity @ model.body_moment[0])
+    return float(model.gravity @ model.body_moment[WORLD])
 
 
 def record(taken: Taken, block: dict[str, Array], row: int) -> None:
@@ -199,7 +200,8 @@ def _jacobian(taken: Taken) -> Real:
 def _com(taken: Taken) -> Real:
     """Of all links, those on the world included (3,) [m]."""
     model, masses = taken.model, taken.masses
-    centre: Real = (masses.mass @ taken.state.centre + model.body_moment[0]) / max(model.carried_mass[0], 1e-300)
+    moment = masses.mass @ taken.state.centre + model.body_moment[WORLD]
+    centre: Real = moment / max(model.carried_mass[WORLD], 1e-300)
     return centre
 
 
@@ -232,6 +234,6 @@ _FIELDS: dict[str, Callable[[Taken], Array | float]] = {
     "com": _com,
     "momentum": _momentum,
     "energy": lambda t: np.array(energies(t.model, t.masses, t.state, t.velocity)),
-    "solver_iterations": lambda t: t.report[0],
-    "solver_residual": lambda t: t.report[1],
+    "solver_iterations": lambda t: t.report[ITERATIONS],
+    "solver_residual": lambda t: t.report[RESIDUAL],
 }

@@ -33,7 +33,19 @@ from artsim.sim.maximal.rows import (
 from artsim.sim.maximal.scheme import Factor, Pattern, Scheme, Solution, solve_step
 from artsim.sim.maximal.table import Mobility, Now, boxed_rows, rigid_rows, soft_rows
 from artsim.sim.records import Array
-from artsim.sim.run import NON_FINITE
+from artsim.sim.run import (
+    AT_START,
+    CONTROL_ROW,
+    NON_FINITE,
+    NOW,
+    ROWS_RECORDED,
+    RUNNING,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_DOF,
+    STOP_REASON,
+)
 from artsim.sim.simulate import Simulation
 from artsim.sim.spatial import Real
 
@@ -113,33 +125,34 @@ class MaximalSimulation(Simulation):
     # ------------------------------------------------------------------ the loop
 
     def _take_steps(self) -> None:
-        """Take block.plan[0] steps, recording every block.plan[1]-th: what a kernel does in joint coordinates."""
+        """Take the block's steps, recording every so many-th: what a kernel does in joint coordinates."""
         counters, block = self._step.counters, self._block
-        counters[1] = 0
+        counters[ROWS_RECORDED] = 0
         with np.errstate(all="ignore"):
             if self.step == 0:
-                self._step.energy[0] = self._energy()
-            for _ in range(int(block.plan[0])):
+                self._step.energy[AT_START] = self._energy()
+            for _ in range(int(block.plan[STEPS_TO_TAKE])):
                 self._choose_controls()
                 taken = self._take_step()
-                if counters[2] != 0:
+                if counters[STOP_REASON] != RUNNING:
                     break
-                if counters[0] % block.plan[1] == 0:
-                    record(taken, self._wanted, int(counters[1]))
-                    counters[1] += 1
+                if counters[STEP_NUMBER] % block.plan[STEPS_PER_ROW] == 0:
+                    record(taken, self._wanted, int(counters[ROWS_RECORDED]))
+                    counters[ROWS_RECORDED] += 1
                 self.bodies = taken.after
-                counters[0] += 1
-            self._step.energy[1] = self._energy()
+                counters[STEP_NUMBER] += 1
+            self._step.energy[NOW] = self._energy()
 
     def _choose_controls(self) -> None:
         counters, start = self._step.counters, self._inputs.start_step
-        counters[4] = max(int(np.searchsorted(start, counters[0], side="right")) - 1, 0)
+        counters[CONTROL_ROW] = max(int(np.searchsorted(start, counters[STEP_NUMBER], side="right")) - 1, 0)
 
     def _take_step(self) -> Taken:
         """One step: lines of this pose, rows, the linear system, poses at the end."""
         model, state, h = self._model, self._bodies, self.scheme.h
         lines, inertia = self._lines, inertias(self._masses, state.rotation)
-        now = Now(model, self._inputs, int(self._step.counters[4]), self.scheme, lines, state.qpos, self._dof_line)
+        control = int(self._step.counters[CONTROL_ROW])
+        now = Now(model, self._inputs, control, self.scheme, lines, state.qpos, self._dof_line)
         torque = self._inputs.torque[now.control]
         known = explicit_forces(model, state, inertia) + on_bodies(lines, self._dof_line, torque, len(inertia))
         rigid = rigid_rows(now, self._held)
@@ -155,7 +168,7 @@ class MaximalSimulation(Simulation):
         state, scheme, change = self._bodies, self.scheme, solution.change.reshape(-1, 6)
         after = moved(state, scheme.h * (state.velocity + scheme.ahead * change))
         after = replace(after, velocity=state.velocity + change)
-        if self._step.counters[2] == 0:
+        if self._step.counters[STOP_REASON] == RUNNING:
             after = replace(after, qpos=joint_coordinates(self._model, self._masses, after))
         force = np.concatenate([solution.held, solution.boxed]) / scheme.h
         torque = self._inputs.torque[now.control]
@@ -221,7 +234,8 @@ class MaximalSimulation(Simulation):
         f = self._step
         wrong = ~np.isfinite(solution.change.reshape(-1, 6)).all(axis=1)
         if wrong.any():
-            f.counters[2], f.counters[3] = NON_FINITE, int(self._model.body_dof[max(int(np.argmax(wrong)), 1)])
+            f.counters[STOP_REASON] = NON_FINITE
+            f.counters[STOP_DOF] = self._model.body_dof[max(int(np.argmax(wrong)), 1)]
         impulse = np.concatenate([solution.held, solution.boxed])
         pushed = rows.line[(rows.source == LIMIT) & (impulse > 0), 0]
         f.limit_steps[np.isin(self._dof_line, pushed)] += 1

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.kinds import JOINT_TURN
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import BLOCK
-from artsim.sim.solvers.sweep import JOINT, answer_of, cone_turn, group_of, prepare, push, row_velocity
+from artsim.sim.run import ALL_ROWS, ITERATIONS, RESIDUAL
+from artsim.sim.solvers.scratch import BLOCK
+from artsim.sim.solvers.sweep import answer_of, cone_turn, prepare, push, row_velocity, turn_of
 
 _PROXIMAL = 1e-9  # of a row's mobility
 _ROUNDS = 60  # of pivots at most; one or two are the rule
@@ -32,17 +34,17 @@ def block_gs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, 
     for _ in range(inputs.iterations[0]):
         change = 0.0
         k = 0
-        while k < rows.number[0]:
+        while k < rows.number[ALL_ROWS]:
             n = sweeps.order[k]
             if rows.cone[n] > 0:
                 change = max(change, cone_turn(rows, u, sweeps, n))
             else:
                 change = max(change, _solve_block(rows, u, sweeps, k, sweeps.end[k]))
             k = sweeps.end[k]
-        rows.report[0] += 1
+        rows.report[ITERATIONS] += 1
         if change == 0.0:
             break
-    rows.report[1] = change
+    rows.report[RESIDUAL] = change
 
 
 @njit
@@ -50,10 +52,10 @@ def _divide(model: Any, rows: Any, sweeps: Any) -> None:
     """sweeps.end[k]: where the block that begins at place k of the order ends; sweeps.matrix: its rows' A = J M̂⁻¹ Jᵀ +
     cfm."""
     k = 0
-    while k < rows.number[0]:
+    while k < rows.number[ALL_ROWS]:
         end = k + 1
         while (
-            end < rows.number[0]
+            end < rows.number[ALL_ROWS]
             and end - k < BLOCK
             and _belongs(model, rows, sweeps, sweeps.order[k], sweeps.order[end])
         ):
@@ -75,7 +77,7 @@ def _belongs(model: Any, rows: Any, sweeps: Any, n: Any, o: Any) -> bool:
     if rows.cone[n] != 0 or rows.cone[o] != 0:
         together: bool = rows.cone[o] < 0  # a cone's rows keep their order
     else:
-        joint = group_of(rows, n) == JOINT + 1
+        joint = turn_of(rows, n) == JOINT_TURN
         same = rows.kind[n] == rows.kind[o] and rows.dof[n] == rows.dof[o]
         together = sweeps.key[n] // 16 == sweeps.key[o] // 16 and (joint or same)
     return together

@@ -23,6 +23,7 @@ from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, symmetric_times
 from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
 from artsim.sim.solvers.full_coordinates import factorise_dense, note_remainder, solve_dense, spread, start_solve
+from artsim.sim.solvers.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS
 
 _SHARE = 1e-8  # of what a body carries, added to its own inertia
 _ROUNDS = 3  # solves; all but the first of them refine
@@ -37,11 +38,11 @@ def factorise_graph(model: Any, data: Any, graph: Any) -> None:
     for i in range(1, model.body_parent.shape[0]):
         _node(model, graph, i)
         _edges(model, graph, i)
-    for q in range(graph.counts[0]):
+    for q in range(graph.counts[WIDE_ROWS]):
         _wide_node(model, graph, q)
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
         _eliminate(model, graph, i)
-    factorise_dense(graph.small, graph.counts[0])
+    factorise_dense(graph.small, graph.counts[WIDE_ROWS])
 
 
 @njit
@@ -86,9 +87,12 @@ def _bodies(model: Any, data: Any, graph: Any) -> None:
             else:
                 turning += graph.diagonal[k]
         # of what carries nothing at all: as its parent's
-        graph.share[i, 0] = _SHARE * mass if mass > 0.0 else (graph.share[above, 0] if above > 0 else _SHARE)
-        graph.share[i, 1] = _SHARE * turning if turning > 0.0 else (graph.share[above, 1] if above > 0 else _SHARE)
-        graph.inverse_mass[i] = 1.0 / (model.body_mass[i] + graph.share[i, 0])
+        share = graph.share[i]
+        share[SHARED_MASS] = _SHARE * mass if mass > 0.0 else (graph.share[above, SHARED_MASS] if above > 0 else _SHARE)
+        share[SHARED_INERTIA] = _SHARE * turning
+        if not turning > 0.0:
+            share[SHARED_INERTIA] = graph.share[above, SHARED_INERTIA] if above > 0 else _SHARE
+        graph.inverse_mass[i] = 1.0 / (model.body_mass[i] + graph.share[i, SHARED_MASS])
         c0 = data.moment[i, 0] * graph.inverse_mass[i]
         c1 = data.moment[i, 1] * graph.inverse_mass[i]
         c2 = data.moment[i, 2] * graph.inverse_mass[i]
@@ -100,7 +104,7 @@ def _bodies(model: Any, data: Any, graph: Any) -> None:
         h2 = data.moment[i, 2]
         I = data.inertia[i]
         S = data.stiffening[i]
-        extra = graph.share[i, 1]
+        extra = graph.share[i, SHARED_INERTIA]
         _invert(
             graph.inverse_inertia,
             i,
@@ -315,7 +319,7 @@ def _eliminate(model: Any, graph: Any, i: Any) -> None:
                 for c in range(a):
                     graph.edge[n, a, b] -= L[a, c] * graph.edge[n, c, b]
                 graph.edge[n, a, b] /= L[a, a]
-    for q in range(graph.counts[0]):
+    for q in range(graph.counts[WIDE_ROWS]):
         _forward(L, graph.strip[q, i])
     j = graph.elder[i]
     for n in range(first, last):
@@ -323,10 +327,10 @@ def _eliminate(model: Any, graph: Any, i: Any) -> None:
         if j > 0:  # its edges are to the elders that follow here, in the same order
             for o in range(n + 1, last):
                 _into_edge(graph.edge[graph.edge_start[j] + o - n - 1], graph.edge[n], graph.edge[o])
-        for q in range(graph.counts[0]):
+        for q in range(graph.counts[WIDE_ROWS]):
             _into_strip(graph.strip[q, j if j > 0 else model.body_parent[i]], graph.edge[n], graph.strip[q, i])
         j = graph.elder[j]
-    for q in range(graph.counts[0]):
+    for q in range(graph.counts[WIDE_ROWS]):
         for o in range(q + 1):
             for c in range(6):
                 graph.small[q, o] -= graph.strip[q, i, c] * graph.strip[o, i, c]
@@ -378,7 +382,7 @@ def _into_strip(s: Any, X: Any, x: Any) -> None:
 def _multipliers(model: Any, graph: Any) -> None:
     """graph.held (nb, 6) and graph.multiplier of the wide rows: impulses that answer those on the dofs, graph.force."""
     nb = model.body_parent.shape[0]
-    count = graph.counts[0]
+    count = graph.counts[WIDE_ROWS]
     _answer(model, graph, False)
     for q in range(count):
         graph.multiplier[q] = graph.gap[q] - _times_rates(model, graph, q)
@@ -414,7 +418,7 @@ def _multipliers(model: Any, graph: Any) -> None:
 @njit
 def _velocities(model: Any, graph: Any) -> None:
     """graph.rate (nb, 6) that the impulses on the dofs and all multipliers make."""
-    for q in range(graph.counts[0]):
+    for q in range(graph.counts[WIDE_ROWS]):
         graph.total[q] += graph.multiplier[q]
         for k in range(graph.force.shape[0]):
             graph.force[k] += graph.wide[q, k] * graph.multiplier[q]

@@ -15,29 +15,31 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
+from artsim.sim.run import ALL_ROWS
+from artsim.sim.solvers.scratch import BLOCKS, ISLANDS
 
 
 @njit
 def find_structure(model: Any, rows: Any, work: Any) -> None:
     """solver.place, solver.order, solver.runs, … for the rows that are there. Blocks are found once: they are the
     model's."""
-    if work.sizes[0] == 0:
+    if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
     _find_islands(model.independent_parent, rows, work)
     _list_units(rows, work)
     _tie(model.independent_parent, rows, work)
     end = work.place.shape[0]
-    for k in range(work.sizes[1]):
+    for k in range(work.sizes[ISLANDS]):
         end = _order(work, work.island_start[k], work.island_start[k + 1], end)
 
 
 @njit
 def one_island(model: Any, rows: Any, work: Any) -> None:
     """All dofs and rows as one island, without an order, for solvers that have their own linear algebra."""
-    if work.sizes[0] == 0:
+    if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
-    work.sizes[1] = min(work.sizes[0], 1)
-    for b in range(work.sizes[0]):
+    work.sizes[ISLANDS] = min(work.sizes[BLOCKS], 1)
+    for b in range(work.sizes[BLOCKS]):
         work.island[b] = 0
     _list_members(work)
     _list_units(rows, work)
@@ -45,7 +47,7 @@ def one_island(model: Any, rows: Any, work: Any) -> None:
 
 @njit
 def _find_blocks(parent: Any, work: Any) -> None:
-    """solver.block of each dof, solver.block_start; their number is solver.sizes[0]."""
+    """solver.block of each dof, solver.block_start; their number is solver.sizes[BLOCKS]."""
     nu = parent.shape[0]
     for a in range(nu):
         work.place[a] = 0
@@ -59,7 +61,7 @@ def _find_blocks(parent: Any, work: Any) -> None:
             count += 1
         work.block[a] = count - 1
     work.block_start[count] = nu
-    work.sizes[0] = count
+    work.sizes[BLOCKS] = count
 
 
 # ------------------------------------------------------------------ islands
@@ -67,27 +69,27 @@ def _find_blocks(parent: Any, work: Any) -> None:
 
 @njit
 def _find_islands(parent: Any, rows: Any, work: Any) -> None:
-    """solver.island of each block, numbered by their first blocks; their number is solver.sizes[1]."""
-    for b in range(work.sizes[0]):
+    """solver.island of each block, numbered by their first blocks; their number is solver.sizes[ISLANDS]."""
+    for b in range(work.sizes[BLOCKS]):
         above = parent[work.block_start[b]]
         work.island[b] = work.island[work.block[above]] if above >= 0 else b  # blocks come after what they hang on
     n = 0
-    while n < rows.number[0]:
+    while n < rows.number[ALL_ROWS]:
         for e in range(rows.start[n] + 1, rows.stop[n]):
             b = work.block[rows.column[e]]
             if b != work.block[rows.column[e - 1]]:
                 _unite(work.island, work.block[rows.column[e - 1]], b)
         n += max(rows.cone[n], 1)
     count = 0
-    for b in range(work.sizes[0]):
+    for b in range(work.sizes[BLOCKS]):
         if work.island[b] == b:
             work.degree[b] = count
             count += 1
         else:
             work.island[b] = _first_of(work.island, b)
-    for b in range(work.sizes[0]):
+    for b in range(work.sizes[BLOCKS]):
         work.island[b] = work.degree[work.island[b]]
-    work.sizes[1] = count
+    work.sizes[ISLANDS] = count
     _list_members(work)
 
 
@@ -112,14 +114,14 @@ def _unite(island: Any, b: Any, c: Any) -> None:
 @njit
 def _list_members(work: Any) -> None:
     """solver.member: the blocks of each island in turn, which begin at solver.island_start."""
-    for k in range(work.sizes[1] + 1):
+    for k in range(work.sizes[ISLANDS] + 1):
         work.island_start[k] = 0
-    for b in range(work.sizes[0]):
+    for b in range(work.sizes[BLOCKS]):
         work.island_start[work.island[b] + 1] += 1
-    for k in range(work.sizes[1]):
+    for k in range(work.sizes[ISLANDS]):
         work.island_start[k + 1] += work.island_start[k]
         work.degree[k] = work.island_start[k]
-    for b in range(work.sizes[0]):
+    for b in range(work.sizes[BLOCKS]):
         k = work.island[b]
         work.member[work.degree[k]] = b
         work.degree[k] += 1
@@ -132,19 +134,19 @@ def _list_units(rows: Any, work: Any) -> None:
 
     One without columns goes with the first island; where nothing can move, there is none.
     """
-    for k in range(work.sizes[1] + 1):
+    for k in range(work.sizes[ISLANDS] + 1):
         work.unit_start[k] = 0
-    if work.sizes[1] == 0:
+    if work.sizes[ISLANDS] == 0:
         return
     n = 0
-    while n < rows.number[0]:
+    while n < rows.number[ALL_ROWS]:
         work.unit_start[_island_of(rows, work, n) + 1] += 1
         n += max(rows.cone[n], 1)
-    for k in range(work.sizes[1]):
+    for k in range(work.sizes[ISLANDS]):
         work.unit_start[k + 1] += work.unit_start[k]
         work.degree[k] = work.unit_start[k]
     n = 0
-    while n < rows.number[0]:
+    while n < rows.number[ALL_ROWS]:
         k = _island_of(rows, work, n)
         work.listed[work.degree[k]] = n
         work.degree[k] += 1
@@ -162,11 +164,11 @@ def _island_of(rows: Any, work: Any, n: Any) -> Any:
 @njit
 def _tie(parent: Any, rows: Any, work: Any) -> None:
     """solver.tie[b, c] = 1 where the matrix ties two blocks."""
-    for k in range(work.sizes[1]):
+    for k in range(work.sizes[ISLANDS]):
         for p in range(work.island_start[k], work.island_start[k + 1]):
             for q in range(work.island_start[k], work.island_start[k + 1]):
                 work.tie[work.member[p], work.member[q]] = 0
-    for b in range(work.sizes[0]):
+    for b in range(work.sizes[BLOCKS]):
         above = parent[work.block_start[b]]
         while above >= 0:
             c = work.block[above]
@@ -174,7 +176,7 @@ def _tie(parent: Any, rows: Any, work: Any) -> None:
             work.tie[c, b] = 1
             above = parent[work.block_start[c]]
     n = 0
-    while n < rows.number[0]:
+    while n < rows.number[ALL_ROWS]:
         _tie_row(rows, work, n)
         n += max(rows.cone[n], 1)
 

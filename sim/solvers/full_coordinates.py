@@ -16,6 +16,8 @@ from artsim.sim.coupling import expand_velocity, reduce_vector
 from artsim.sim.dynamics import column_momentum
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import axis_of, cross, symmetric_times
+from artsim.sim.run import ALL_ROWS
+from artsim.sim.solvers.scratch import WIDE_ROWS
 
 
 @njit
@@ -43,7 +45,7 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
     """δ without rows into parts.weight, and the eliminated couplings as the only wide rows."""
     for k in range(parts.weight.shape[0]):
         parts.weight[k] = parts.diagonal[k]
-    parts.counts[0] = 0
+    parts.counts[WIDE_ROWS] = 0
     for c in range(model.coupling_follower.shape[0]):
         k = model.coupling_follower[c]
         l = model.coupling_leader[c]
@@ -58,7 +60,7 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
 @njit
 def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
     """Add what the rows weigh now (solver.weight and cones' further numbers) to what `note_couplings` left."""
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         if rows.cone[n] == 0:
             work.weight_used[n] = work.weight[n]
             first = rows.start[n]
@@ -107,8 +109,8 @@ def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
 @inlined
 def _open(parts: Any, compliance: Any) -> Any:
     """A wide row without entries. Returns its number."""
-    q = parts.counts[0]
-    parts.counts[0] = q + 1
+    q = parts.counts[WIDE_ROWS]
+    parts.counts[WIDE_ROWS] = q + 1
     parts.compliance[q] = compliance
     for k in range(parts.wide.shape[1]):
         parts.wide[q, k] = 0.0
@@ -148,7 +150,7 @@ def start_solve(parts: Any, d: Any) -> None:
         parts.right[a] = d[a]
         parts.left[a] = d[a]
         d[a] = 0.0
-    for q in range(parts.counts[0]):
+    for q in range(parts.counts[WIDE_ROWS]):
         parts.total[q] = 0.0
         parts.gap[q] = 0.0
 
@@ -161,7 +163,7 @@ def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
     _momenta(model, data, parts)
     for k in range(parts.moved.shape[0]):
         parts.force[k] = -(parts.force[k] + parts.weight[k] * parts.moved[k])
-    for q in range(parts.counts[0]):
+    for q in range(parts.counts[WIDE_ROWS]):
         if parts.compliance[q] > 0.0:  # couplings hold in v = G d
             parts.gap[q] = -(times(parts, q, parts.moved) + parts.compliance[q] * parts.total[q])
             for k in range(parts.force.shape[0]):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import absolute, highest, sqrt, where_greater
-from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 
 _UNKNOWN = 1e300  # m/s, above every shift

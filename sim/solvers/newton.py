@@ -23,11 +23,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import like
 from artsim.sim.lanes import absolute, highest, where_greater
-from artsim.sim.run import CONTACT_ROW
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import inverse_or_zero, largest, least
 from artsim.sim.solvers.conjugate import descend

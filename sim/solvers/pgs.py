@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import njit
+from artsim.sim.run import ITERATIONS, RESIDUAL
 from artsim.sim.solvers.sweep import prepare, sweep
 
 
@@ -16,7 +17,7 @@ def pgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweep
     change = 0.0
     for _ in range(inputs.iterations[0]):
         change = sweep(rows, u, sweeps)
-        rows.report[0] += 1
+        rows.report[ITERATIONS] += 1
         if change == 0.0:
             break  # nor would further ones change anything
-    rows.report[1] = change
+    rows.report[RESIDUAL] = change

@@ -29,6 +29,7 @@ from artsim.sim.solvers.full_coordinates import (
     start_solve,
     times,
 )
+from artsim.sim.solvers.scratch import LIFTED_PIVOTS, WIDE_ROWS
 
 _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its independent dof
 
@@ -37,7 +38,7 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 def factorise_tree(model: Any, data: Any, tree: Any) -> None:
     """Ready for `solve_tree` with the weights and wide rows that tree holds."""
     _articulate(model, data, tree)
-    count = tree.counts[0]
+    count = tree.counts[WIDE_ROWS]
     for q in range(count):
         _propagate(model, data, tree, tree.wide[q], tree.response[q])
     for q in range(count):
@@ -49,9 +50,9 @@ def factorise_tree(model: Any, data: Any, tree: Any) -> None:
 
 @njit
 def _articulate(model: Any, data: Any, tree: Any) -> None:
-    """Articulated inertias, pivots 1 / (Sᵀ I S + δ); tree.counts[1]: how many of these were lifted from nothing."""
+    """Articulated inertias, pivots 1 / (Sᵀ I S + δ); tree.counts[LIFTED_PIVOTS] counts those lifted from nothing."""
     nb = model.body_parent.shape[0]
-    tree.counts[1] = 0
+    tree.counts[LIFTED_PIVOTS] = 0
     for i in range(1, nb):
         rigid_inertia(model, data, i)
     for i in range(nb - 1, 0, -1):
@@ -60,7 +61,7 @@ def _articulate(model: Any, data: Any, tree: Any) -> None:
             D += tree.weight[k]
             lift = _least_pivot(model, data, tree, k)
             if lift > D:
-                tree.counts[1] += 1
+                tree.counts[LIFTED_PIVOTS] += 1
                 D = lift
             data.pivot[k] = 1.0 / D
             take_out(data, i, k, U0, U1, U2, U3, U4, U5, data.pivot[k])
@@ -108,7 +109,7 @@ def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
 def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
     """d (nu,) = H⁻¹ d."""
     start_solve(tree, d)
-    rounds = 3 if tree.counts[1] > 0 else (2 if tree.counts[0] > 0 else 1)
+    rounds = 3 if tree.counts[LIFTED_PIVOTS] > 0 else (2 if tree.counts[WIDE_ROWS] > 0 else 1)
     for n in range(rounds):
         if n > 0:
             note_remainder(model, data, tree, d)
@@ -122,7 +123,7 @@ def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
 @njit
 def _add_answers(tree: Any) -> None:
     """What the wide rows make of tree.moved = A⁻¹ b."""
-    count = tree.counts[0]
+    count = tree.counts[WIDE_ROWS]
     for q in range(count):
         tree.multiplier[q] = tree.gap[q] - times(tree, q, tree.moved)
     solve_dense(tree.small, count, tree.multiplier)

@@ -10,21 +10,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.constraints.kinds import FIRST_LINK, PLACE, STATIC_TURN, TURN
 from artsim.sim.dynamics import factorise, solve
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import (
-    ACTUATOR_ROW,
-    COUPLING_ROW,
-    DRIVE_ROW,
-    FRICTION_ROW,
-    LOOP_ROW,
-    POSITION_ROW,
-    TENDON_ROW,
-    VELOCITY_ROW,
-)
+from artsim.sim.run import ALL_ROWS
 
-JOINT = 2  # the group of all rows of one joint, which block_gs solves together
-_GROUPS = 16  # room for groups and their parts in a key
+_TURNS = 16  # room for turns and the places in them in a key
 
 
 @njit
@@ -40,7 +31,7 @@ def prepare(model: Any, data: Any, rows: Any, force: Any, u: Any, sweeps: Any) -
     solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, force)
     for a in range(u.shape[0]):
         u[a] += force[a]
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = 0.0
 
 
@@ -55,7 +46,7 @@ def _answers(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
     """
     for a in range(sweeps.of_column.shape[0]):
         sweeps.of_column[a] = -1
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         first = rows.start[n]
         sweeps.answer[n] = n
         sweeps.scale[n] = 1.0
@@ -91,7 +82,7 @@ def _bound_slips(rows: Any, sweeps: Any) -> None:
 
     With one of their own each, friction would not point against the slip.
     """
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         last = n + rows.cone[n]
         most = 0.0
         for row in range(n + 1, last):
@@ -116,16 +107,16 @@ def _arrange(model: Any, rows: Any, sweeps: Any) -> None:
     they move, before its mimic joint; joint friction before the drive. Rows hardly ever change their places: sorting by
     insertion what was sorted in the last step.
     """
-    if sweeps.sorted[0] != rows.number[0]:
-        sweeps.sorted[0] = rows.number[0]
-        for k in range(rows.number[0]):
+    if sweeps.sorted[0] != rows.number[ALL_ROWS]:
+        sweeps.sorted[0] = rows.number[ALL_ROWS]
+        for k in range(rows.number[ALL_ROWS]):
             sweeps.order[k] = k
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         if rows.cone[n] < 0:
             sweeps.key[n] = sweeps.key[n - 1]  # a cone's rows stay together, even one that nothing moves
         else:
-            sweeps.key[n] = (_link(model, rows, n) * _GROUPS + group_of(rows, n)) * _GROUPS + _part_of(rows.kind[n])
-    for k in range(rows.number[0]):
+            sweeps.key[n] = (_link(model, rows, n) * _TURNS + turn_of(rows, n)) * _TURNS + PLACE[rows.kind[n]]
+    for k in range(rows.number[ALL_ROWS]):
         n = sweeps.order[k]
         j = k
         while j > 0 and _comes_after(sweeps, sweeps.order[j - 1], n):
@@ -150,38 +141,14 @@ def _link(model: Any, rows: Any, n: Any) -> Any:
         last = max(last, rows.entry_dof[e])
     if last < 0:
         return 0
-    return model.dof_body[first if rows.kind[n] == COUPLING_ROW else last]
+    return model.dof_body[first if FIRST_LINK[rows.kind[n]] else last]
 
 
 @inlined
-def group_of(rows: Any, n: Any) -> Any:
-    """Which of a link's constraints row n belongs to, in the order of their turns."""
+def turn_of(rows: Any, n: Any) -> Any:
+    """The turn of row n among those of its link (constraints/kinds.py)."""
     kind = rows.kind[n]
-    group = 4 if rows.static[n] else 0  # a contact
-    if kind == LOOP_ROW:
-        group = 3 if rows.static[n] else -1
-    elif kind == TENDON_ROW or kind == ACTUATOR_ROW:
-        group = 1
-    elif _part_of(kind) > 0:
-        group = JOINT
-    return group + 1
-
-
-@inlined
-def _part_of(kind: Any) -> Any:
-    """The place of a row among those of its joint, from 1."""
-    part = 0
-    if kind == COUPLING_ROW:
-        part = 1
-    elif kind == FRICTION_ROW:
-        part = 2
-    elif kind == DRIVE_ROW:
-        part = 3
-    elif kind == POSITION_ROW:
-        part = 4
-    elif kind == VELOCITY_ROW:
-        part = 5
-    return part
+    return STATIC_TURN[kind] if rows.static[n] else TURN[kind]
 
 
 # ------------------------------------------------------------------ turns
@@ -191,7 +158,7 @@ def _part_of(kind: Any) -> Any:
 def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
     """A turn of every row; the largest change of a row's velocity [rad/s or m/s]. O(entries + nu · rows that act)."""
     change = 0.0
-    for k in range(rows.number[0]):
+    for k in range(rows.number[ALL_ROWS]):
         n = sweeps.order[k]
         if rows.cone[n] == 0:
             change = max(change, turn(rows, u, sweeps, n, rows.lower[n], rows.upper[n]))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.constraints.kinds import SPRING, SPRING_WITH_RATE, SPRINGINESS
 from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ACTUATOR_ROW, COUPLING_ROW, DRIVE_ROW, TENDON_ROW
+from artsim.sim.run import ALL_ROWS, ITERATIONS, RESIDUAL
 from artsim.sim.solvers.sweep import prepare, sweep
 
 
@@ -34,14 +35,14 @@ def tgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweep
         _move(h, rows, u, sweeps)
         for a in range(u.shape[0]):
             sweeps.mean[model.independent_dof[a]] += u[a] / inputs.iterations[0]
-    rows.report[0] += inputs.iterations[0]
-    rows.report[1] = change
+    rows.report[ITERATIONS] += inputs.iterations[0]
+    rows.report[RESIDUAL] = change
 
 
 @njit
 def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
     """sweeps.error and sweeps.rest, what the bias has beside it; rate and cfm of springs for the sub-step h."""
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         sweeps.error[n] = rows.error[n]
         sweeps.rest[n] = rows.bias[n] - rows.rate[n] * rows.error[n]
         if _is_spring(rows, n):
@@ -54,17 +55,15 @@ def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
 
 @inlined
 def _is_spring(rows: Any, n: Any) -> bool:
-    kind = rows.kind[n]
-    always = kind == DRIVE_ROW or kind == ACTUATOR_ROW
-    tie = kind == COUPLING_ROW or kind == TENDON_ROW
-    spring: bool = rows.cfm[n] > 0.0 and (always or (tie and rows.rate[n] > 0.0))
+    kind = SPRINGINESS[rows.kind[n]]
+    spring: bool = rows.cfm[n] > 0.0 and (kind == SPRING or (kind == SPRING_WITH_RATE and rows.rate[n] > 0.0))
     return spring
 
 
 @njit
 def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
     """The biases at the positions of this sub-step."""
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         rate = rows.rate[n]
         if rows.lower[n] == 0.0 and rate > 0.0 and sweeps.error[n] >= 0.0:
             rate = 1.0 / h  # of a limit or a contact that is open
@@ -76,7 +75,7 @@ def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
 @njit
 def _move(h: Any, rows: Any, u: Any, sweeps: Any) -> None:
     """The errors after the sub-step."""
-    for n in range(rows.number[0]):
+    for n in range(rows.number[ALL_ROWS]):
         if rows.rate[n] > 0.0:
             velocity = sweeps.rest[n]
             for e in range(rows.start[n], rows.stop[n]):

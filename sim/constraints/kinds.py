@@ -1,0 +1,157 @@
+"""The kinds of constraint rows, each declared once: where its impulse is booked, when it has its turn, its room.
+
+A kind is built in a file of its own in this folder, which rows.py calls. Kernels read the declarations as tuples of
+integers by kind (TAU, TURN …). No numba here: the process that starts with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.contacts import Touching, contact_room
+from artsim.sim.equipment.record import Equipment, actuator_room, loop_room, tendon_room
+from artsim.sim.link_rules import LinkRules
+from artsim.sim.model import Model
+
+(
+    COUPLING_ROW,
+    FRICTION_ROW,
+    DRIVE_ROW,
+    POSITION_ROW,
+    VELOCITY_ROW,
+    LOOP_ROW,
+    TENDON_ROW,
+    ACTUATOR_ROW,
+    CONTACT_ROW,
+    LINK_ROW,
+) = range(10)
+
+# the joint forces of Step that impulses are booked as, recorded under these names
+TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTACT = range(7)
+
+# the turns of a link's rows in the sweeping solvers; see solvers/sweep.py
+LINK_TURN, CONTACT_TURN, TIE_TURN, JOINT_TURN, STATIC_LINK_TURN, STATIC_CONTACT_TURN = range(6)
+
+# whether a kind's softness is that of a spring and damper, of which tgs gives every sub-step its part
+NO_SPRING, SPRING_WITH_RATE, SPRING = range(3)
+
+
+class RowOrigins(NamedTuple):
+    """What of a run may bring constraint rows."""
+
+    model: Model
+    driven: int = 0  # dofs with a drive
+    equipment: Equipment | None = None
+    touching: Touching | None = None
+    contacts: int = 0  # room for them
+    rules: LinkRules | None = None
+
+
+class Room(NamedTuple):
+    """The most rows of a kind that a step can have, and their entries; `narrow` act on one dof for sure."""
+
+    rows: int
+    entries: int
+    narrow: int = 0
+
+
+class RowKind(NamedTuple):
+    """What the engine must know of a kind of rows besides how one is built."""
+
+    tau: int  # as which joint force its impulse is booked: TAU_…
+    turn: int  # in the sweeping solvers: …_TURN
+    room: Callable[[RowOrigins], Room]
+    static_turn: int = -1  # of rows that hold on to the world; -1: the same
+    place: int = 0  # among the rows of one joint, from 1, where the turn is the joint's
+    first_link: bool = False  # its turn is with the first link that it moves, not with the last
+    spring: int = NO_SPRING
+    limits: bool = False  # a step in which it pushes counts as one that its dof spent at a limit
+    lasting: bool = True  # every step has the same rows of this kind, with the same numbers
+
+
+# ------------------------------------------------------------------ room
+
+
+def _coupling_room(of: RowOrigins) -> Room:
+    rows = len(of.model.row_follower)
+    return Room(rows, 2 * rows)
+
+
+def _friction_room(of: RowOrigins) -> Room:
+    model = of.model
+    rows = int(np.count_nonzero((model.friction > 0) | (model.friction_coefficient > 0)))
+    return Room(rows, 2 * rows, rows)
+
+
+def _drive_room(of: RowOrigins) -> Room:
+    return Room(of.driven, 2 * of.driven, of.driven)
+
+
+def _position_room(of: RowOrigins) -> Room:
+    """Both sides of every limit; that of a ball's angle acts on three dofs."""
+    model = of.model
+    limited = np.isfinite(model.lower) | np.isfinite(model.upper)
+    rows = 2 * int(np.count_nonzero(limited))
+    return Room(rows, 3 * rows, 2 * int(np.count_nonzero(limited & (model.dof_coord >= 0))))
+
+
+def _velocity_room(of: RowOrigins) -> Room:
+    rows = 2 * int(np.count_nonzero(np.isfinite(of.model.velocity_limit)))
+    return Room(rows, 2 * rows, rows)
+
+
+def _loop_room(of: RowOrigins) -> Room:
+    return Room(0, 0) if of.equipment is None else Room(*loop_room(of.model, of.equipment))
+
+
+def _tendon_room(of: RowOrigins) -> Room:
+    return Room(0, 0) if of.equipment is None else Room(*tendon_room(of.model, of.equipment))
+
+
+def _actuator_room(of: RowOrigins) -> Room:
+    return Room(0, 0) if of.equipment is None else Room(*actuator_room(of.model, of.equipment))
+
+
+def _contact_room(of: RowOrigins) -> Room:
+    return Room(0, 0) if of.touching is None else Room(*contact_room(of.model, of.touching, of.contacts))
+
+
+def _link_room(of: RowOrigins) -> Room:
+    rows = 0 if of.rules is None else len(of.rules.bound)
+    return Room(rows, rows * len(of.model.dof_body))
+
+
+# ------------------------------------------------------------------ the declarations
+
+
+KINDS: dict[int, RowKind] = {
+    COUPLING_ROW: RowKind(TAU_COUPLING, JOINT_TURN, _coupling_room, place=1, first_link=True, spring=SPRING_WITH_RATE),
+    FRICTION_ROW: RowKind(TAU_PASSIVE, JOINT_TURN, _friction_room, place=2),
+    DRIVE_ROW: RowKind(TAU_DRIVE, JOINT_TURN, _drive_room, place=3, spring=SPRING),
+    POSITION_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _position_room, place=4, limits=True),
+    VELOCITY_ROW: RowKind(TAU_LIMIT, JOINT_TURN, _velocity_room, place=5, limits=True),
+    LOOP_ROW: RowKind(TAU_LOOP, LINK_TURN, _loop_room, static_turn=STATIC_LINK_TURN),
+    TENDON_ROW: RowKind(TAU_TENDON, TIE_TURN, _tendon_room, spring=SPRING_WITH_RATE),
+    ACTUATOR_ROW: RowKind(TAU_DRIVE, TIE_TURN, _actuator_room, spring=SPRING),
+    CONTACT_ROW: RowKind(TAU_CONTACT, CONTACT_TURN, _contact_room, static_turn=STATIC_CONTACT_TURN, lasting=False),
+    LINK_ROW: RowKind(TAU_LIMIT, CONTACT_TURN, _link_room),
+}
+
+_IN_ORDER = tuple(KINDS[number] for number in range(len(KINDS)))
+TAU = tuple(kind.tau for kind in _IN_ORDER)
+TURN = tuple(kind.turn for kind in _IN_ORDER)
+STATIC_TURN = tuple(kind.turn if kind.static_turn < 0 else kind.static_turn for kind in _IN_ORDER)
+FIRST_LINK = tuple(kind.first_link for kind in _IN_ORDER)
+PLACE = tuple(kind.place for kind in _IN_ORDER)
+SPRINGINESS = tuple(kind.spring for kind in _IN_ORDER)
+LIMITS = tuple(kind.limits for kind in _IN_ORDER)
+
+
+def total_room(of: RowOrigins, *, lasting: bool = False) -> Room:
+    """Of all kinds together, or of the lasting ones."""
+    rooms = [kind.room(of) for kind in _IN_ORDER if kind.lasting or not lasting]
+    rows, entries, narrow = (sum(counts) for counts in zip(*rooms, strict=True))
+    return Room(rows, entries, narrow)

@@ -1,0 +1,68 @@
+"""The calls of the solvers: which of them has the rows of this step, by its scratch and its number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.coupling import reduce_matrix
+from artsim.sim.dynamics import mass_matrix
+from artsim.sim.jit import njit
+from artsim.sim.run import ALL_ROWS, LASTING_ROWS, RESIDUAL
+from artsim.sim.solvers.alone import run_newton
+from artsim.sim.solvers.block_gs import block_gs
+from artsim.sim.solvers.newton import newton, newton_again
+from artsim.sim.solvers.pgs import pgs
+from artsim.sim.solvers.registry import BLOCK_GS, PGS, TGS
+from artsim.sim.solvers.tgs import tgs
+
+
+@njit
+def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
+    """Impulses of the rows and what they make of step.next (nu,), by the solver whose scratch is there; see
+    `newton`."""
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
+    work = solver.newton
+    force = step.free
+    u = step.next
+    if solver.newton is not None:
+        if solver.tree is None and solver.graph is None:
+            run_newton(work, 0)
+        else:
+            newton(robot, inputs, rows, force, u, solver)
+            _solve_with_mass_matrix(model, data, rows, step, work)
+    if solver.sweeps is not None:
+        if inputs.solver[0] == PGS:
+            pgs(model, data, inputs, rows, force, u, solver.sweeps)
+        elif inputs.solver[0] == TGS:
+            tgs(model, data, inputs, rows, force, u, solver.sweeps)
+        elif inputs.solver[0] == BLOCK_GS:
+            block_gs(model, data, inputs, rows, force, u, solver.sweeps)
+
+
+@njit
+def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
+    """Go on with another bias; see `newton_again`."""
+    work = solver.newton
+    if solver.newton is not None:
+        if solver.tree is None and solver.graph is None:
+            run_newton(work, 1)
+        else:
+            newton_again(robot, rows, step.free, step.next, solver)
+            _solve_with_mass_matrix(robot.model, robot.data, rows, step, work)
+
+
+@njit
+def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
+    """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
+    newton needs M̂."""
+    if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS] or rows.report[RESIDUAL] <= UNSOLVED:
+        return
+    for a in range(step.next.shape[0]):
+        step.next[a] -= work.change[a]
+    for n in range(rows.number[ALL_ROWS]):
+        rows.impulse[n] = work.first[n]
+    mass_matrix(model, data)
+    reduce_matrix(model, data, step.diagonal)
+    run_newton(work, 0)
