@@ -34,7 +34,7 @@ from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
 from artsim.sim.run import CROWDED, NON_FINITE
 from artsim.sim.solvers.cone import largest, least
-from artsim.sim.step import free_step
+from artsim.sim.system import free_step
 from artsim.sim.tables import scatter
 
 

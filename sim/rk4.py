@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.actuation import actuator_force, applied_forces, coordinate, drive_force, find_places
+from artsim.sim.booking import settle
 from artsim.sim.constraints.coupling import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.kinds import COUPLING_ROW
 from artsim.sim.constraints.limit import ball_rotation, is_cone
@@ -50,7 +51,8 @@ from artsim.sim.run import (
     STOP_REASON,
 )
 from artsim.sim.solvers.alone import run_newton
-from artsim.sim.step import bare_system, begin, choose_controls, is_finite, settle, total_energy
+from artsim.sim.step import begin, choose_controls, is_finite, total_energy
+from artsim.sim.system import bare_system
 
 
 @njit

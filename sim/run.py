@@ -35,6 +35,8 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
+# entries of Step.attempts: how often the step was solved again for what (attempts.py); the last three are 1 or 0
+SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY = range(7)
 # entries of Step.energy
 AT_START, NOW = range(2)
 # entries of Step.watch (energy_watch.py)
@@ -110,6 +112,8 @@ class Step(NamedTuple):
     """What a step finds, full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
+    attempts: Ints1  # (7,) at solving the step
+    nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
     loop_gap: Reals1  # (2,) how far loops were open at most at the start of a step or the end of a block [m], [rad]

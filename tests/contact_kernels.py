@@ -20,7 +20,7 @@ from artsim.sim.run import Rows, RunBundle
 from artsim.sim.simulate import make_inputs
 from artsim.sim.solvers.scratch import SolverBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
-from artsim.sim.step import bare_system
+from artsim.sim.system import bare_system
 from tests.simulation import constant_controls
 
 Array = np.ndarray[Any, Any]
