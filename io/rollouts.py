@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from artsim.io.runs import (
     provenance,
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
+from artsim.io.settings import RolloutSettings
 from artsim.sim.configuration import MAX_STEPS
 from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
@@ -482,7 +483,7 @@ def rollout(
     threads: int | None = None,
     force: bool = False,
     check: bool = True,
-    **settings: Any,
+    **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
     """Simulate many variations of a run from Python.
 
@@ -491,15 +492,15 @@ def rollout(
         output: HDF5 or .npz file to write; None keeps the results in memory (.npz: returned are the results too).
         threads: cores to compute on; by default all.
         check: raise StoppedError when samples stopped early; False returns them as they are.
-        settings: RolloutConfig's fields (start, spread, velocity_spread, randomise) and RunConfig's (steps, dt, …).
+        settings: as RolloutSettings lists them: start, spread, velocity_spread, randomise, and a run's (steps, dt, …).
 
     Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
     """
-    own = {f.name: settings.pop(f.name) for f in fields(RolloutConfig) if f.name in settings}
+    of_run: dict[str, Any] = {"record": RECORDED, **settings}
+    own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)
-    settings.setdefault("record", RECORDED)
     one = controls if isinstance(controls, Controls) else None
-    plan, one, _ = prepared(robot, controller, one, settings)
+    plan, one, _ = prepared(robot, controller, one, of_run)
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:

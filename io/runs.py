@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from artsim.io.reader import Difference, Output, Recording, first_difference, op
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.remedy import density_helps
 from artsim.io.rows import Rows
+from artsim.io.settings import RunSettings
 from artsim.io.snapshots import stored
 from artsim.sim.allocation import jacobian_columns
 from artsim.sim.configuration import RunConfig
@@ -343,7 +344,7 @@ def simulate(
     compress: str | None = None,
     checkpoint: int | None = None,
     check: bool = True,
-    **settings: Any,
+    **settings: Unpack[RunSettings],
 ) -> MemoryRecording | Recording:
     """Simulate a robot from Python.
 
@@ -354,8 +355,7 @@ def simulate(
         output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress`: gzip, zstd.
         checkpoint: steps between states in the output to go on from; None: a sensible number; 0: no states.
         check: raise StoppedError when the run stops early; False returns what was recorded until then.
-        settings: RunConfig's fields: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, … Values by
-            name may also be a sequence in the model's order, gains one number for all.
+        settings: as RunSettings lists them: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
 
     Returns:
         The run in memory, or the output file, opened.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from artsim.io import runs
+from artsim.io.settings import RunSettings
 from artsim.sim.configuration import MAX_STEPS
 from artsim.sim.controls import Controls
 from artsim.sim.errors import UsageError
@@ -32,11 +33,11 @@ class Simulation:
         *,
         controller: Controller | str = "none",
         controls: Controls | str | None = None,
-        **settings: Any,
+        **settings: Unpack[RunSettings],
     ) -> None:
         if "steps" in settings:
             raise UsageError("Simulation: steps are taken by step(n)")
-        plan, given, function = runs.prepared(robot, controller, controls, settings | {"steps": MAX_STEPS})
+        plan, given, function = runs.prepared(robot, controller, controls, {**settings, "steps": MAX_STEPS})
         self._simulation = simulation_of(plan, given or runs.held_controls(plan), function)
 
     @property

@@ -124,7 +124,8 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
             step.attempts[WITHOUT_ROWS] = 1
-    return step.attempts[WITHOUT_ROWS] == 1
+    held: bool = step.attempts[WITHOUT_ROWS] == 1
+    return held
 
 
 @njit

@@ -600,7 +600,7 @@ class Part:
     """One of the models of a scene: its name and how many of the links are its own."""
 
     name: str
-    format: Literal["urdf", "mjcf"]
+    format: Literal["urdf", "mjcf", "scene"]
     links: int
     self_collide: bool = False  # as the articulation's
     conventions: Conventions = Conventions()

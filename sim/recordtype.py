@@ -37,7 +37,8 @@ class RecordType(types.Type):
 
     def __init__(self, record: type[Any], width: int) -> None:
         self.fields: dict[str, tuple[Any, int]] = {}
-        offset = 0
+        self.entries: int
+        offset: int = 0
         for name, kind in kinds(record).items():
             if isinstance(kind, Kind):
                 self.fields[name] = (_array_type(kind, width), offset)

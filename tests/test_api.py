@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,12 @@ import numpy as np
 import pytest
 
 import artsim
+from artsim.io import rollouts, runs
 from artsim.io.reader import Recording, first_difference
+from artsim.io.rollouts import RolloutConfig
 from artsim.io.runs import MemoryRecording
+from artsim.io.settings import RolloutOptions, SimulateOptions
+from artsim.sim.configuration import RunConfig
 from artsim.sim.controls import Controls
 from artsim.sim.errors import MissingInputError, ModelError, OutputError, StoppedError, UsageError
 from tests.conftest import ROOT
@@ -256,3 +263,15 @@ def test_recorded_jacobians_are_dense_in_python_and_compact_in_files(model: Path
         dense = np.zeros_like(want[2:4])
         dense[:, stored.labels.jacobian_link, :, stored.labels.jacobian_dof] = compact.swapaxes(0, 1)
         assert dense.tobytes() == run["jacobian"][2:4].tobytes()
+
+
+def test_options_are_typed_and_told() -> None:
+    """What editors and `help` say of simulate and rollout is what these take."""
+    config = {field.name for field in fields(RunConfig)}
+    taken = config | set(signature(runs.simulate).parameters) - {"robot", "settings"}
+    varied = {field.name for field in fields(RolloutConfig)}
+    rolled = config | varied | set(signature(rollouts.rollout).parameters) - {"robot", "settings"}
+    assert SimulateOptions.__optional_keys__ == taken
+    assert RolloutOptions.__optional_keys__ | RolloutOptions.__required_keys__ == rolled
+    assert taken <= set(re.findall(r"\w+", artsim.simulate.__doc__ or ""))
+    assert rolled - taken <= set(re.findall(r"\w+", artsim.rollout.__doc__ or ""))

@@ -13,7 +13,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from os import PathLike
-    from typing import Any
+    from typing import Any, Unpack
 
     import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from artsim.io.rollout_reader import RolloutRecording
     from artsim.io.rollouts import MemoryRollout
     from artsim.io.runs import MemoryRecording
+    from artsim.io.settings import RolloutOptions, SimulateOptions
     from artsim.sim.robot import Robot
 
 __version__ = "0.1.0"
@@ -50,15 +51,54 @@ def load(path: str | PathLike[str], **options: Any) -> Robot:
     return load_robot(path, **options)
 
 
-def simulate(robot: Robot | str | PathLike[str], **options: Any) -> MemoryRecording | Recording:
-    """Simulate a robot, or the robot of a file; options as artsim.io.runs.simulate has them (steps, dt, output, …)."""
+def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptions]) -> MemoryRecording | Recording:
+    """Simulate a robot, or the robot of a file.
+
+    Args:
+        robot: what `load` returned, or a file.
+        options: all by name. Numbers by joint are mappings ("*": every joint), or sequences in the model's order.
+
+            Output: output, force, compress, checkpoint, check, record, every.
+            Time: steps, dt, integrator, seed.
+            Model: base, gravity, density, balance_inertia, ignore_unsupported, coordinates, scheme, scheme_alpha,
+            scheme_beta.
+            Start: q0, v0 [rad, m, rad/s, m/s], activation, keyframe.
+            Inputs: torque [N m, N], target, target_velocity, control, controls, controller, stiffness [N m/rad, N/m],
+            damping, drive_limit, drive_mode, drive_limit_kind.
+            Couplings and limits: coupling, coupling_frequency [Hz], coupling_damping, coupling_erp, velocity_limits,
+            link_damping, link_velocity_limit, com_velocity_limit, friction_coefficient.
+            Contact: contacts, ground, ground_height [m], ground_friction, self_collide, decompose, continuous,
+            restitution, cone, max_contacts.
+            Solver: solver, iterations. Sleep: sleep_threshold [m²/s²], sleep_time [s].
+
+            artsim.io.settings.SimulateOptions tells the type, unit and meaning of each.
+
+    Returns:
+        The run in memory, by names of variables: recording["qpos"] (rows, nq); with `output` the file, opened.
+
+    Raises:
+        UsageError: an unknown option or name, a value out of bounds. ModelError: the model cannot be simulated.
+        StoppedError: the run stopped early, unless check=False.
+    """
     from artsim.io import runs
 
     return runs.simulate(_robot(robot), **options)
 
 
-def rollout(robot: Robot | str | PathLike[str], **options: Any) -> MemoryRollout | RolloutRecording:
-    """Simulate many variations of a run; options as artsim.io.rollouts.rollout has them (samples, steps, …)."""
+def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions]) -> MemoryRollout | RolloutRecording:
+    """Simulate many variations of a run.
+
+    Args:
+        robot: what `load` returned, or a file.
+        options: samples (how many, needed), start, spread, velocity_spread, randomise, threads, and those of
+            `simulate` but compress and checkpoint; artsim.io.settings.RolloutOptions tells the type of each.
+
+    Returns:
+        The results in memory, by names: rollout["qpos"] (samples, rows, nq); with `output` the file, opened.
+
+    Raises:
+        UsageError, ModelError, StoppedError: as `simulate`.
+    """
     from artsim.io import rollouts
 
     return rollouts.rollout(_robot(robot), **options)
