@@ -93,9 +93,9 @@ def _first_dof(model: Any, c: Any) -> Any:
 def joint_forces(rows: Any, step: Any, scale: Any) -> None:
     """Add Jᵀ λ `scale` of all rows to the step's forces by source."""
     for n in range(rows.number[ALL_ROWS]):
-        tau = TAU[rows.kind[n]]
+        kind = rows.kind[n]
         for e in range(rows.start[n], rows.start[n + 1]):
-            _add_force(tau, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
+            _add_force(kind, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
 
 
 @njit
@@ -111,7 +111,8 @@ def count_limits(rows: Any, step: Any) -> None:
 
 
 @inlined
-def _add_force(tau: Any, k: Any, force: Any, step: Any) -> None:
+def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
+    tau = TAU[kind]  # before the loop over entries it would let the compiler fuse their product into the sum
     if tau == TAU_COUPLING:
         step.coupling[k] += force
     elif tau == TAU_PASSIVE:
