@@ -107,7 +107,9 @@ class Rows(NamedTuple):
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
-    eased: Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/newton.py)
+    regularised: (
+        Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/regularisation.py)
+    )
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
@@ -117,7 +119,7 @@ class Rows(NamedTuple):
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of solvers/newton.py. A unit is a box row or a cone; blocks and islands: solvers/elimination.py."""
+    """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; blocks, islands: solvers/elimination.py."""
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: go on with another bias
@@ -168,13 +170,13 @@ class NewtonWork(NamedTuple):
     high: Lanes1  # (rows,) a shift above it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
     pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
-    weight: Lanes1  # (rows,) D of a box row, c0 of a cone
+    weight: Lanes1  # (rows,) D of a row with bounds, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
     whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
-    response: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+    inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
 
 
 class PropagationWork(NamedTuple):
@@ -196,7 +198,7 @@ class PropagationWork(NamedTuple):
     wrench: Reals2  # (nb, 6) force, torque
     right: Reals1  # (nu,) b
     left: Reals1  # (nu,) what d and λ leave of it
-    response: Reals2  # (k, nv) A⁻¹ Bᵀ
+    inverse_wide: Reals2  # (k, nv) A⁻¹ Bᵀ
 
 
 class DirectWork(NamedTuple):
@@ -242,11 +244,11 @@ class DirectWork(NamedTuple):
 class SweepWork(NamedTuple):
     """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
 
-    response: Reals2  # (rows, nu) answers M̂⁻¹ Jᵀ
-    answer: Ints1  # (rows,) whose line of `response` is a row's
+    inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
+    line: Ints1  # (rows,) which of these is a row's
     scale: Reals1  # (rows,) times which it is that
-    effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
-    of_column: Ints1  # (nu,) the row that has the answer to a unit impulse on a dof, or -1
+    delassus: Reals1  # (rows,) the diagonal of the Delassus matrix J M̂⁻¹ Jᵀ; of a cone's tangential rows not below any
+    of_column: Ints1  # (nu,) the row that has the line of a unit impulse on a dof, or -1
     order: Ints1  # (rows,) in which the rows have their turns
     key: Ints1  # (rows,) by which they are ordered
     sorted: Ints1  # (1,) how many rows `order` holds
@@ -279,9 +281,8 @@ class Step(NamedTuple):
     yielded: Reals1  # (6,) depths at the start and where contacts gave way [m], share of a shape, links; steps unsolved
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
     watch: Reals1  # (5,) energy given so far, the most at any time [J]; of the first excess step + 1, dof, factor
-    contact_extremes: (
-        Reals1  # (4,) most contacts in any step so far, largest depth [m], steps eased, with some left inside
-    )
+    # (4,) most contacts in any step so far, largest depth [m], steps in which contacts gave way, with some left inside
+    contact_extremes: Reals1
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1
@@ -453,7 +454,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], driven: int = 0,
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(work._fields, (n,)),
         "of_column": (nu,),
-        "response": (n, nu),
+        "inverse_mass_jacobian": (n, nu),
         "sorted": (1,),
         "mean": (len(model.dof_body),),
     }
@@ -485,7 +486,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "factors": (nu + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
-        "response": (entries,),
+        "inverse_mass_jacobian": (entries,),
     }
 
 
@@ -503,7 +504,7 @@ def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
     return {
         **dict.fromkeys(("diagonal", "weight", "moved", "force", "dof_row"), (nv,)),
         **dict.fromkeys(("inertia", "right", "left"), (nu,)),
-        **dict.fromkeys(("wide", "response"), (k, nv)),
+        **dict.fromkeys(("wide", "inverse_wide"), (k, nv)),
         **dict.fromkeys(("compliance", "multiplier", "total", "gap"), (k,)),
         **dict.fromkeys(
             ("speed", "wrench", "scale", "soft", "stiff", "rate", "held", "impulse", "inverse_inertia"), (nb, 6)

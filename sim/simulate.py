@@ -308,7 +308,7 @@ class Simulation:
 
     @property
     def eased_steps(self) -> int:
-        """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
+        """Steps so far in which hard contacts gave way a little (solvers/regularisation.py)."""
         return int(self._step.contact_extremes[2])
 
     @property

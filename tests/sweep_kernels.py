@@ -15,7 +15,7 @@ from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.newton import prepare
+from artsim.sim.solvers.multipliers import prepare
 from artsim.sim.solvers.pgs import pgs
 from artsim.sim.solvers.tgs import tgs
 from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
@@ -48,21 +48,21 @@ class Sweeps(NamedTuple):
 
 
 @njit
-def solve_pgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of pgs."""
-    pgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    pgs(model, data, run.inputs, rows, problem, sweeps)
 
 
 @njit
-def solve_tgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of tgs."""
-    tgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    tgs(model, data, run.inputs, rows, problem, sweeps)
 
 
 @njit
-def solve_block_gs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of block_gs."""
-    block_gs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    block_gs(model, data, run.inputs, rows, problem, sweeps)
 
 
 @njit
@@ -71,8 +71,8 @@ def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solv
     work = solver.newton
     find_structure(model, rows, work)
     for k in range(work.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, k)
-        set_gradient(rows, problem.force, work, k)
+        prepare(model, data, rows, problem.next, solver, k)
+        set_gradient(rows, problem.free, work, k)
         nsgs.sweep(model, data, rows, work, k, 0.0, inputs.iterations[0])
     rows.report[0] = inputs.iterations[0]
 
@@ -85,14 +85,14 @@ def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any,
     rows.report[0] = 0.0
     rows.report[1] = 0.0
     for k in range(work.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, k)
+        prepare(model, data, rows, problem.next, solver, k)
         work.sizes[2] = 0
         rows.report[1] = max(
-            rows.report[1], descend(model, data, rows, problem.force, work, k, 1e-9, inputs.iterations[0])
+            rows.report[1], descend(model, data, rows, problem.free, work, k, 1e-9, inputs.iterations[0])
         )
         rows.report[0] = max(rows.report[0], work.sizes[2])
-    for a in range(problem.velocity.shape[0]):
-        problem.velocity[a] += work.change[a]
+    for a in range(problem.next.shape[0]):
+        problem.next[a] += work.change[a]
 
 
 _RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)
@@ -112,21 +112,27 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     for array in (*tree, *given):
         array.setflags(write=False)
     inertia: SweptInertia = allocate(SweptInertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
-    problem: Problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)})
+    problem: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)})
     rows, fill = rows_of(case)
     entry = SOLVERS[name]
     if NewtonWork in entry.records:
         work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
     else:
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
-        shapes |= {"response": (n, nu), "sorted": (1,), "mean": (nu,), "matrix": (n, BLOCK), "triangle": (n, BLOCK)}
+        shapes |= {
+            "inverse_mass_jacobian": (n, nu),
+            "sorted": (1,),
+            "mean": (nu,),
+            "matrix": (n, BLOCK),
+            "triangle": (n, BLOCK),
+        }
         work = allocate(SweepWork, shapes)
 
     def restore() -> None:
         fill()
         inertia.factor[:] = np.tril(case.matrix)
-        problem.force[:] = case.force
-        problem.velocity[:] = case.velocity
+        problem.free[:] = case.force
+        problem.next[:] = case.velocity
 
     restore()
     return Bound(bind(entry, 1, tree, inertia, given, rows, problem, work), restore, rows, problem)
