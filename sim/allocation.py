@@ -36,7 +36,7 @@ def make_step(model: Model) -> Step:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
         "counters": (8,),
-        "attempts": (7,),
+        "retries": (7,),
         "nearest": (1,),
         "coupling_error": (1,),
         "tendon_error": (1,),

@@ -122,7 +122,7 @@ class ContactWork(NamedTuple):
     rows: Ints1  # (k,) how many
     scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
     start: Reals2  # (k, 6) impulses of the last step
-    eased: Ints1  # (k,) Rows.eased of the last step
+    regularised: Ints1  # (k,) Rows.regularised of the last step
     # several impacts in one step
     hit: Ints1  # (k,) 1: it took part in them
     lightness: Reals1  # (k,) velocity along the normal per impulse; 0: not known [1/kg]

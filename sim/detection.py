@@ -332,8 +332,8 @@ def acceleration_along(data: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) 
 
 @njit
 def _recall(state: Any, contact: Any) -> None:
-    """contact_data.start, contact_data.eased: impulses that these contacts had in the last step, and how long they gave
-    way; 0 of new ones.
+    """contact_data.start, contact_data.regularised: impulses that these contacts had in the last step, and for how
+    many steps they gave way; 0 of new ones.
 
     Contacts come in much the same order in every step: the search goes on from where the last one was found.
     """
@@ -342,7 +342,7 @@ def _recall(state: Any, contact: Any) -> None:
         known += 1
     at = 0
     for n in range(contact.data.number[0]):
-        contact.data.eased[n] = 0
+        contact.data.regularised[n] = 0
         for k in range(contact.data.start.shape[1]):
             contact.data.start[n, k] = 0.0
         for _ in range(known):
@@ -355,7 +355,7 @@ def _recall(state: Any, contact: Any) -> None:
             ):
                 for k in range(contact.data.start.shape[1]):
                     contact.data.start[n, k] = old[3 + k]
-                contact.data.eased[n] = int(old[9])
+                contact.data.regularised[n] = int(old[9])
                 break
 
 
@@ -370,7 +370,7 @@ def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
             for k in range(contact.data.start.shape[1]):
                 carries = agreed and contact.data.row[n] >= 0 and k < contact.data.dimension[n]
                 state.contact[n, 3 + k] = impulse_along(rows, contact, n, k) if carries else 0.0
-            state.contact[n, 9] = rows.eased[contact.data.row[n]] if contact.data.row[n] >= 0 else 0
+            state.contact[n, 9] = rows.regularised[contact.data.row[n]] if contact.data.row[n] >= 0 else 0
         else:
             for k in range(state.contact.shape[1]):
                 state.contact[n, k] = 0.0  # a shape never touches itself: no contact

@@ -35,7 +35,7 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.attempts: how often the step was solved again for what (attempts.py); the last three are 1 or 0
+# entries of Step.retries: how often the step was solved again for what (retries.py); the last three are 1 or 0
 SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY = range(7)
 # entries of Step.energy
 AT_START, NOW = range(2)
@@ -99,7 +99,8 @@ class Rows(NamedTuple):
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
-    eased: Ints1  # (rows,) of contacts' first rows: for how many steps they have given way (solvers/newton.py)
+    # (rows,) of contacts' first rows: for how many steps they have given way (solvers/regularisation.py)
+    regularised: Ints1
     static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
     impulse: Lanes1  # (rows,) λ
     miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
@@ -112,7 +113,7 @@ class Step(NamedTuple):
     """What a step finds, full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
-    attempts: Ints1  # (7,) at solving the step
+    retries: Ints1  # (7,) at solving the step
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]

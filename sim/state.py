@@ -19,7 +19,9 @@ class State(NamedTuple):
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) of actuators
     impulse: Lanes1  # (rows,) of the last step's constraint rows, where the solver starts [N s or N m s]
-    contact: Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.eased; two zeros: none
+    contact: (
+        Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.regularised; two zeros: none
+    )
     still: Lanes1  # (1,) steps in a row in which every link was slow, as sleeping counts them
     command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, whose change wakes
     history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)

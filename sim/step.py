@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import applied_forces, find_places, weigh_springs
-from artsim.sim.attempts import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.booking import book_forces, move_on, note_load, rest
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.loop import note_loop_gaps
@@ -26,6 +25,7 @@ from artsim.sim.model import D_MIN
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.recording import is_full, record
 from artsim.sim.recordtype import connected, run_entry
+from artsim.sim.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
 from artsim.sim.run import (
     AGAIN,
     AT_REST,
@@ -146,7 +146,7 @@ def find_forces(robot: Any, run: Any, equipment: Any) -> None:
 @njit
 def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
     """The contacts of the step; False where there is no room for all, which step.counters then say."""
-    run.step.attempts[SEARCHES] = 0
+    run.step.retries[SEARCHES] = 0
     if not find_contacts(robot, run.inputs, contact):
         run.step.counters[STOP_REASON] = CROWDED
         return False

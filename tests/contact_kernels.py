@@ -15,9 +15,8 @@ from artsim.sim.coupling import expand
 from artsim.sim.detection import detected, find_contacts, find_drifts, place_static
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.plan import Plan
+from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.run import Rows, RunBundle
-from artsim.sim.simulate import make_inputs
 from artsim.sim.solvers.scratch import SolverBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.system import bare_system

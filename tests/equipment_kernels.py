@@ -15,9 +15,8 @@ from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.kinematics import kinematics, world_inertia
-from artsim.sim.plan import Plan
+from artsim.sim.plan import Plan, make_inputs
 from artsim.sim.run import Rows, RunBundle
-from artsim.sim.simulate import make_inputs
 from artsim.sim.solvers.scratch import SolverBundle
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 from artsim.sim.system import bare_system

@@ -1,4 +1,4 @@
-"""Problems of the newton solver by themselves, in one kernel, for one robot or a pack of them."""
+"""Problems of the newton solver by themselves, each in a kernel of its own: for one robot, and for a pack of them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
+from artsim.sim.pack_contacts import PackSolver
 from artsim.sim.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
 from artsim.sim.run import Rows
 from artsim.sim.solvers.newton import newton
+from artsim.sim.solvers.pack_newton import solve_pack
 from artsim.sim.solvers.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
 from artsim.sim.state import RobotBundle
 
@@ -33,20 +35,27 @@ class Inertia(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What comes in and goes out."""
+    """What comes in and goes out, named as in a step."""
 
-    force: Lanes1  # (nu,)
-    velocity: Lanes1  # (nu,)
+    free: Lanes1  # (nu,) force
+    next: Lanes1  # (nu,) velocity
 
 
 @njit
 def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of newton."""
-    newton(robot, None, rows, problem.force, problem.velocity, solver)
+    newton(robot, rows, problem, solver)
+
+
+@njit
+def solve_problems(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
+    """One call of solve_pack."""
+    solve_pack(model, data, rows, step, solver, pack)
 
 
 ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
+PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE, PackSolver))
 
 
 class Case(NamedTuple):
@@ -100,7 +109,7 @@ class Bound(NamedTuple):
 
 
 def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[], None]]:
-    """The rows of one case or of a pack, and a call that puts into them what they start with."""
+    """The rows of one case or of a pack, and a call that puts into them what they start with; `start` (rows, [8])."""
     width, first = len(cases), cases[0]
     n = len(first.jacobian)
     pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
@@ -117,55 +126,83 @@ def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[],
 
     def fill() -> None:
         rows.report[:] = 0.0
-        for lane, c in enumerate(cases):
-            at = (..., lane) if width > 1 else (...,)
+        for at, c in zip(_lanes(width), cases, strict=True):
             rows.value[at] = c.jacobian[pattern]
             for name in ("bias", "cfm", "lower", "upper", "slope"):
                 getattr(rows, name)[at] = getattr(c, name)
-            rows.impulse[at] = 0.0 if start is None else start
+            rows.impulse[at] = 0.0 if start is None else start[at]
 
     return rows, fill
 
 
-def bound(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
-    """One case, or a pack of 8 with the same pattern and cones, ready to be solved; arguments as of `solve`."""
-    width, first = len(cases), cases[0]
-    n, nu = first.jacobian.shape
+def _lanes(width: int) -> list[Any]:
+    """Indices of each robot's entries in a lane array."""
+    return [(..., lane) for lane in range(width)] if width > 1 else [(...,)]
+
+
+def _tree(nu: int, parent: NDArray[np.int64] | None) -> Tree:
+    """M̂'s elimination tree; without `parent` M̂ may be full."""
     tree = Tree(np.arange(nu) - 1, np.zeros(nu, np.int64)) if parent is None else Tree(parent.copy(), runs(parent))
     for array in tree:
         array.setflags(write=False)
-    inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, width)
-    problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)}, width)
-    rows, fill = rows_of(*cases, start=start)
-    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
+    return tree
+
+
+def _inertia(*cases: Case) -> Inertia:
+    """M̂ of one case or of a pack."""
+    nu = len(cases[0].velocity)
+    inertia: Inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, len(cases))
+    for at, c in zip(_lanes(len(cases)), cases, strict=True):
+        inertia.factor[at] = np.tril(c.matrix)
+    return inertia
+
+
+def bound(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
+    """A case ready to be solved; arguments as of `solve`."""
+    n, nu = c.jacobian.shape
+    tree, inertia = _tree(nu, parent), _inertia(c)
+    problem: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)})
+    rows, fill = rows_of(c, start=start)
+    work: NewtonWork = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
 
     def restore() -> None:
         fill()
-        for lane, c in enumerate(cases):
-            at = (..., lane) if width > 1 else (...,)
-            inertia.factor[at] = np.tril(c.matrix)
-            problem.force[at] = c.force
-            problem.velocity[at] = c.velocity
+        problem.free[:] = c.force
+        problem.next[:] = c.velocity
 
     restore()
     return Bound(
-        bind(ENTRY, width, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work, None, None, None)),
+        bind(ENTRY, 1, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work, None, None, None)),
         restore,
         rows,
         problem,
     )
 
 
-def solve(*cases: Case, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> list[Solution]:
-    """The solutions of one case, or of a pack of 8 with the same pattern and cones.
+def solve(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Solution:
+    """The solution of a case.
 
     `start`: the impulses to begin with; `parent` (nu,): M̂'s elimination tree, without it M̂ may be full.
     """
-    width = len(cases)
-    call, _, rows, problem = bound(*cases, start=start, parent=parent)
+    call, _, rows, problem = bound(c, start=start, parent=parent)
     call()
-    lanes = [(..., lane) for lane in range(width)] if width > 1 else [(...,)]
-    return [
-        Solution(problem.velocity[at].copy(), rows.impulse[at].copy(), int(rows.report[0]), float(rows.report[1]))
-        for at in lanes
-    ]
+    return Solution(problem.next.copy(), rows.impulse.copy(), int(rows.report[0]), float(rows.report[1]))
+
+
+def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
+    """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8); None where the pack
+    gave up."""
+    width, (n, nu) = len(cases), cases[0].jacobian.shape
+    tree, inertia = _tree(nu, None), _inertia(*cases)
+    step: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)}, width)
+    rows, fill = rows_of(*cases, start=start)
+    fill()
+    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
+    shapes = {**dict.fromkeys(PackSolver._fields, (1,)), "entry": (2,), "change": (nu,), "impulse": (n,)}
+    pack: PackSolver = allocate(PackSolver, shapes, width)
+    pack.rubbing.setflags(write=False)
+    for at, c in zip(_lanes(width), cases, strict=True):
+        step.free[at] = c.force
+        step.next[at] = c.velocity
+    bind(PACK_ENTRY, width, tree, inertia, rows, step, work, pack)()
+    return [(step.next[at].copy(), pack.impulse[at].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)]

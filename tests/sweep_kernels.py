@@ -8,16 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.sim.jit import Entry, bind, njit
-from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, allocate
-from artsim.sim.run import Rows
+from artsim.sim.records import ConstInts1, ConstReals1, Lanes1, Lanes2, Lanes3, allocate, with_members
+from artsim.sim.run import ITERATIONS, RESIDUAL, Rows, RunBundle
 from artsim.sim.solvers import nsgs
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.newton import prepare
+from artsim.sim.solvers.multipliers import prepare
 from artsim.sim.solvers.pgs import pgs
-from artsim.sim.solvers.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, SweepWork, newton_shapes
+from artsim.sim.solvers.scratch import (
+    ISLANDS,
+    NEWTON_ALONE,
+    NEWTON_STEPS,
+    NewtonWork,
+    SolverBundle,
+    SweepWork,
+    newton_shapes,
+)
 from artsim.sim.solvers.tgs import tgs
 from tests.newton_kernels import Bound, Case, Problem, rows_of, runs
 
@@ -49,21 +57,21 @@ class Sweeps(NamedTuple):
 
 
 @njit
-def solve_pgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of pgs."""
-    pgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    pgs(model, data, run, rows, sweeps)
 
 
 @njit
-def solve_tgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of tgs."""
-    tgs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    tgs(model, data, run, rows, sweeps)
 
 
 @njit
-def solve_block_gs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, sweeps: Any) -> None:
+def solve_block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """One call of block_gs."""
-    block_gs(model, data, inputs, rows, problem.force, problem.velocity, sweeps)
+    block_gs(model, data, run, rows, sweeps)
 
 
 @njit
@@ -71,11 +79,11 @@ def solve_nsgs(model: Any, data: Any, inputs: Any, rows: Any, problem: Any, solv
     """Sweeps of nsgs over every island, which newton takes a few of."""
     work = solver.newton
     find_structure(model, rows, work)
-    for k in range(work.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, k)
-        set_gradient(rows, problem.force, work, k)
+    for k in range(work.sizes[ISLANDS]):
+        prepare(model, data, rows, problem.next, solver, k)
+        set_gradient(rows, problem.free, work, k)
         nsgs.sweep(model, data, rows, work, k, 0.0, inputs.iterations[0])
-    rows.report[0] = inputs.iterations[0]
+    rows.report[ITERATIONS] = inputs.iterations[0]
 
 
 @njit
@@ -83,24 +91,26 @@ def solve_conjugate(model: Any, data: Any, inputs: Any, rows: Any, problem: Any,
     """Conjugate gradients on every island, the shifts those of the start."""
     work = solver.newton
     find_structure(model, rows, work)
-    rows.report[0] = 0.0
-    rows.report[1] = 0.0
-    for k in range(work.sizes[1]):
-        prepare(model, data, rows, problem.velocity, solver, k)
-        work.sizes[2] = 0
-        rows.report[1] = max(
-            rows.report[1], descend(model, data, rows, problem.force, work, k, 1e-9, inputs.iterations[0])
+    rows.report[ITERATIONS] = 0.0
+    rows.report[RESIDUAL] = 0.0
+    for k in range(work.sizes[ISLANDS]):
+        prepare(model, data, rows, problem.next, solver, k)
+        work.sizes[NEWTON_STEPS] = 0
+        rows.report[RESIDUAL] = max(
+            rows.report[RESIDUAL], descend(model, data, rows, problem.free, work, k, 1e-9, inputs.iterations[0])
         )
-        rows.report[0] = max(rows.report[0], work.sizes[2])
-    for a in range(problem.velocity.shape[0]):
-        problem.velocity[a] += work.change[a]
+        rows.report[ITERATIONS] = max(rows.report[ITERATIONS], work.sizes[NEWTON_STEPS])
+    for a in range(problem.next.shape[0]):
+        problem.next[a] += work.change[a]
 
 
-_RECORDS = (SweptTree, SweptInertia, Sweeps, Rows, Problem)
+_RUN = with_members(RunBundle, inputs=Sweeps, step=Problem)
+_NEWTON = (SweptTree, SweptInertia, Sweeps, Rows, Problem, NEWTON_ALONE)
+_SWEEPING = (SweptTree, SweptInertia, _RUN, Rows, SweepWork)
 SOLVERS = {
-    **{name: Entry(f"solve_{name}", __name__, (*_RECORDS, NEWTON_ALONE)) for name in ("nsgs", "conjugate")},
-    **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, (*_RECORDS, SweepWork)) for name in ("pgs", "tgs")},
-    "block-gs": Entry("solve_block_gs", __name__, (*_RECORDS, SweepWork)),
+    **{name: Entry(f"solve_{name}", __name__, _NEWTON) for name in ("nsgs", "conjugate")},
+    **{name: Entry(f"solve_{name.replace('-', '_')}", __name__, _SWEEPING) for name in ("pgs", "tgs")},
+    "block-gs": Entry("solve_block_gs", __name__, _SWEEPING),
 }
 
 
@@ -113,22 +123,31 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     for array in (*tree, *given):
         array.setflags(write=False)
     inertia: SweptInertia = allocate(SweptInertia, {"factor": (nu, nu), "inverse_pivot": (nu,), "rotation": (1, 1, 1)})
-    problem: Problem = allocate(Problem, {"force": (nu,), "velocity": (nu,)})
+    problem: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)})
     rows, fill = rows_of(case)
     entry = SOLVERS[name]
-    if NEWTON_ALONE in entry.records:
+    if entry.records == _NEWTON:
         work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
         work = SolverBundle(work, None, None, None)
     else:
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
-        shapes |= {"response": (n, nu), "sorted": (1,), "mean": (nu,), "matrix": (n, BLOCK), "triangle": (n, BLOCK)}
+        shapes |= {
+            "inverse_mass_jacobian": (n, nu),
+            "sorted": (1,),
+            "mean": (nu,),
+            "matrix": (n, BLOCK),
+            "triangle": (n, BLOCK),
+        }
         work = allocate(SweepWork, shapes)
 
     def restore() -> None:
         fill()
         inertia.factor[:] = np.tril(case.matrix)
-        problem.force[:] = case.force
-        problem.velocity[:] = case.velocity
+        problem.free[:] = case.force
+        problem.next[:] = case.velocity
 
     restore()
-    return Bound(bind(entry, 1, tree, inertia, given, rows, problem, work), restore, rows, problem)
+    if entry.records == _NEWTON:
+        return Bound(bind(entry, 1, tree, inertia, given, rows, problem, work), restore, rows, problem)
+    run = RunBundle(given, problem, None, None)  # type: ignore[arg-type]  # of what they read alone
+    return Bound(bind(entry, 1, tree, inertia, run, rows, work), restore, rows, problem)

@@ -36,7 +36,7 @@ def test_the_minimum_of_the_convex_problem(seed: int) -> None:
     c = c._replace(cfm=np.full(len(c.jacobian), GIVE))
     bound = swept("conjugate", c, parent, 300)
     bound.call()
-    found = bound.problem.velocity.reshape(-1)
+    found = bound.problem.next.reshape(-1)
     slip = (c.jacobian @ c.velocity).reshape(-1, 3)[:, 1:]
     impulse = projected(c, found, c.slope[::3] * np.hypot(*slip.T))
     assert bound.rows.impulse.reshape(-1, 3) == pytest.approx(impulse, abs=1e-9)

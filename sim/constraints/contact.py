@@ -140,7 +140,7 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
 @inlined
 def _add_row(rows: Any, contact: Any, n: Any) -> Any:
     row = add_row(rows, CONTACT_ROW, n)
-    rows.eased[row] = contact.data.eased[n]
+    rows.regularised[row] = contact.data.regularised[n]
     rows.static[row] = (
         1
         if contact.model.body[contact.data.shape[n, 0]] == 0 or contact.model.body[contact.data.shape[n, 1]] == 0
@@ -471,7 +471,7 @@ def tame(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
                 tamed = True
         elif -rows.rate[row] * contact.data.gap[n] > SLOW and (
             _throws(state, rows, step, contact, n)
-            or not (solved or rows.eased[row] > 0)  # a crowd gives way and is not solved
+            or not (solved or rows.regularised[row] > 0)  # a crowd gives way and is not solved
         ):
             for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
                 rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + 0.5 * inputs.time_step[0] * min(
@@ -540,11 +540,11 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
                 )
                 step.contact[rows.entry_dof[entry]] -= contact.data.pull[n] * normal
     count = 0
-    eased = 0
+    regularised = 0
     left = 0
     for n in range(contact.data.number[0]):
         if contact.data.row[n] >= 0:
-            eased = max(eased, 1 if rows.eased[contact.data.row[n]] > 0 else 0)
+            regularised = max(regularised, 1 if rows.regularised[contact.data.row[n]] > 0 else 0)
             left = max(
                 left,
                 1
@@ -556,7 +556,7 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
             step.contact_extremes[1] = max(step.contact_extremes[1], -contact.data.distance[n])
     _note_yielding(rows, step, contact)
     step.contact_extremes[0] = max(step.contact_extremes[0], count)
-    step.contact_extremes[2] += eased
+    step.contact_extremes[2] += regularised
     step.contact_extremes[3] += left
 
 
@@ -569,7 +569,7 @@ def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
     for n in range(contact.data.number[0]):
         if step.counters[0] == 0:
             step.yielded[START_DEPTH] = max(step.yielded[START_DEPTH], -contact.data.distance[n])
-        if contact.data.row[n] < 0 or rows.eased[contact.data.row[n]] == 0 or contact.data.soft[n] == 1:
+        if contact.data.row[n] < 0 or rows.regularised[contact.data.row[n]] == 0 or contact.data.soft[n] == 1:
             continue
         depth = -contact.data.distance[n] - step.yielded[START_DEPTH]
         if depth > step.yielded[DEPTH]:

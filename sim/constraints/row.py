@@ -36,7 +36,7 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
     rows.upper[n] = 1e308
     rows.cone[n] = 0
     rows.slope[n] = 0.0
-    rows.eased[n] = 0
+    rows.regularised[n] = 0
     rows.static[n] = 0
     return n
 

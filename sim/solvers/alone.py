@@ -1,4 +1,5 @@
-"""newton as an entry of its own: compiled once, whatever a step has beside its rows."""
+"""newton as an entry of its own, compiled once for all variants of the step, which differ in what they have beside
+rows."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from artsim.sim.solvers.newton import newton, newton_again
 
 @njit
 def solve_alone(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """step.next (nu,) becomes the velocities at the end of the step, rows.impulse what makes them; see `newton`."""
+    """step.next (nu,) becomes the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) what makes
+    them [N s or N m s]; see `newton`. solver.again: whether to go on from where the last call ended."""
     if solver.newton.again[0] == 1:
-        newton_again(robot, rows, step.free, step.next, solver)
+        newton_again(robot, rows, step, solver)
     else:
-        newton(robot, None, rows, step.free, step.next, solver)
+        newton(robot, rows, step, solver)
 
 
 @inlined
 def run_newton(work: Any, again: Any) -> None:
-    """Run that entry."""
+    """Run that entry for the step's rows; `again`: 1, go on with another bias."""
     work.again[0] = again
     run_entry(work.entry)

@@ -1,11 +1,11 @@
 """Block Gauss-Seidel: all rows of a joint have their turn together, and so have those of a loop or a tendon.
 
 Sakalauskas, Recoil Notes, 2021, 3.1.2 with 2.3 and 2.4: λ changes by -M_soft (J u + bias + γ λ), M_soft = (J M̂⁻¹ Jᵀ +
-γ)⁻¹ of the joint's rows. Bounds make of that a small complementarity problem. It is solved exactly, by block principal
-pivoting (Júdice and Pires 1994): guess which rows are at a bound, solve for the others, put right all that contradicts
-the guess, or one at a time where that goes in circles. A tiny proximal term lets rows say the same thing twice;
-repeated sweeps undo it. Contacts have their turns as in `pgs`: one that is solved to the end each
-time can stick for ever against a limit.
+γ)⁻¹ of the joint's rows. Bounds make this a small complementarity problem. It is solved exactly, by block principal
+pivoting (Júdice and Pires 1994): guess which rows are at a bound, solve for the others, put right every row that
+contradicts the guess, or only one where that goes in circles. A tiny proximal term lets rows say the same thing twice;
+repeated sweeps undo it. Contacts have their turns as in `pgs`: one that is solved to the end each time can stick for
+ever against a limit.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from artsim.sim.constraints.kinds import JOINT_TURN
 from artsim.sim.jit import inlined, njit
 from artsim.sim.run import ALL_ROWS, ITERATIONS, RESIDUAL
 from artsim.sim.solvers.scratch import BLOCK
-from artsim.sim.solvers.sweep import answer_of, cone_turn, prepare, push, row_velocity, turn_of
+from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare, push, row_velocity, turn_of
 
-_PROXIMAL = 1e-9  # of a row's mobility
+_PROXIMAL = 1e-9  # of a row's own entry of the Delassus matrix
 _ROUNDS = 60  # of pivots at most; one or two are the rule
 _PATIENCE = 4  # rounds without progress before single pivots
-_TOLERANCE = 1e-14
+_TOLERANCE = 1e-14  # of the terms that a row's impulse or velocity is the sum of
 _LOWER, _FREE, _UPPER = -1, 0, 1
 
 
 @njit
-def block_gs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
-    """As `pgs`, in blocks."""
-    prepare(model, data, rows, force, u, sweeps)
+def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+    """As `pgs`, with rows in blocks. A block's turn costs O(rows³) where its rows change between bounds and free."""
+    step = run.step
+    prepare(model, data, rows, step, sweeps)
     _divide(model, rows, sweeps)
     change = 0.0
-    for _ in range(inputs.iterations[0]):
+    for _ in range(run.inputs.iterations[0]):
         change = 0.0
         k = 0
         while k < rows.number[ALL_ROWS]:
             n = sweeps.order[k]
             if rows.cone[n] > 0:
-                change = max(change, cone_turn(rows, u, sweeps, n))
+                change = max(change, cone_turn(rows, step.next, sweeps, n))
             else:
-                change = max(change, _solve_block(rows, u, sweeps, k, sweeps.end[k]))
+                change = max(change, _solve_block(rows, step.next, sweeps, k, sweeps.end[k]))
             k = sweeps.end[k]
         rows.report[ITERATIONS] += 1
         if change == 0.0:
@@ -49,8 +50,8 @@ def block_gs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, 
 
 @njit
 def _divide(model: Any, rows: Any, sweeps: Any) -> None:
-    """sweeps.end[k]: where the block that begins at place k of the order ends; sweeps.matrix: its rows' A = J M̂⁻¹ Jᵀ +
-    cfm."""
+    """sweeps.end[k]: where the block that begins at place k of the order ends; sweeps.matrix: its rows' part of the
+    Delassus matrix, J M̂⁻¹ Jᵀ + cfm."""
     k = 0
     while k < rows.number[ALL_ROWS]:
         end = k + 1
@@ -65,8 +66,8 @@ def _divide(model: Any, rows: Any, sweeps: Any) -> None:
         for p in range(k, end):
             n = sweeps.order[p]
             for q in range(k, end):
-                sweeps.matrix[p, q - k] = answer_of(rows, sweeps, n, sweeps.order[q])
-            sweeps.matrix[p, p - k] += _PROXIMAL * sweeps.effective[n] + rows.cfm[n]
+                sweeps.matrix[p, q - k] = delassus_of(rows, sweeps, n, sweeps.order[q])
+            sweeps.matrix[p, p - k] += _PROXIMAL * sweeps.delassus[n] + rows.cfm[n]
             sweeps.state[p] = _LOWER if rows.lower[n] == 0.0 else _FREE
         k = end
 
@@ -205,6 +206,7 @@ def _right_state(rows: Any, sweeps: Any, p: Any, k: Any, end: Any) -> Any:
 
 @njit
 def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
+    """How many rows of the block are not in the state that they should be in, which is then in sweeps.right."""
     wrong = 0
     for p in range(k, end):
         sweeps.right[p] = _right_state(rows, sweeps, p, k, end)
@@ -215,7 +217,7 @@ def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 @njit
 def _pivot(sweeps: Any, k: Any, end: Any, one: Any) -> None:
-    """All states put right, or the last wrong one only (Murty 1974): that ends for any positive definite matrix."""
+    """Put all states right, or only the last wrong one, which ends for any positive definite matrix (Murty 1974)."""
     for p in range(end - 1, k - 1, -1):
         if sweeps.right[p] != sweeps.state[p]:
             sweeps.state[p] = sweeps.right[p]

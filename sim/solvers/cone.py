@@ -1,20 +1,22 @@
-"""The cone |t| ≤ μ n of Coulomb friction, and small functions of T that solvers share."""
+"""The cone |t| ≤ μ n of Coulomb's friction, and small functions of a T (a float, or a pack of 8) that solvers share."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from artsim.sim.jit import inlined
-from artsim.sim.lanes import where_greater
+from artsim.sim.lanes import where_greater, zero_like
 
 
 @inlined
 def cone_projection(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
-    """The projection P of (normal, z_t) with |z_t| = length, and its derivative.
+    """The projection P of z = (normal, z_t) on the cone, with |z_t| = length, per_length = 1 / |z_t| or 0, and its
+    derivative.
 
-    c0 to c3 of [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1], e = z_t / |z_t|; then P's normal and tangential lengths.
+    Returns c0 to c3 of P' = [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1] with e = z_t / |z_t|, then the normal component of P(z)
+    and the length of its tangential one, in z's unit (Alart and Curnier 1991).
     """
-    zero = normal - normal
+    zero = zero_like(normal)
     one = zero + 1.0
     g = 1.0 / (1.0 + mu * mu)
     a = (normal + mu * length) * g
@@ -35,18 +37,18 @@ def cone_projection(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
 
 @inlined
 def largest(a: Any, b: Any) -> Any:
-    """The larger of two T."""
+    """The larger of two T, lane by lane; b where they are equal or one of them is not a number."""
     return where_greater(a, b, a, b)
 
 
 @inlined
 def least(a: Any, b: Any) -> Any:
-    """The smaller of two T."""
+    """The smaller of two T, lane by lane; a where they are equal or one of them is not a number."""
     return where_greater(a, b, b, a)
 
 
 @inlined
 def inverse_or_zero(x: Any) -> Any:
     """1 / x of a T that is not negative; 0 for 0."""
-    zero = x - x
+    zero = zero_like(x)
     return where_greater(x, zero, 1.0 / where_greater(x, zero, x, zero + 1.0), zero)

@@ -9,34 +9,34 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import njit
-from artsim.sim.lanes import absolute, highest, where_greater
 from artsim.sim.solvers.blocks import times_inertia
-from artsim.sim.solvers.cone import inverse_or_zero, largest
+from artsim.sim.solvers.cone import inverse_or_zero
 from artsim.sim.solvers.impulses import direction_of_columns, project, set_gradient, set_lines, times, weigh_lines
 from artsim.sim.solvers.line_search import take
+from artsim.sim.solvers.scratch import NEWTON_STEPS
 
-_CLOSE = 1e-3
+_CLOSE = 1e-3  # to which share of itself the length of a step is found
 _AGAIN = 15  # steps until the preconditioner is made again
 
 
 @njit
 def descend(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any, tolerance: Any, most: Any) -> Any:
-    """Bring x of island k to the minimum for the shifts as they are, in so many steps at most.
+    """Bring x of island k to the minimum for the shifts as they are, in `most` steps at most.
 
-    About how far x still is from it [rad/s or m/s]. Steps are added to solver.sizes[2].
+    Returns about how far x still is from it, to be compared with the tolerance [rad/s or m/s]. Steps are added to
+    solver.sizes[2].
     """
-    zero = tolerance - tolerance
     project(rows, work, k)
     set_gradient(rows, force, work, k)
     _precondition(model, data, rows, work, k)
-    left = _apply(work, k, zero)
+    left = _apply(work, k)
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.right[0, a]
-    before = _dot(work, k, zero)
+    before = _dot(work, k)
     steps = 0
-    while steps < most and highest(left - tolerance) > 0.0:
+    while steps < most and left > tolerance:
         steps += 1
         times_inertia(
             model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
@@ -45,23 +45,24 @@ def descend(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any, tol
             times(rows, work.listed[q], work.direction, work.along)
         take(rows, force, work, k, 1e-3 * tolerance, _CLOSE)
         set_gradient(rows, force, work, k)
-        across = _dot(work, k, zero)
-        left = _apply(work, k, zero)
-        now = _dot(work, k, zero)
-        _turn(work, k, largest((now - across) * inverse_or_zero(before), zero))
+        across = _dot(work, k)
+        left = _apply(work, k)
+        now = _dot(work, k)
+        _turn(work, k, max(0.0, (now - across) * inverse_or_zero(before)))
         before = now
         if steps % _AGAIN == 0:
             _precondition(model, data, rows, work, k)
-            left = _apply(work, k, zero)
-            before = _dot(work, k, zero)
-            _turn(work, k, zero)
-    work.sizes[2] += steps
+            left = _apply(work, k)
+            before = _dot(work, k)
+            _turn(work, k, 0.0)
+    work.sizes[NEWTON_STEPS] += steps
     return left
 
 
 @njit
-def _dot(work: Any, k: Any, total: Any) -> Any:
-    """solver.gradient · solver.right."""
+def _dot(work: Any, k: Any) -> Any:
+    """solver.gradient · solver.right over island k [J]."""
+    total = 0.0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -72,27 +73,26 @@ def _dot(work: Any, k: Any, total: Any) -> Any:
 @njit
 def _turn(work: Any, k: Any, beta: Any) -> None:
     """solver.direction = beta solver.direction - solver.right; -solver.right alone where that would not fall."""
-    fall = beta - beta
+    fall = 0.0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = beta * work.direction[a] - work.right[0, a]
             fall = fall + work.direction[a] * work.gradient[a]
-    rises = where_greater(fall, beta - beta, beta - beta + 1.0, beta - beta)
-    if highest(rises) > 0.0:
+    if fall > 0.0:
         for p in range(work.island_start[k], work.island_start[k + 1]):
             b = work.member[p]
             for a in range(work.block_start[b], work.block_start[b + 1]):
-                work.direction[a] = where_greater(rises, rises - rises, -work.right[0, a], work.direction[a])
+                work.direction[a] = -work.right[0, a]
 
 
 @njit
 def _precondition(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
-    """The blocks on H's diagonal as L D Lᵀ, in place in solver.matrix; 1 / D in solver.pivot."""
+    """The blocks on H's diagonal as L D Lᵀ, in place in solver.matrix; 1 / D in solver.pivot. O(contacts + dofs)."""
     _set_diagonal(model, data, work, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        if highest(work.weight[n]) > 0.0:
+        if work.weight[n] > 0.0:
             set_lines(rows, work, n, False)
             weigh_lines(rows, work, n, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
             _add_diagonal(rows, work, n)
@@ -117,7 +117,7 @@ def _precondition(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def _set_diagonal(model: Any, data: Any, work: Any, k: Any) -> None:
-    """M̂'s blocks; dofs of a block have their places side by side."""
+    """M̂'s blocks into solver.matrix; dofs of a block have their places side by side."""
     parent = model.independent_parent
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -131,7 +131,8 @@ def _set_diagonal(model: Any, data: Any, work: Any, k: Any) -> None:
 
 @njit
 def _add_diagonal(rows: Any, work: Any, n: Any) -> None:
-    """What the unit of row n adds to the blocks on the diagonal; D J is in solver.lines, ordered as by `set_lines`."""
+    """Add what the unit of row n weighs to the blocks on the diagonal; solver.lines holds D J, ordered as by
+    `set_lines`."""
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
     begin = rows.start[n] if step > 0 else rows.stop[n] - 1
@@ -147,8 +148,9 @@ def _add_diagonal(rows: Any, work: Any, n: Any) -> None:
 
 
 @njit
-def _apply(work: Any, k: Any, worst: Any) -> Any:
-    """solver.right = the preconditioner's inverse times solver.gradient; its largest entry."""
+def _apply(work: Any, k: Any) -> Any:
+    """solver.right (1, nu) = the preconditioner's inverse times solver.gradient; its largest entry [rad/s or m/s]."""
+    worst = 0.0
     H = work.matrix
     x = work.right
     for p in range(work.island_start[k], work.island_start[k + 1]):
@@ -166,5 +168,5 @@ def _apply(work: Any, k: Any, worst: Any) -> Any:
             for j in range(i + 1, size):
                 value = value - H[start + j, start + i] * x[0, first + j]
             x[0, first + i] = value
-            worst = largest(worst, absolute(value))
+            worst = max(abs(value), worst)
     return worst

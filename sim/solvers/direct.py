@@ -3,15 +3,15 @@
 
 Every body has its own six velocities and the inverse mass W; joint i holds its body to its parent by six rows J_i, the
 locked directions hard, a dof's direction with the compliance 1 / δ of what weighs on it (armature, h D + h² K, rows on
-it alone). K = J W Jᵀ + compliance then has the nodes N_i = Σ J W Jᵀ and edges E_ij only where two joints share a body:
-a joint's elders under the same parent, and the parent's own joint. Eliminated from the leaves, each as a Cholesky block
-of 6 × 6, it fills in nowhere else. Wide rows (couplings, loops, tendons; `full_coordinates`) are nodes after all the
-joints, and their edges to the joints are the fill. A dof's row is scaled by √δ: so rows of no weight are there too,
-and every block is 6 × 6.
+it alone). The Delassus matrix K = J W Jᵀ + compliance then has the nodes N_i = Σ J W Jᵀ, and edges E_ij only where two
+joints share a body: a joint's elders under the same parent, and the parent's own joint. Eliminated from the leaves,
+each as a Cholesky block of 6 × 6, it fills in nowhere else. Wide rows (couplings, loops, tendons; `full_coordinates`)
+are nodes after all the joints, and their edges to the joints are the fill. A dof's row is scaled by √δ: so rows of no
+weight are there too, and every block is 6 × 6.
 
 Not every body has an inverse mass: some stand between the joints of one link, some are points. Each therefore gets a
 hundred-millionth of the inertia that it carries. What that changes, and rounding in K where light bodies bear heavy
-ones, is taken back by two rounds of refinement with the exact H. O(n) for a chain; O(s²) for s joints on one body;
+ones, is made up for by two rounds of refinement with the exact H. O(n) for a chain; O(s²) for s joints on one body;
 O(k n + k² n + k³) for k wide rows.
 """
 
@@ -31,7 +31,7 @@ _ROUNDS = 3  # solves; all but the first of them refine
 
 @njit
 def factorise_graph(model: Any, data: Any, graph: Any) -> None:
-    """Ready for `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
+    """Make ready for `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
     _bodies(model, data, graph)
     for i in range(1, model.body_parent.shape[0]):
         _joint_rows(model, data, graph, i)
@@ -47,7 +47,7 @@ def factorise_graph(model: Any, data: Any, graph: Any) -> None:
 
 @njit
 def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
-    """d (nu,) = H⁻¹ d."""
+    """d (nu,) = H⁻¹ d: impulses [N m s or N s] become changes of velocities [rad/s or m/s]."""
     start_solve(graph, d)
     for n in range(_ROUNDS):
         if n > 0:
@@ -61,7 +61,7 @@ def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
 
 @inlined
 def _dof_velocity(model: Any, graph: Any, k: Any) -> Any:
-    """Of dof k: from the bodies' velocities, or from its own row √δ v + μ = 0 where that is the stiffer."""
+    """The velocity of dof k: by the bodies' velocities, or by its own row √δ v + μ = 0 where that is the stiffer."""
     i = model.dof_body[k]
     row = graph.dof_row[k]
     if graph.stiff[i, row] > 1.0:
@@ -240,7 +240,7 @@ def _wide_node(model: Any, graph: Any, q: Any) -> None:
     """Wide row q's edges to all joints, graph.strip[q] (nb, 6), and to the wide rows before it."""
     for k in range(graph.force.shape[0]):
         graph.force[k] = graph.wide[q, k]
-    _answer(model, graph, False)
+    _set_rates(model, graph, False)
     for i in range(1, model.body_parent.shape[0]):
         for a in range(6):
             graph.strip[q, i, a] = graph.scale[i, a] * graph.rate[i, a]
@@ -259,7 +259,7 @@ def _times_rates(model: Any, graph: Any, q: Any) -> Any:
 
 
 @njit
-def _answer(model: Any, graph: Any, held: Any) -> None:
+def _set_rates(model: Any, graph: Any, held: Any) -> None:
     """graph.rate (nb, 6) = J W Jᵀ of the impulses graph.force (nv,) on the dofs and, if held, of the joints' own in
     graph.held."""
     nb = model.body_parent.shape[0]
@@ -383,7 +383,7 @@ def _multipliers(model: Any, graph: Any) -> None:
     """graph.held (nb, 6) and graph.multiplier of the wide rows: impulses that answer those on the dofs, graph.force."""
     nb = model.body_parent.shape[0]
     count = graph.counts[WIDE_ROWS]
-    _answer(model, graph, False)
+    _set_rates(model, graph, False)
     for q in range(count):
         graph.multiplier[q] = graph.gap[q] - _times_rates(model, graph, q)
     for i in range(1, nb):
@@ -422,4 +422,4 @@ def _velocities(model: Any, graph: Any) -> None:
         graph.total[q] += graph.multiplier[q]
         for k in range(graph.force.shape[0]):
             graph.force[k] += graph.wide[q, k] * graph.multiplier[q]
-    _answer(model, graph, True)
+    _set_rates(model, graph, True)

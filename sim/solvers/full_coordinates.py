@@ -1,11 +1,12 @@
-"""H = M̂ + Jᵀ D J by its parts, in full coordinates, for solvers that form neither.
+"""H = M̂ + Jᵀ D J by its parts, in full coordinates, for propagation and direct, which form neither.
 
 With v = G d, what rows on one independent dof weigh is added to its δ, beside armature, h D + h² K. What weighs on
-several at once is kept as wide rows B with a compliance each, and so are the eliminated couplings, v_follower = slope
-v_leader or 0, with none. H d = b then is (M + δ) v = b' + Bᵀ λ, B v + compliance λ = 0, with Gᵀ b' = b.
+several at once is kept as wide rows B (k, nv) with a compliance each, and so are the eliminated couplings, v_follower =
+slope v_leader or 0, with none. H d = b then is (M + δ) v = b' + Bᵀ λ, B v + compliance λ = 0, with Gᵀ b' = b.
 
-Solutions are refined in d and λ together: a row's weight, a million times an inertia, times the rounding of d would
-else be what is left to refine. What is called `parts` here is a record of either solver.
+Solutions are refined in d and λ together: else a row's weight, a million times an inertia, times the rounding of d
+would be what is left to refine. `parts` is the record of either solver. Inertias and weights are in kg m² or kg,
+impulses in N m s or N s, velocities in rad/s or m/s.
 """
 
 from __future__ import annotations
@@ -22,11 +23,8 @@ from artsim.sim.solvers.scratch import WIDE_ROWS
 
 @njit
 def note_diagonal(model: Any, data: Any, more: Any, parts: Any) -> None:
-    """parts.diagonal (nv,), armature and more; parts.inertia (nu,), M̂'s own diagonal but for what coupled dofs have in
-    common.
-
-    Needs `composites`.
-    """
+    """Set parts.diagonal (nv,) to armature and `more` (nv,), parts.inertia (nu,) to M̂'s diagonal without what coupled
+    dofs have in common. Needs `composites`. O(n)."""
     for k in range(more.shape[0]):
         parts.diagonal[k] = model.armature[k] + more[k]
     for a in range(parts.inertia.shape[0]):
@@ -42,7 +40,7 @@ def note_diagonal(model: Any, data: Any, more: Any, parts: Any) -> None:
 
 @njit
 def note_couplings(model: Any, data: Any, parts: Any) -> None:
-    """δ without rows into parts.weight, and the eliminated couplings as the only wide rows."""
+    """Set parts.weight (nv,) to δ without rows, and make the eliminated couplings the only wide rows. O(k nv)."""
     for k in range(parts.weight.shape[0]):
         parts.weight[k] = parts.diagonal[k]
     parts.counts[WIDE_ROWS] = 0
@@ -59,7 +57,7 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
 
 @njit
 def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
-    """Add what the rows weigh now (solver.weight and cones' further numbers) to what `note_couplings` left."""
+    """Add what the rows weigh now, by solver.weight to weight3, to what `note_couplings` left. O(k nv + entries)."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.cone[n] == 0:
             work.weight_used[n] = work.weight[n]
@@ -108,7 +106,7 @@ def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
 
 @inlined
 def _open(parts: Any, compliance: Any) -> Any:
-    """A wide row without entries. Returns its number."""
+    """Append a wide row without entries; its number."""
     q = parts.counts[WIDE_ROWS]
     parts.counts[WIDE_ROWS] = q + 1
     parts.compliance[q] = compliance
@@ -119,13 +117,14 @@ def _open(parts: Any, compliance: Any) -> Any:
 
 @inlined
 def _add_to(model: Any, rows: Any, parts: Any, q: Any, n: Any, scale: Any) -> None:
+    """Add row n, scaled, to wide row q."""
     for e in range(rows.start[n], rows.stop[n]):
         parts.wide[q, model.independent_dof[rows.column[e]]] += scale * rows.value[e]
 
 
 @inlined
 def times(parts: Any, q: Any, v: Any) -> Any:
-    """Wide row q times v (nv,)."""
+    """Wide row q times v (nv,). O(nv)."""
     value = 0.0
     for k in range(v.shape[0]):
         value += parts.wide[q, k] * v[k]
@@ -144,8 +143,8 @@ def mass_times(model: Any, data: Any, parts: Any, d: Any, out: Any) -> None:
 
 @njit
 def start_solve(parts: Any, d: Any) -> None:
-    """parts.right and parts.left (nu,) = b, which comes in d; d and parts.total, λ of the wide rows, = 0, parts.gap =
-    0."""
+    """Begin to solve for b, which comes in d (nu,): parts.right and parts.left (nu,) become b; d, parts.gap and
+    parts.total, the λ of the wide rows (k,), become 0."""
     for a in range(d.shape[0]):
         parts.right[a] = d[a]
         parts.left[a] = d[a]
@@ -157,8 +156,8 @@ def start_solve(parts: Any, d: Any) -> None:
 
 @njit
 def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
-    """What d and parts.total leave: parts.left (nu,) = b - Gᵀ ((M + δ) v - Bᵀ λ), parts.gap (k,) = -(B v + compliance
-    λ)."""
+    """Note what d (nu,) and parts.total leave: parts.left (nu,) = b - Gᵀ ((M + δ) v - Bᵀ λ), parts.gap (k,) = -(B v +
+    compliance λ). O(n + k nv)."""
     expand_velocity(model, d, data, parts.moved)
     _momenta(model, data, parts)
     for k in range(parts.moved.shape[0]):
@@ -206,7 +205,7 @@ def _momenta(model: Any, data: Any, parts: Any) -> None:
 
 @inlined
 def outward(model: Any, data: Any, V: Any, i: Any) -> None:
-    """V[i] (linear, angular) = the velocity that body i has from its parent's."""
+    """V[i] (linear, angular) = the velocity that body i has from its parent's (Featherstone 2008, table 5.1)."""
     above = model.body_parent[i]
     c0, c1, c2 = cross(V[above, 3], V[above, 4], V[above, 5], data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
     V[i, 0] = V[above, 0] + c0

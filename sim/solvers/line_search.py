@@ -1,7 +1,8 @@
-"""How far to go along newton's direction: an exact line search on its convex, piecewise quadratic function.
+"""How far to go along newton's direction d: an exact line search on its convex, piecewise quadratic function.
 
-The function's slope along d rises with the step t, in pieces: the full step if that ends near its root, else the root
-by Newton's steps kept in a bracket. A step of rounding's size is taken as it is.
+The function's slope along d rises with the share t of the step, linearly but for kinks. Where the whole step ends near
+the slope's root it is taken; else the root is found by Newton's method, kept in a bracket. A step as small as rounding
+is taken whole. Every function serves both widths: t, tolerances and results are T, a float or a pack of 8 lanes.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, highest, sqrt, where_greater
+from artsim.sim.lanes import absolute, highest, sqrt, where_greater, zero_like
 from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
 from artsim.sim.solvers.impulses import free_impulse, project
 
-_STEPS = 30
-EXACT = 1e-12
+EXACT = 1e-12  # to which share of itself t is found
+_MOST_EVALUATIONS = 30  # of the slope, in the search for its root
 _LAST_DIGITS = 2e-15  # of an impulse
-_WRONG = 1e-9  # of the largest impulse: more than rounding
-_COARSE = 1e-6  # of a row's mobility: what it is then measured by
+_WRONG = 1e-9  # an impulse that is off by a larger share of the largest one is wrong, not rounded
+_COARSE = 1e-6  # of a row's mobility: the least by which wrong impulses are measured as velocities
 
 
 @njit
 def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -> Any:
     """Go along d as far as island k's function falls; how far from solver.linear the rows then are [rad/s or m/s].
 
-    `close`: where on the way that is, relative to the way; the whole step is taken where the slope has gone by 0.9.
+    The whole step is taken where it takes nine tenths off the slope, or is shorter than the tolerance [rad/s or m/s];
+    else t is found to the share `close` of itself. O(rows · evaluations of the slope).
     """
-    zero = tolerance - tolerance
+    zero = zero_like(tolerance)
     base = zero
     bend = zero
     at_start = zero
@@ -54,7 +56,8 @@ def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -
 
 @njit
 def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """Take the whole step along d, whatever the function does; how far from solver.linear the rows then are."""
+    """Take the whole step along d, whatever the function does; how far from solver.linear the rows then are [rad/s or
+    m/s]."""
     _move(rows, work, k, zero + 1.0)
     project(rows, work, k)
     return _off(rows, work, k, zero)
@@ -62,7 +65,7 @@ def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 @njit
 def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
-    """Take t of the step."""
+    """Move x, M̂ x and the rows' velocities by t of the step."""
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -76,7 +79,7 @@ def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
 
 @njit
 def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """How far the rows are from solver.linear."""
+    """How far the rows' impulses are from solver.linear, as velocities [rad/s or m/s]."""
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -91,18 +94,20 @@ def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 @inlined
 def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
-    """How far rows are off [rad/s or m/s]: by what they give way, or by more where an impulse is wrong, not rounded.
+    """How far rows are off [rad/s or m/s]: measured by how much they give way, or by more where an impulse is wrong
+    and not just rounded.
 
-    Where hardly anything gives way a wrong impulse is a small velocity.
+    Where hardly anything gives way, a wrong impulse would else be a small velocity.
     """
     return where_greater(most, _WRONG * size, largest(moved, larger), moved)
 
 
 @njit
 def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """How far the rows would be from solver.linear after the whole step: hardly, and it ends where the slope is zero.
+    """How far from solver.linear the rows would be after the whole step [rad/s or m/s].
 
-    The slope itself does not tell in the last digits, of large impulses times small velocities.
+    Where that is nothing, the slope is zero there. The slope itself does not tell: it is a sum of large impulses times
+    small velocities, whose last digits are lost.
     """
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -124,7 +129,7 @@ def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
     """The square of how far the cone's impulse after t of the step is from solver.linear."""
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
-    square = t - t
+    square = zero_like(t)
     for row in range(n + 1, n + rows.cone[n]):
         z = free_impulse(work, row, work.velocity[row] + t * work.along[row])
         square = square + z * z
@@ -141,9 +146,10 @@ def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
 
 @njit
 def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
-    """Σ λ J d at x + t d, and how it falls with t."""
-    value = t - t
-    fall = t - t
+    """Σ λ J d at x + t d [J], and how it falls with t."""
+    zero = zero_like(t)
+    value = zero
+    fall = zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.cone[n] > 1:
@@ -154,15 +160,15 @@ def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
             slope = work.along[n]
             z = free_impulse(work, n, work.velocity[n] + t * slope)
             value = value + least(largest(z, rows.lower[n]), rows.upper[n]) * slope
-            inside = where_greater(z, rows.lower[n], where_greater(rows.upper[n], z, work.inverse[n], t - t), t - t)
+            inside = where_greater(z, rows.lower[n], where_greater(rows.upper[n], z, work.inverse[n], zero), zero)
             fall = fall + inside * slope * slope
     return value, fall
 
 
 @njit
 def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
-    """_slope_at's part of the cone that begins with row n."""
-    zero = t - t
+    """The part in `_slope_at` of the cone that begins with row n."""
+    zero = zero_like(t)
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = zero
     along = zero  # z_t · J_t d
@@ -183,13 +189,13 @@ def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
 
 @njit
 def _search(rows: Any, work: Any, k: Any, base: Any, bend: Any, full: Any, close: Any) -> Any:
-    """The t at which the slope along d is zero; 1 where `full` is."""
-    zero = base - base
+    """The t at which the slope along d is zero; 1 in lanes where `full` is 1."""
+    zero = zero_like(base)
     low = zero
     high = zero + 1e300
     t = zero + 1.0
     found = zero  # 1: this robot's t is, and stays whatever others in its pack still do
-    for _ in range(_STEPS):
+    for _ in range(_MOST_EVALUATIONS):
         value, fall = _slope_at(rows, work, k, t)
         value = base + t * bend - value
         steep = bend + fall

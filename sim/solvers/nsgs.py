@@ -1,36 +1,40 @@
 """Nonsmooth Gauss-Seidel: contact by contact, for what coulomb.py does not solve from where a step begins.
 
 Every row or cone in turn gets the impulse that Coulomb's law asks for at the velocities of the moment, by one step of
-projection with the mobilities J M̂⁻¹ Jᵀ of its own (Jean 1999; Acary and Brogliato 2008, chapter 13). Slow to the last
-digit, but it comes near where Newton's steps turn in circles around a kink: 100 spheres that roll into each other take
-50 to 150 sweeps to 1e-8, from where coulomb.py needs two or three steps.
+projection with its own block J M̂⁻¹ Jᵀ of the Delassus matrix (Jean 1999; Acary and Brogliato 2008, chapter 13). The
+sweeps are slow to the last digit, but come near where Newton's steps turn in circles around a kink: 100 spheres that
+roll into each other take 50 to 150 sweeps to 1e-8, from where coulomb.py needs two or three steps.
+
+A unit is a row with bounds or a cone, called by its first row, n; rows' velocities are in rad/s or m/s, impulses in N s
+or N m s.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, highest, sqrt, where_greater
-from artsim.sim.solvers.cone import inverse_or_zero, largest, least
+from artsim.sim.solvers.cone import inverse_or_zero
 from artsim.sim.solvers.impulses import add_transposed, times
 
-_NEAR = 1e5  # times the tolerance: coulomb.py's turn
+_NEAR = 1e5  # tolerances: sweeps that move no row by more leave the rest to coulomb.py
 
 
 @njit
 def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> None:
-    """At most so many sweeps over the rows of island k, from x = 0 and its λ; solver.gradient holds -f - Jᵀλ.
+    """At most `most` sweeps over the rows of island k, from x = 0 and its λ; solver.gradient holds -f - Jᵀλ.
 
-    x, solver.velocity and λ belong to each other after it. Sweeps are not counted as steps.
+    x, solver.velocity and λ agree with each other after it. Sweeps are not counted as steps; one costs O(entries), or
+    O(dofs · depth) for each row that moves only some dofs of its trees.
     """
     _find_trees(model.independent_parent, work, k)
     _factorise_trees(model, data, work, k)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            work.direction[a] = work.change[a] - work.change[a]
-            work.through[a] = work.change[a] - work.change[a]
+            work.direction[a] = 0.0
+            work.through[a] = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         _find_steps(model, rows, work, n)
@@ -40,16 +44,16 @@ def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, m
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.gradient[a]
-            work.gradient[a] = work.gradient[a] - work.gradient[a]
+            work.gradient[a] = 0.0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         root = work.block_start[work.member[e]]
         if work.degree[root] == root:
             _solve_tree(model.independent_parent, work, root, work.change)
     for _ in range(most):
-        moved = tolerance - tolerance
+        moved = 0.0
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            moved = largest(moved, _visit(model, rows, work, work.listed[q]))
-        if highest(moved - _NEAR * tolerance) <= 0.0:
+            moved = max(_visit(model, rows, work, work.listed[q]), moved)
+        if moved <= _NEAR * tolerance:
             break
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -60,22 +64,22 @@ def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, m
 
 @njit
 def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
-    """A step of the unit of row n; how far its rows move for that [rad/s or m/s]."""
+    """The turn of the unit of row n; how far its rows move for that [rad/s or m/s]."""
     times(rows, n, work.change, work.along)
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
-        z = largest(z, z - z)
+        z = max(0.0, z)
         _rub(rows, work, n, rows.slope[n] * z)
     else:
-        z = least(largest(z, rows.lower[n]), rows.upper[n])
+        z = min(max(rows.lower[n], z), rows.upper[n])
     work.linear[n] = z - rows.impulse[n]
-    moved = z - z
+    moved = 0.0
     for row in range(n, n + max(rows.cone[n], 1)):
         rows.impulse[row] = rows.impulse[row] + work.linear[row]
-        moved = largest(moved, absolute(work.linear[row]) * inverse_or_zero(work.pull[row]))
-    if highest(moved) > 0.0:
+        moved = max(abs(work.linear[row]) * inverse_or_zero(work.pull[row]), moved)
+    if moved > 0.0:
         if work.whole[n] == 1:
-            _respond(rows, work, n)
+            _add_velocities(rows, work, n)
         else:
             add_transposed(rows, n, 1.0, work.linear, work.direction)
             _spread(model, rows, work, n, work.change)
@@ -83,8 +87,8 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
 
 
 @inlined
-def _respond(rows: Any, work: Any, n: Any) -> None:
-    """x += M̂⁻¹ Jᵀ dλ of the unit, dλ in solver.linear."""
+def _add_velocities(rows: Any, work: Any, n: Any) -> None:
+    """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in solver.linear."""
     first = rows.start[n]
     if rows.cone[n] == 3:
         s = rows.start[n + 1]
@@ -93,25 +97,27 @@ def _respond(rows: Any, work: Any, n: Any) -> None:
         for e in range(rows.stop[n] - first):
             a = rows.column[first + e]
             work.change[a] = work.change[a] + (
-                work.response[first + e] * normal + work.response[s + e] * tangent + work.response[t + e] * other
+                work.inverse_mass_jacobian[first + e] * normal
+                + work.inverse_mass_jacobian[s + e] * tangent
+                + work.inverse_mass_jacobian[t + e] * other
             )
         return
     for row in range(n, n + max(rows.cone[n], 1)):
         for e in range(rows.start[row], rows.stop[row]):
-            work.change[rows.column[e]] = work.change[rows.column[e]] + work.response[e] * work.linear[row]
+            a = rows.column[e]
+            work.change[a] = work.change[a] + work.inverse_mass_jacobian[e] * work.linear[row]
 
 
 @inlined
 def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
-    """solver.linear of the cone's tangential rows, whose impulse is then at most `most`."""
-    square = most - most
+    """solver.linear of the cone's tangential rows: their impulse is then `most` at most [N s]."""
+    square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
         slip = work.along[row] + work.miss[row] + rows.cfm[n] * rows.impulse[row]
         work.linear[row] = rows.impulse[row] - work.pull[row] * slip
         square = square + work.linear[row] * work.linear[row]
-    length = sqrt(square)
-    one = most - most + 1.0
-    factor = where_greater(length, most, most * inverse_or_zero(length), one)
+    length = math.sqrt(square)
+    factor = most * inverse_or_zero(length) if length > most else 1.0
     for row in range(n + 1, n + rows.cone[n]):
         work.linear[row] = factor * work.linear[row] - rows.impulse[row]
 
@@ -120,7 +126,7 @@ def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
 def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
     """solver.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds.
 
-    Its answers are kept where they have no more entries than its rows.
+    M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its trees.
     """
     count = max(rows.cone[n], 1)
     work.whole[n] = 1
@@ -132,42 +138,42 @@ def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
     if dofs != rows.stop[n] - rows.start[n]:
         work.whole[n] = 0
     for row in range(n, n + count):
-        work.linear[row] = rows.impulse[n] - rows.impulse[n]
-    widest = rows.impulse[n] - rows.impulse[n]
+        work.linear[row] = 0.0
+    widest = 0.0
     for row in range(n, n + count):
         work.linear[row] = work.linear[row] + 1.0
         add_transposed(rows, n, 1.0, work.linear, work.direction)
         work.linear[row] = work.linear[row] - 1.0
-        _answer(model, rows, work, n, row)
+        _push(model, rows, work, n, row)
         if row == n:
             work.pull[n] = inverse_or_zero(work.along[n] + rows.cfm[n])
         else:
-            total = widest - widest
+            total = 0.0
             for other in range(n + 1, n + count):
-                total = total + absolute(work.along[other])
-            widest = largest(widest, total + rows.cfm[n])
+                total = total + abs(work.along[other])
+            widest = max(total + rows.cfm[n], widest)
     for row in range(n + 1, n + count):
         work.pull[row] = inverse_or_zero(widest)
 
 
 @njit
-def _answer(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
-    """solver.along = J M̂⁻¹ solver.direction of the unit of row n, of which `row` alone is pushed; solver.direction is
-    0 again."""
+def _push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
+    """solver.along = J M̂⁻¹ solver.direction of the unit of row n, of which `row` alone is pushed; solver.direction
+    becomes 0 again."""
     _spread(model, rows, work, n, work.through)
     times(rows, n, work.through, work.along)
     if work.whole[n] == 1:
         for e in range(rows.start[row], rows.stop[row]):
-            work.response[e] = work.through[rows.column[e]]
+            work.inverse_mass_jacobian[e] = work.through[rows.column[e]]
     for e in range(rows.start[n], rows.stop[n]):
         root = work.degree[rows.column[e]]
         for a in range(root, work.list[root]):
-            work.through[a] = work.direction[a] - work.direction[a]
+            work.through[a] = 0.0
 
 
 @inlined
 def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
-    """out += M̂⁻¹ solver.direction of the trees that the unit of row n moves; solver.direction is 0 then."""
+    """out (nu,) += M̂⁻¹ solver.direction of the trees that the unit of row n moves; solver.direction is then 0."""
     root = -1
     for e in range(rows.start[n], rows.stop[n]):
         if work.degree[rows.column[e]] != root:
@@ -180,7 +186,7 @@ def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
 
 @njit
 def _find_trees(parent: Any, work: Any, k: Any) -> None:
-    """solver.degree: the root of each dof's tree, of island k; solver.list of a root: the end of its tree's dofs."""
+    """solver.degree: the root of the tree of each dof of island k; solver.list of a root: where its tree's dofs end."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -191,7 +197,8 @@ def _find_trees(parent: Any, work: Any, k: Any) -> None:
 
 @njit
 def _factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
-    """M̂'s factor LᵀDL over the trees of island k in solver.transpose, by dof; 1 / D in solver.pivot."""
+    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in solver.transpose, by dof; 1 / D in
+    solver.pivot. O(dofs · depth²)."""
     parent = model.independent_parent
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -217,7 +224,7 @@ def _factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
 
 @njit
 def _solve_tree(parent: Any, work: Any, root: Any, out: Any) -> None:
-    """out += M̂⁻¹ solver.direction of the tree that begins with a root; solver.direction is 0 then."""
+    """out (nu,) += M̂⁻¹ solver.direction of the tree that begins with a root; solver.direction is then 0."""
     last = work.list[root]
     for i in range(last - 1, root - 1, -1):
         if work.degree[i] == root:
@@ -236,4 +243,4 @@ def _solve_tree(parent: Any, work: Any, root: Any, out: Any) -> None:
             out[i] = out[i] + value
     for i in range(root, last):
         if work.degree[i] == root:
-            work.direction[i] = work.pivot[i] - work.pivot[i]
+            work.direction[i] = 0.0

@@ -1,7 +1,8 @@
-"""newton for a pack: the same convex steps for 8 robots, each of which ends by itself.
+"""newton for a pack: the convex steps of multipliers.py for 8 robots, each of which ends by itself.
 
-A robot's result is what it has found when its own rows are met; that others in the pack still go on changes nothing of
-it, nor do the rows that only they have. Those that a few steps do not settle are left to the step of a single robot.
+A robot's result is what it has found when its own rows are met; neither other robots of the pack that still go on nor
+rows that only these have change anything of it. Robots that a few steps do not settle are left to the step of a single
+robot.
 """
 
 from __future__ import annotations
@@ -10,28 +11,20 @@ from typing import Any
 
 from artsim.sim.jit import njit
 from artsim.sim.kinematics import like
-from artsim.sim.lanes import absolute, highest, where_greater
-from artsim.sim.solvers.cone import largest, least
+from artsim.sim.lanes import highest, where_greater, zero_like
+from artsim.sim.solvers.cone import least
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.impulses import follow_shift, hold, project, set_gradient
-from artsim.sim.solvers.line_search import EXACT, leap, take
-from artsim.sim.solvers.newton import (
-    TOLERANCE,
-    differs,
-    factorise_island,
-    largest_speed,
-    linearise,
-    prepare,
-    set_along,
-    solve_island,
-)
+from artsim.sim.solvers.impulses import hold, project
+from artsim.sim.solvers.multipliers import newton_step, prepare, recentre
+from artsim.sim.solvers.scratch import ISLANDS
 
-_STEPS = 8  # that all wait for the slowest
+_STEPS = 8  # that all robots wait for the slowest
 
 
 @njit
 def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
-    """step.next (nu,) becomes the velocities at the end of the step, pack.impulse (rows,) what makes them.
+    """step.next (nu,) becomes the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) what makes
+    them [N s or N m s].
 
     pack.skip: 1 for robots that nothing is asked of; pack.solved: 1 for those, and for those whose rows are met. M̂ is
     in data.factor, step.free the impulse of all else, rows.impulse where the search starts.
@@ -40,7 +33,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: A
     u = step.next
     find_structure(model, rows, work)
     pack.solved[0] = like(1.0, data)
-    for k in range(work.sizes[1]):
+    for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         prepare(model, data, rows, u, solver, k)
         pack.solved[0] = least(pack.solved[0], _settle(model, data, rows, step, solver, pack, k))
@@ -50,7 +43,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: A
 
 @njit
 def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any, k: Any) -> Any:
-    """pack.change and pack.impulse of island k; 1 where its rows are met. The steps are those of newton.py."""
+    """Find pack.change and pack.impulse of island k; 1 in lanes of robots whose rows are met."""
     work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
@@ -62,19 +55,11 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any,
     project(rows, work, k)
     hold(rows, work, k)
     for turn in range(_STEPS):
-        if work.factorised[k] == 0 or differs(rows, work, k):
-            factorise_island(model, data, rows, solver, k)
-            work.factorised[k] = 1
-        set_gradient(rows, step.free, work, k)
-        solve_island(model, data, solver, k)
-        set_along(model, data, rows, solver, k)
-        linearise(rows, work, k)
-        tolerance = TOLERANCE * largest_speed(step.next, work, k)
-        bent = leap(rows, work, k, zero) if turn == 0 else take(rows, step.free, work, k, tolerance, EXACT)
-        flat = where_greater(bent, tolerance, zero, one)
+        bent, tolerance = newton_step(model, data, rows, step, solver, k, turn == 0)
+        flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
         if highest(flat) > 0.0:
-            left = _recentre(rows, work, k, flat)
-            now = where_greater(left, tolerance, zero, flat) * (one - ended)
+            _, moved = recentre(rows, work, k, flat, True)
+            now = where_greater(moved, tolerance, zero, flat) * (one - ended)
             if highest(now) > 0.0:
                 _keep(rows, work, pack, k, now)
                 ended = ended + now
@@ -86,8 +71,8 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any,
 
 @njit
 def _keep(rows: Any, work: Any, pack: Any, k: Any, now: Any) -> None:
-    """What the robots have found for which `now` is 1."""
-    zero = now - now
+    """Keep what the robots have found for which `now` is 1."""
+    zero = zero_like(now)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -96,26 +81,3 @@ def _keep(rows: Any, work: Any, pack: Any, k: Any, now: Any) -> None:
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             pack.impulse[row] = where_greater(now, zero, work.linear[row], pack.impulse[row])
-
-
-@njit
-def _recentre(rows: Any, work: Any, k: Any, flat: Any) -> Any:
-    """λ_k becomes the λ found, and shifts follow the velocities, where `flat` is 1; how far that is [rad/s or m/s]."""
-    zero = flat - flat
-    left = zero
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            left = largest(left, work.eps[row] * absolute(work.linear[row] - work.centre[row]))
-            rows.impulse[row] = where_greater(flat, zero, work.linear[row], rows.impulse[row])
-        if rows.cone[n] > 1:
-            shift = work.shift[n]
-            before = work.before[n]
-            off = work.off[n]
-            left = largest(left, follow_shift(rows, work, n, left))
-            work.shift[n] = where_greater(flat, zero, work.shift[n], shift)
-            work.before[n] = where_greater(flat, zero, work.before[n], before)
-            work.off[n] = where_greater(flat, zero, work.off[n], off)
-        for row in range(n, n + max(rows.cone[n], 1)):
-            work.centre[row] = where_greater(flat, zero, work.linear[row], work.centre[row])
-    return left

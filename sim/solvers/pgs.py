@@ -1,4 +1,6 @@
-"""Projected Gauss-Seidel: row after row in PhysX's order, as often as asked. The last row wins when nothing yields."""
+"""Projected Gauss-Seidel: sweeps over all rows, one after the other in PhysX's order. Of rows that contradict each
+other the last one wins.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,17 @@ from artsim.sim.solvers.sweep import prepare, sweep
 
 
 @njit
-def pgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
-    """As `newton`, from λ = 0, with inputs.iterations sweeps at most. rows.report: sweeps, largest change of the
-    last."""
-    prepare(model, data, rows, force, u, sweeps)
+def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+    """As `newton`, from λ = 0, with inputs.iterations sweeps at most.
+
+    rows.report: sweeps added up, the largest change of a row's velocity in the last one [rad/s or m/s]. The cost of a
+    sweep is that of `sweep`.
+    """
+    step = run.step
+    prepare(model, data, rows, step, sweeps)
     change = 0.0
-    for _ in range(inputs.iterations[0]):
-        change = sweep(rows, u, sweeps)
+    for _ in range(run.inputs.iterations[0]):
+        change = sweep(rows, step.next, sweeps)
         rows.report[ITERATIONS] += 1
         if change == 0.0:
             break  # nor would further ones change anything

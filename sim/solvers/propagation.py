@@ -1,14 +1,14 @@
 """H d = b in linear time in the tree, no matrix formed: impulses in, velocity changes out (Sakalauskas, Recoil Notes,
 2021, 3.2.3).
 
-The articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: what rows on one dof weigh is part of
-that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` come by Woodbury's identity: with A the system
-without them, (compliance + B A⁻¹ Bᵀ) λ = -B A⁻¹ b and d = A⁻¹ (b + Bᵀ λ).
+This is the articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: what rows on one dof weigh is
+part of that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` come in by Woodbury's identity: with A the
+system without them, (compliance + B A⁻¹ Bᵀ) λ = -B A⁻¹ b and d = A⁻¹ (b + Bᵀ λ).
 
 Cost: O(n) to factorise and O(n) per solve, so O(n + k n + k² n + k³) per Newton step; k = 0 for limits, drives and
-joint friction, 1 for a coupling, 3 to 6 for a loop. With wide rows a round of refinement takes back what their sums
-lose to rounding. A coupled dof that carries no inertia by itself would make A singular: its pivot gets a billionth of
-what moves with it, which two rounds take back.
+joint friction, 1 for a coupling, 3 to 6 for a loop. With wide rows a round of refinement restores what their sums lose
+to rounding. A coupled dof that carries no inertia by itself would make A singular: its pivot gets a billionth of what
+moves with it, which two rounds make up for.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 
 @njit
 def factorise_tree(model: Any, data: Any, tree: Any) -> None:
-    """Ready for `solve_tree` with the weights and wide rows that tree holds."""
+    """Make ready for `solve_tree` with the weights and wide rows that tree holds. O(n + k n + k² n + k³)."""
     _articulate(model, data, tree)
     count = tree.counts[WIDE_ROWS]
     for q in range(count):
-        _propagate(model, data, tree, tree.wide[q], tree.response[q])
+        _propagate(model, data, tree, tree.wide[q], tree.inverse_wide[q])
     for q in range(count):
         for o in range(q + 1):
-            tree.small[q, o] = times(tree, o, tree.response[q])
+            tree.small[q, o] = times(tree, o, tree.inverse_wide[q])
         tree.small[q, q] += tree.compliance[q]
     factorise_dense(tree.small, count)
 
@@ -71,7 +71,7 @@ def _articulate(model: Any, data: Any, tree: Any) -> None:
 
 @njit
 def _least_pivot(model: Any, data: Any, tree: Any, k: Any) -> Any:
-    """What the pivot of a dof is lifted to that carries next to nothing by itself."""
+    """What the pivot of dof k is lifted to if it carries next to nothing by itself [kg m² or kg]."""
     a = model.dof_independent[k]
     if a < 0 or data.gain[k] == 0.0:
         return _FLOOR  # its velocity is 0 all the same
@@ -107,7 +107,7 @@ def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
 
 @njit
 def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
-    """d (nu,) = H⁻¹ d."""
+    """d (nu,) = H⁻¹ d: impulses [N m s or N s] become changes of velocities [rad/s or m/s]. O(n + k n + k²)."""
     start_solve(tree, d)
     rounds = 3 if tree.counts[LIFTED_PIVOTS] > 0 else (2 if tree.counts[WIDE_ROWS] > 0 else 1)
     for n in range(rounds):
@@ -115,14 +115,14 @@ def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
             note_remainder(model, data, tree, d)
         spread(model, tree.left, tree)
         _propagate(model, data, tree, tree.force, tree.moved)
-        _add_answers(tree)
+        _add_wide(tree)
         for a in range(d.shape[0]):
             d[a] += tree.moved[model.independent_dof[a]]
 
 
 @njit
-def _add_answers(tree: Any) -> None:
-    """What the wide rows make of tree.moved = A⁻¹ b."""
+def _add_wide(tree: Any) -> None:
+    """Add to tree.moved = A⁻¹ b what the wide rows make of it, to tree.total their λ."""
     count = tree.counts[WIDE_ROWS]
     for q in range(count):
         tree.multiplier[q] = tree.gap[q] - times(tree, q, tree.moved)
@@ -130,4 +130,4 @@ def _add_answers(tree: Any) -> None:
     for q in range(count):
         tree.total[q] += tree.multiplier[q]
         for k in range(tree.moved.shape[0]):
-            tree.moved[k] += tree.response[q, k] * tree.multiplier[q]
+            tree.moved[k] += tree.inverse_wide[q, k] * tree.multiplier[q]

@@ -22,7 +22,7 @@ SHARED_MASS, SHARED_INERTIA = range(2)
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of solvers/newton.py. A unit is a box row or a cone; blocks and islands: solvers/elimination.py."""
+    """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; blocks, islands: solvers/elimination.py."""
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
     again: Ints1  # (1,) 1: go on with another bias
@@ -73,13 +73,13 @@ class NewtonWork(NamedTuple):
     high: Lanes1  # (rows,) a shift above it
     unit: Lanes1  # (rows,) direction of cones' tangential impulse
     pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
-    weight: Lanes1  # (rows,) D of a box row, c0 of a cone
+    weight: Lanes1  # (rows,) D of a row with bounds, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
     weight2: Lanes1
     weight3: Lanes1
     whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
-    response: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+    inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
 
 
 class PropagationWork(NamedTuple):
@@ -101,7 +101,7 @@ class PropagationWork(NamedTuple):
     wrench: Reals2  # (nb, 6) force, torque
     right: Reals1  # (nu,) b
     left: Reals1  # (nu,) what d and λ leave of it
-    response: Reals2  # (k, nv) A⁻¹ Bᵀ
+    inverse_wide: Reals2  # (k, nv) A⁻¹ Bᵀ
 
 
 class DirectWork(NamedTuple):
@@ -147,11 +147,11 @@ class DirectWork(NamedTuple):
 class SweepWork(NamedTuple):
     """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
 
-    response: Reals2  # (rows, nu) answers M̂⁻¹ Jᵀ
-    answer: Ints1  # (rows,) whose line of `response` is a row's
+    inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
+    line: Ints1  # (rows,) which of these is a row's
     scale: Reals1  # (rows,) times which it is that
-    effective: Reals1  # (rows,) J M̂⁻¹ Jᵀ
-    of_column: Ints1  # (nu,) the row that has the answer to a unit impulse on a dof, or -1
+    delassus: Reals1  # (rows,) the diagonal of the Delassus matrix J M̂⁻¹ Jᵀ; of a cone's tangential rows not below any
+    of_column: Ints1  # (nu,) the row that has the line of a unit impulse on a dof, or -1
     order: Ints1  # (rows,) in which the rows have their turns
     key: Ints1  # (rows,) by which they are ordered
     sorted: Ints1  # (1,) how many rows `order` holds
@@ -205,7 +205,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(work._fields, (n,)),
         "of_column": (nu,),
-        "response": (n, nu),
+        "inverse_mass_jacobian": (n, nu),
         "sorted": (1,),
         "mean": (len(model.dof_body),),
     }
@@ -237,7 +237,7 @@ def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -
         "factors": (nu + 8,),
         "right": (1, nu),
         "lines": (8, 2 * nv + 1),
-        "response": (entries,),
+        "inverse_mass_jacobian": (entries,),
     }
 
 
@@ -248,7 +248,7 @@ def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
     return {
         **dict.fromkeys(("diagonal", "weight", "moved", "force", "dof_row"), (nv,)),
         **dict.fromkeys(("inertia", "right", "left"), (nu,)),
-        **dict.fromkeys(("wide", "response"), (k, nv)),
+        **dict.fromkeys(("wide", "inverse_wide"), (k, nv)),
         **dict.fromkeys(("compliance", "multiplier", "total", "gap"), (k,)),
         **dict.fromkeys(
             ("speed", "wrench", "scale", "soft", "stiff", "rate", "held", "impulse", "inverse_inertia"), (nb, 6)

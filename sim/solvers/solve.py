@@ -23,34 +23,30 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
     `newton`."""
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
-    work = solver.newton
-    force = step.free
-    u = step.next
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
-            run_newton(work, 0)
+            run_newton(solver.newton, 0)
         else:
-            newton(robot, inputs, rows, force, u, solver)
-            _solve_with_mass_matrix(model, data, rows, step, work)
+            newton(robot, rows, step, solver)
+            _solve_with_mass_matrix(model, data, rows, step, solver.newton)
     if solver.sweeps is not None:
         if inputs.solver[0] == PGS:
-            pgs(model, data, inputs, rows, force, u, solver.sweeps)
+            pgs(model, data, run, rows, solver.sweeps)
         elif inputs.solver[0] == TGS:
-            tgs(model, data, inputs, rows, force, u, solver.sweeps)
+            tgs(model, data, run, rows, solver.sweeps)
         elif inputs.solver[0] == BLOCK_GS:
-            block_gs(model, data, inputs, rows, force, u, solver.sweeps)
+            block_gs(model, data, run, rows, solver.sweeps)
 
 
 @njit
 def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     """Go on with another bias; see `newton_again`."""
-    work = solver.newton
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
-            run_newton(work, 1)
+            run_newton(solver.newton, 1)
         else:
-            newton_again(robot, rows, step.free, step.next, solver)
-            _solve_with_mass_matrix(robot.model, robot.data, rows, step, work)
+            newton_again(robot, rows, step, solver)
+            _solve_with_mass_matrix(robot.model, robot.data, rows, step, solver.newton)
 
 
 @njit

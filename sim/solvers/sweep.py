@@ -1,4 +1,4 @@
-"""What the sweeping solvers share: answers to test impulses, the order of the rows, one row's and one cone's turn.
+"""What the sweeping solvers share: M̂⁻¹ Jᵀ by test impulses, the order of the rows, one row's and one cone's turn.
 
 Gauss-Seidel over rows with accumulated impulses (Sakalauskas, Recoil Notes, 2021, eq. 2.10; notes on mimic joints, eq.
 16 and 18): a row's turn is Δλ = -(J u + bias + cfm λ) / (J M̂⁻¹ Jᵀ + cfm), λ kept in its bounds. All start from λ = 0,
@@ -19,18 +19,20 @@ _TURNS = 16  # room for turns and the places in them in a key
 
 
 @njit
-def prepare(model: Any, data: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
-    """u (nu,) becomes u without constraints; no impulses; answers and order are made. M̂ is left factorised.
+def prepare(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> None:
+    """u (nu,) becomes the velocities without constraints [rad/s or m/s], impulses 0; M̂⁻¹ Jᵀ and the order are made, M̂
+    is left factorised. `force` (nu,) is the impulse of all else [N s or N m s].
 
-    O(answers · nu · depth), an answer for each dof that rows act on alone and for each row that acts on several.
+    O(lines · nu · depth), with a line of M̂⁻¹ Jᵀ for each dof that rows act on alone and for each row that acts on
+    several.
     """
     factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
-    _answers(model, data, rows, sweeps)
+    _set_inverse_mass_jacobian(model, data, rows, sweeps)
     _bound_slips(rows, sweeps)
     _arrange(model, rows, sweeps)
-    solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, force)
-    for a in range(u.shape[0]):
-        u[a] += force[a]
+    solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, step.free)
+    for a in range(step.next.shape[0]):
+        step.next[a] += step.free[a]
     for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = 0.0
 
@@ -39,38 +41,39 @@ def prepare(model: Any, data: Any, rows: Any, force: Any, u: Any, sweeps: Any) -
 
 
 @njit
-def _answers(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
-    """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times sweeps.response[sweeps.answer[n]]; sweeps.effective = J M̂⁻¹ Jᵀ.
+def _set_inverse_mass_jacobian(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
+    """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times the line sweeps.line[n] of sweeps.inverse_mass_jacobian; sweeps.delassus =
+    J M̂⁻¹ Jᵀ.
 
-    Rows on one dof alone, which most are, share the answer to a unit impulse there.
+    Rows on one dof alone, which most are, share the line of a unit impulse there.
     """
     for a in range(sweeps.of_column.shape[0]):
         sweeps.of_column[a] = -1
     for n in range(rows.number[ALL_ROWS]):
         first = rows.start[n]
-        sweeps.answer[n] = n
+        sweeps.line[n] = n
         sweeps.scale[n] = 1.0
         alone = rows.stop[n] == first + 1
         if alone:
             sweeps.scale[n] = rows.value[first]
             if sweeps.of_column[rows.column[first]] >= 0:
-                sweeps.answer[n] = sweeps.of_column[rows.column[first]]
-            sweeps.of_column[rows.column[first]] = sweeps.answer[n]
-        if sweeps.answer[n] == n:
-            x = sweeps.response[n]
+                sweeps.line[n] = sweeps.of_column[rows.column[first]]
+            sweeps.of_column[rows.column[first]] = sweeps.line[n]
+        if sweeps.line[n] == n:
+            x = sweeps.inverse_mass_jacobian[n]
             for a in range(x.shape[0]):
                 x[a] = 0.0
             for e in range(first, rows.stop[n]):
                 x[rows.column[e]] += 1.0 if alone else rows.value[e]
             solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
-        sweeps.effective[n] = answer_of(rows, sweeps, n, n)
+        sweeps.delassus[n] = delassus_of(rows, sweeps, n, n)
 
 
 @inlined
-def answer_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
-    """J_n M̂⁻¹ J_oᵀ: velocity of row n for a unit impulse of row o."""
+def delassus_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
+    """The Delassus matrix's entry J_n M̂⁻¹ J_oᵀ: velocity of row n for a unit impulse of row o."""
     value = 0.0
-    x = sweeps.response[sweeps.answer[o]]
+    x = sweeps.inverse_mass_jacobian[sweeps.line[o]]
     for e in range(rows.start[n], rows.stop[n]):
         value += rows.value[e] * x[rows.column[e]]
     return value * sweeps.scale[o]
@@ -88,10 +91,10 @@ def _bound_slips(rows: Any, sweeps: Any) -> None:
         for row in range(n + 1, last):
             total = 0.0
             for other in range(n + 1, last):
-                total += abs(answer_of(rows, sweeps, row, other))
+                total += abs(delassus_of(rows, sweeps, row, other))
             most = max(most, total)
         for row in range(n + 1, last):
-            sweeps.effective[row] = most
+            sweeps.delassus[row] = most
 
 
 # ------------------------------------------------------------------ the order
@@ -169,8 +172,8 @@ def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
 
 @njit
 def turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
-    """The turn of row n. Returns the change of its velocity."""
-    denominator = sweeps.effective[n] + rows.cfm[n]
+    """The turn of row n within bounds of its impulse; the change of its velocity [rad/s or m/s]. O(nu)."""
+    denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
         return 0.0  # nothing it acts on can move
     new = min(max(rows.impulse[n] - row_velocity(rows, u, n) / denominator, lower), upper)
@@ -184,10 +187,13 @@ def turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
 
 @njit
 def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
-    """The turn of a contact: its normal row, then the tangential ones together, projected on the disc slope · λ_n."""
+    """The turn of a contact: its normal row, then the tangential ones together, projected on the disc slope · λ_n.
+
+    Returns the largest change of their velocities [m/s]. O(rows · nu).
+    """
     change = turn(rows, u, sweeps, n, 0.0, 1e308)
     last = n + rows.cone[n]
-    denominator = sweeps.effective[n + 1] + rows.cfm[n]
+    denominator = sweeps.delassus[n + 1] + rows.cfm[n]
     if last == n + 1 or denominator <= 0.0:
         return change
     square = 0.0
@@ -207,7 +213,7 @@ def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
 
 @inlined
 def row_velocity(rows: Any, u: Any, n: Any) -> Any:
-    """J u + bias + cfm λ of row n."""
+    """J u + bias + cfm λ of row n [rad/s or m/s]. O(entries)."""
     value = rows.bias[n] + rows.cfm[n] * rows.impulse[n]
     for e in range(rows.start[n], rows.stop[n]):
         value += rows.value[e] * u[rows.column[e]]
@@ -216,8 +222,8 @@ def row_velocity(rows: Any, u: Any, n: Any) -> Any:
 
 @inlined
 def push(u: Any, sweeps: Any, n: Any, impulse: Any) -> None:
-    """u changes by what an impulse of row n does."""
-    x = sweeps.response[sweeps.answer[n]]
+    """u (nu,) += M̂⁻¹ Jᵀ times an impulse of row n [N s or N m s]. O(nu)."""
+    x = sweeps.inverse_mass_jacobian[sweeps.line[n]]
     impulse = sweeps.scale[n] * impulse
     for a in range(u.shape[0]):
         u[a] += x[a] * impulse

@@ -17,31 +17,33 @@ from artsim.sim.solvers.sweep import prepare, sweep
 
 
 @njit
-def tgs(model: Any, data: Any, inputs: Any, rows: Any, force: Any, u: Any, sweeps: Any) -> None:
-    """As `pgs`; sweeps.mean (nv,) of the independent dofs is their mean velocity, with which the positions move.
+def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
+    """As `pgs`; sweeps.mean (nv,) becomes the independent dofs' mean velocity [rad/s or m/s], by which positions move.
 
-    What springs give the last sub-step counts as change in rows.report, at rest too.
-    Takes rows.bias, rows.cfm and rows.rate for its own.
+    rows.bias, rows.cfm and rows.rate are written over. What springs give in the last sub-step counts as change in
+    rows.report, at rest too.
     """
-    prepare(model, data, rows, force, u, sweeps)
+    inputs, step = run.inputs, run.step
+    prepare(model, data, rows, step, sweeps)
     h = inputs.time_step[0] / inputs.iterations[0]
     _start(inputs.time_step[0], h, rows, sweeps)
-    for a in range(u.shape[0]):
+    for a in range(step.next.shape[0]):
         sweeps.mean[model.independent_dof[a]] = 0.0
     change = 0.0
     for _ in range(inputs.iterations[0]):
         _set_biases(h, rows, sweeps)
-        change = sweep(rows, u, sweeps)
-        _move(h, rows, u, sweeps)
-        for a in range(u.shape[0]):
-            sweeps.mean[model.independent_dof[a]] += u[a] / inputs.iterations[0]
+        change = sweep(rows, step.next, sweeps)
+        _move(h, rows, step.next, sweeps)
+        for a in range(step.next.shape[0]):
+            sweeps.mean[model.independent_dof[a]] += step.next[a] / inputs.iterations[0]
     rows.report[ITERATIONS] += inputs.iterations[0]
     rows.report[RESIDUAL] = change
 
 
 @njit
 def _start(step: Any, h: Any, rows: Any, sweeps: Any) -> None:
-    """sweeps.error and sweeps.rest, what the bias has beside it; rate and cfm of springs for the sub-step h."""
+    """Set sweeps.error, sweeps.rest (the bias without the error's part), and rate and cfm of springs for sub-steps of
+    h [s]."""
     for n in range(rows.number[ALL_ROWS]):
         sweeps.error[n] = rows.error[n]
         sweeps.rest[n] = rows.bias[n] - rows.rate[n] * rows.error[n]
@@ -62,7 +64,7 @@ def _is_spring(rows: Any, n: Any) -> bool:
 
 @njit
 def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
-    """The biases at the positions of this sub-step."""
+    """Set the biases at the positions of this sub-step."""
     for n in range(rows.number[ALL_ROWS]):
         rate = rows.rate[n]
         if rows.lower[n] == 0.0 and rate > 0.0 and sweeps.error[n] >= 0.0:
@@ -74,7 +76,7 @@ def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
 
 @njit
 def _move(h: Any, rows: Any, u: Any, sweeps: Any) -> None:
-    """The errors after the sub-step."""
+    """Move the errors on by the sub-step."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.rate[n] > 0.0:
             velocity = sweeps.rest[n]

@@ -26,7 +26,8 @@ from artsim.io.runs import held_controls, prepare
 from artsim.loaders.load import load_articulation
 from artsim.sim.configuration import RunConfig
 from artsim.sim.plan import Plan
-from artsim.sim.rollout import RECORDED, WIDTH, Results, Variations, make_roller, reason_against_packs
+from artsim.sim.records import WIDTH
+from artsim.sim.rollout import RECORDED, Results, Variations, make_roller, reason_against_packs
 
 
 def main() -> None:

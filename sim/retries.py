@@ -101,9 +101,9 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
         for k in range(step.middle.shape[0]):
             if step.middle[k] != state.qvel[k]:
                 step.counters[EVALUATION] = AGAIN
-    for n in range(EVALUATIONS, step.attempts.shape[0]):
-        step.attempts[n] = 0
-    step.attempts[BENT_OR_FAST] = 1 if secant_drift(robot, h, step) else 0
+    for n in range(EVALUATIONS, step.retries.shape[0]):
+        step.retries[n] = 0
+    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step) else 0
 
 
 @njit
@@ -118,20 +118,20 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
     rows.number[LASTING_ROWS] = 0
     rows.report[ITERATIONS] = 0.0
     rows.report[RESIDUAL] = 0.0
-    step.attempts[WITHOUT_ROWS] = 0
+    step.retries[WITHOUT_ROWS] = 0
     if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
         free_step(robot, run, rows, equipment)
         mark(run.clock, SYSTEM)
         if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
-            step.attempts[WITHOUT_ROWS] = 1
-    held: bool = step.attempts[WITHOUT_ROWS] == 1
+            step.retries[WITHOUT_ROWS] = 1
+    held: bool = step.retries[WITHOUT_ROWS] == 1
     return held
 
 
 @njit
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
     """From where the step is to be solved again, by what its velocities show; SOLVED where it is not."""
-    if run.step.attempts[WITHOUT_ROWS] == 0:
+    if run.step.retries[WITHOUT_ROWS] == 0:
         if _leaves_bounds(robot, run, equipment):
             return FROM_ROWS
         _solve_on(robot, run, rows, equipment, contact, solver)
@@ -151,10 +151,10 @@ def _leaves_bounds(robot: Any, run: Any, equipment: Any) -> bool:
     most = 1
     if equipment is not None:
         most += 2 * (step.velocity.shape[0] + equipment.model.actuator_target.shape[0])
-    step.attempts[BOUND_ROUNDS] += 1
-    if _clamped(robot, run, equipment) and step.attempts[BOUND_ROUNDS] < most:
+    step.retries[BOUND_ROUNDS] += 1
+    if _clamped(robot, run, equipment) and step.retries[BOUND_ROUNDS] < most:
         return True
-    step.attempts[BOUND_ROUNDS] = 0
+    step.retries[BOUND_ROUNDS] = 0
     return False
 
 
@@ -200,11 +200,11 @@ def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -
 def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
     """Whether rows are to be made again since links are faster than they may be, in directions not held yet."""
     step = run.step
-    step.attempts[RULE_ROUNDS] += 1
-    if aim_bounds(robot, run, rules) and step.attempts[RULE_ROUNDS] < MOST_ROUNDS:
+    step.retries[RULE_ROUNDS] += 1
+    if aim_bounds(robot, run, rules) and step.retries[RULE_ROUNDS] < MOST_ROUNDS:
         return True
     note_excess(robot.model, robot.data, rows, step, rules)
-    step.attempts[RULE_ROUNDS] = 0
+    step.retries[RULE_ROUNDS] = 0
     return False
 
 
@@ -217,27 +217,27 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
     there, or leaves rows unsolved, is taken back.
     """
     step = run.step
-    if step.attempts[EVALUATIONS] == 0:
-        step.attempts[EVALUATIONS] = 1
+    if step.retries[EVALUATIONS] == 0:
+        step.retries[EVALUATIONS] = 1
         if _turns_fast_or_is_taut(robot, run, rows, equipment, contact):
-            step.attempts[BENT_OR_FAST] = 1
+            step.retries[BENT_OR_FAST] = 1
         if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies go is nowhere
             return True
-    if step.attempts[BENT_OR_FAST] == 0 or step.attempts[AWAY] == 1 or step.attempts[EVALUATIONS] > MOST_EVALUATIONS:
+    if step.retries[BENT_OR_FAST] == 0 or step.retries[AWAY] == 1 or step.retries[EVALUATIONS] > MOST_EVALUATIONS:
         return False
-    if step.attempts[EVALUATIONS] == 1:
+    if step.retries[EVALUATIONS] == 1:
         step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
         step.nearest[0] = math.inf
     change, most = misled(robot, step)
     if step.nearest[0] < math.inf and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
-        step.attempts[AWAY] = 1
+        step.retries[AWAY] = 1
         go_back(step)
     elif change <= SETTLED * most:
         return False
     else:
         go_midway(robot, step)
     step.nearest[0] = change
-    step.attempts[EVALUATIONS] += 1
+    step.retries[EVALUATIONS] += 1
     secant_drift(robot, run.inputs.time_step[0], step)
     return True
 
@@ -271,9 +271,9 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
     step.counters say so. Velocities of bodies are those before the step again."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
-    step.attempts[SEARCHES] += 1
+    step.retries[SEARCHES] += 1
     most = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
-    if step.attempts[SEARCHES] < most and outrun(model, data, run, contact):
+    if step.retries[SEARCHES] < most and outrun(model, data, run, contact):
         velocities(model, state.qvel, data)
         count = contact.data.number[CONTACTS]
         note_found(contact)

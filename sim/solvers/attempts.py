@@ -1,0 +1,84 @@
+"""Attempts at Coulomb's law: sweeps of nsgs.py from where the step began, then Newton's steps of coulomb.py.
+
+What kind of island it is decides what is worth an attempt: free bodies are swept cheaply, robots' trees are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import njit
+from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.impulses import set_gradient
+from artsim.sim.solvers.multipliers import prepare
+from artsim.sim.solvers.nsgs import sweep
+
+CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py begins near the solution
+FAR = 1e3  # and where it is to come from afar
+_CROWD = 300  # units: for free bodies with more the matrix of a Newton step takes too long
+
+
+@njit
+def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+    """Solve Coulomb's law of island k from the λ that came in; what is left of its rows [rad/s or m/s].
+
+    `effort`: sweeps of nsgs.py at most, steps of coulomb.py at most, the ε that these begin with, times the convex
+    problem's. Impulses above `limit` [N s or N m s] are no solution.
+    """
+    model, data = robot.model, robot.data
+    work = solver.newton
+    sweeps, steps, first = effort
+    restart(model, data, rows, step, solver, k)
+    if sweeps > 0:
+        sweep(model, data, rows, work, k, tolerance, sweeps)
+    return coulomb(robot, rows, step, work, k, tolerance, limit, steps, first, False)
+
+
+@njit
+def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
+    """Put island k back to x = 0 and the λ that came in; nothing is factorised, solver.gradient holds -f - Jᵀλ."""
+    work = solver.newton
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = work.first[row]
+    prepare(model, data, rows, step.next, solver, k)
+    set_gradient(rows, step.free, work, k)
+    work.factorised[k] = 0
+
+
+@njit
+def note_start(rows: Any, work: Any, k: Any) -> None:
+    """Keep λ and cfm of island k as they came in: solver.first and solver.given."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.first[row] = rows.impulse[row]
+            work.given[row] = rows.cfm[row]
+
+
+@njit
+def count_cones(rows: Any, work: Any, k: Any) -> Any:
+    """How many cones island k has."""
+    count = 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        count += 1 if rows.cone[work.listed[q]] > 1 else 0
+    return count
+
+
+@njit
+def is_articulated(model: Any, work: Any, k: Any) -> bool:
+    """Whether island k has more dofs than free bodies have: Newton's steps then cost less than a few sweeps."""
+    dofs, trees = 0, 0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            dofs += 1
+            trees += 1 if model.independent_parent[a] < 0 else 0
+    return dofs > 6 * trees
+
+
+@njit
+def is_crowd(model: Any, work: Any, k: Any) -> bool:
+    """Whether island k is free bodies with so many contacts that its matrix takes too long."""
+    return work.unit_start[k + 1] - work.unit_start[k] > _CROWD and not is_articulated(model, work, k)

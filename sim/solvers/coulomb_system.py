@@ -1,0 +1,276 @@
+"""Coulomb's law as a system of equations: the residual of its rows, and the Newton step that it asks for.
+
+The rows' equations are miss = λ - P(λ - ρ û) = 0 (Alart and Curnier 1991). With B the derivative of P and κ = ρ (cfm +
+ε) a row's equation is, to first order,
+    (1 - B + κ B) dλ = -miss - ρ B S J dx,   S = 1 + μ n v̂ᵀ of the shift.
+B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1]: 1 along the cone's edge, c3 across e, 0 else; its functions look alike. The
+shift falls with the friction where that gives way, by μ v̂ᵀ κ dλ_t / ρ; where a contact slides, v̂ = -e at the solution,
+and along the edge κ is then divided by 1 + μ², and miss has one term more. What sticks has no shift.
+
+solver.weight to weight3 hold c0 to c3, solver.unit holds e. Impulses are in N s or N m s, velocities of rows in rad/s
+or m/s; a cone is called by its first row, n.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.jit import inlined, njit
+from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
+from artsim.sim.solvers.cone import cone_projection, inverse_or_zero
+from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, times, weigh_lines
+
+_LAST_DIGITS = 1e-15  # of an impulse
+_COUNTED_DIGITS = 1e-15  # of an impulse, as which a velocity as small as the tolerance counts
+
+
+# ------------------------------------------------------------------ the residual
+
+
+@njit
+def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
+    """solver.rate: ρ of island k's rows [impulse per velocity], what a row's mobility says, or so much that velocities
+    count where impulses are large.
+
+    Whether a contact slides is told by λ - ρ û: a drive that presses a light link onto the ground with 1e7 N s makes
+    ρ û of a slow slide less than the last digit of λ.
+    """
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        size = 0.0
+        for row in range(n, n + max(rows.cone[n], 1)):
+            size = max(abs(rows.impulse[row]), size)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.rate[row] = max(_COUNTED_DIGITS * inverse_or_zero(tolerance) * size, work.rho[row])
+
+
+@njit
+def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
+    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; solver.miss = λ - P(λ - ρ û), P's
+    derivative in solver.weight to weight3. O(rows)."""
+    square = 0.0
+    for p in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[p]
+        if rows.cone[n] > 1:
+            square = square + _cone_residual(rows, work, n, t)
+        else:
+            z = rows.impulse[n] + t * work.linear[n]
+            q = work.rate[n] * _yielding(rows, work, n, z, t)
+            bounded = min(max(rows.lower[n], z - q), rows.upper[n])
+            work.weight[n] = 1.0 if z - q > rows.lower[n] and rows.upper[n] > z - q else 0.0
+            work.miss[n] = q if work.weight[n] > 0.0 else z - bounded
+            miss = work.miss[n] * inverse_or_zero(work.rate[n])
+            square = square + miss * miss
+    return math.sqrt(square)
+
+
+@inlined
+def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any) -> Any:
+    """Velocity of row n at the impulse z, with what gives way."""
+    return work.velocity[n] + t * work.along[n] + rows.cfm[n] * z + work.eps[n] * (z - work.centre[n])
+
+
+@njit
+def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
+    """The part of the residual's square that the cone adds; solver.unit is the direction of z_t - q_t, z = λ and q = ρ
+    û."""
+    last = n + rows.cone[n]
+    square, slip, before, across = 0.0, 0.0, 0.0, 0.0
+    for row in range(n + 1, last):
+        z = rows.impulse[row] + t * work.linear[row]
+        v = _yielding(rows, work, row, z, t)
+        slip = slip + v * v
+        q = work.rate[n] * v
+        work.unit[row] = z - q
+        work.miss[row] = q
+        square = square + work.unit[row] * work.unit[row]
+        before = before + z * z
+        across = across + q * (z + work.unit[row])
+    work.shift[n] = rows.slope[n] * math.sqrt(slip)
+    z = rows.impulse[n] + t * work.linear[n]
+    q = work.rate[n] * (_yielding(rows, work, n, z, t) + work.shift[n])
+    length = math.sqrt(square)
+    per_length = inverse_or_zero(length)
+    c0, c1, c2, c3, _, _ = cone_projection(rows.slope[n], z - q, length, per_length)
+    work.weight[n] = c0
+    work.weight1[n] = c1
+    work.weight2[n] = c2
+    work.weight3[n] = c3
+    before = math.sqrt(before)
+    past = _past(rows.slope[n] * z, before) + across * inverse_or_zero(before + length)  # μ z_n - |z_t - q_t|
+    _set_cone_miss(rows, work, n, z, q, past, per_length)
+    square = work.miss[n] * work.miss[n]
+    for row in range(n + 1, last):
+        square = square + work.miss[row] * work.miss[row]
+    scale = inverse_or_zero(work.rate[n])
+    return square * scale * scale
+
+
+@inlined
+def _past(limit: Any, length: Any) -> Any:
+    """limit - length, or 0 where that is rounding."""
+    past = limit - length
+    return past if abs(past) > _LAST_DIGITS * (limit + length) else 0.0
+
+
+@inlined
+def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
+    """solver.miss = z - P(z - q) of the cone, solver.unit = the direction of z_t - q_t; on entry solver.miss holds q_t
+    and solver.unit z_t - q_t.
+
+    Inside the cone P(z - q) = z - q, on its edge what is left of z is a small multiple of it: differences of large
+    impulses would lose the digits of small velocities. z, q: normal parts; past: μ z_n - |z_t - q_t|.
+    """
+    outside = not work.weight[n] > 0.0
+    edge = work.weight[n] < 1.0 and not outside
+    mu = rows.slope[n]
+    g = 1.0 / (1.0 + mu * mu)
+    more = 0.0
+    if outside:
+        work.miss[n] = z
+    elif edge:
+        work.miss[n] = q + (g * (mu * past + q) - q)
+        more = g * (mu * q - past)
+    else:
+        work.miss[n] = q
+    for row in range(n + 1, n + rows.cone[n]):
+        unit = work.unit[row] * per_length
+        work.miss[row] = work.unit[row] + work.miss[row] if outside else work.miss[row] + unit * more
+        work.unit[row] = unit
+
+
+# ------------------------------------------------------------------ the step
+
+
+@njit
+def _stiffness(rows: Any, work: Any, n: Any) -> Any:
+    """The four numbers of the cone's ρ B / (1 - B + κ B) [impulse per velocity]."""
+    c3 = work.weight3[n]
+    kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
+    across = work.rate[n] * c3 / (1.0 - c3 + kappa * c3)
+    inverse = inverse_or_zero(_lengthwise(rows, work, n))
+    return work.weight[n] * inverse, work.weight1[n] * inverse, (work.weight2[n] + c3) * inverse - across, across
+
+
+@inlined
+def _lengthwise(rows: Any, work: Any, n: Any) -> Any:
+    """κ / ρ along the cone's edge, or inside the cone."""
+    return inverse_or_zero(work.inverse[n]) * (1.0 - rows.slope[n] * work.weight1[n])
+
+
+@inlined
+def _on_edge(work: Any, n: Any) -> Any:
+    """1 for a cone that slides, else 0."""
+    return 1.0 if work.weight1[n] > 0.0 else 0.0
+
+
+@njit
+def _set_still_change(rows: Any, work: Any, k: Any) -> None:
+    """solver.linear = -miss / (1 - B + κ B): how λ changes while x stands still."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
+        if rows.cone[n] <= 1:
+            work.linear[n] = -work.miss[n] * (1.0 + work.weight[n] * (inverse_or_zero(kappa) - 1.0))
+        else:
+            lengthwise = inverse_or_zero(work.rate[n] * _lengthwise(rows, work, n))
+            gain = (1.0 - kappa) * lengthwise
+            c3 = work.weight3[n]
+            across = 1.0 / (1.0 - c3 + kappa * c3)
+            along = 0.0
+            for row in range(n + 1, n + rows.cone[n]):
+                along = along + work.unit[row] * work.miss[row]
+            edge = _on_edge(work, n)
+            more = kappa * rows.slope[n] * lengthwise * along * edge
+            miss = work.miss[n] - (1.0 - edge) * work.weight[n] * work.rate[n] * work.shift[n]
+            work.linear[n] = -(miss + gain * (work.weight[n] * miss + work.weight1[n] * along) + more * work.weight[n])
+            both = gain * (work.weight1[n] * miss + (work.weight2[n] + c3) * along) + along - across * along
+            both = both + more * work.weight1[n]
+            for row in range(n + 1, n + rows.cone[n]):
+                work.linear[row] = -(work.unit[row] * both + across * work.miss[row])
+
+
+@njit
+def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+    """solver.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, solver.transpose its transpose; lower
+    triangles [kg m² or kg]. O(entries²) for each row."""
+    set_inertia(model, data, work, k, work.matrix)
+    set_inertia(model, data, work, k, work.transpose)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if work.weight[n] <= 0.0:
+            for row in range(n + 1, n + rows.cone[n]):
+                work.pull[row] = 0.0  # nothing of an earlier step is left
+        elif rows.cone[n] > 1:
+            _add_cone(rows, work, n)
+        else:
+            set_lines(rows, work, n, False)
+            weigh_lines(
+                rows,
+                work,
+                n,
+                work.weight[n] * work.inverse[n],
+                work.weight[n],
+                work.weight[n],
+                work.weight[n],
+            )
+            add_product(rows, work, n, work.matrix)
+            add_product(rows, work, n, work.transpose)
+
+
+@njit
+def _add_cone(rows: Any, work: Any, n: Any) -> None:
+    """Add the cone's part to both matrices; solver.pull = μ v̂ of its shift where it slides, else 0."""
+    d0, d1, d2, d3 = _stiffness(rows, work, n)
+    slip = 0.0
+    for row in range(n + 1, n + rows.cone[n]):
+        work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0)
+        slip = slip + work.pull[row] * work.pull[row]
+    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(math.sqrt(slip))
+    for row in range(n + 1, n + rows.cone[n]):
+        work.pull[row] = slip * work.pull[row]
+    set_lines(rows, work, n, True)
+    weigh_lines(rows, work, n, d0, d1, d2, d3)
+    add_product(rows, work, n, work.matrix)
+    set_lines(rows, work, n, False)
+    weigh_lines(rows, work, n, d0, d1, d2, d3)
+    pull_lines(rows, work, n)
+    add_product(rows, work, n, work.transpose)
+
+
+@njit
+def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
+    """solver.direction (nu,) = dx, solver.along (rows,) = J dx, solver.linear (rows,) = dλ, by the factorised
+    matrix. O(fill)."""
+    _set_still_change(rows, work, k)
+    times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = force[a] - work.product[a]
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        add_transposed(rows, work.listed[q], 1.0, rows.impulse, work.direction)
+        add_transposed(rows, work.listed[q], 1.0, work.linear, work.direction)
+    solve_blocks(work, k, work.matrix, work.transpose)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        times(rows, n, work.direction, work.along)
+        if rows.cone[n] > 1:
+            _add_cone_change(rows, work, n)
+        else:
+            work.linear[n] = work.linear[n] - work.weight[n] * work.inverse[n] * work.along[n]
+
+
+@njit
+def _add_cone_change(rows: Any, work: Any, n: Any) -> None:
+    """Add to solver.linear what dx does to the impulses of the cone."""
+    d0, d1, d2, d3 = _stiffness(rows, work, n)
+    normal = work.along[n]
+    along = 0.0
+    for row in range(n + 1, n + rows.cone[n]):
+        normal = normal + work.pull[row] * work.along[row]
+        along = along + work.unit[row] * work.along[row]
+    work.linear[n] = work.linear[n] - (d0 * normal + d1 * along)
+    for row in range(n + 1, n + rows.cone[n]):
+        work.linear[row] = work.linear[row] - (work.unit[row] * (d1 * normal + d2 * along) + d3 * work.along[row])

@@ -1,0 +1,397 @@
+"""The convex problem of a step by the method of multipliers: rounds of Newton steps, from ε and λ_k to λ_k+1.
+
+With shifts held fixed and λ_k given, λ is a function of x: the projection on bounds or cone of (ε λ_k - velocity) /
+(cfm + ε). The step x is the minimum of a convex, piecewise quadratic function, found by Newton's method with an exact
+line search; its matrix is H = M̂ + Jᵀ D J with D = 1 / (cfm + ε) where a row is within its bounds, else 0 (for soft rows
+alone: Todorov 2014; Castro, Permenter, Han 2022). Then λ_k becomes λ, the proximal point of Rockafellar (1976), and
+shifts become those that the velocities want.
+
+`prepare`, `newton_step` and `recentre` serve one robot (T is a float) and packs of 8 (T is 8 lanes); `iterate` is the
+loop of one robot, pack_newton.py has that of packs. x is in rad/s or m/s, as are rows' velocities; λ in N s or N m s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import like
+from artsim.sim.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
+from artsim.sim.solvers.cone import inverse_or_zero, largest
+from artsim.sim.solvers.direct import factorise_graph, solve_graph
+from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
+from artsim.sim.solvers.impulses import hold, project, set_gradient, set_lines, times, weigh_lines
+from artsim.sim.solvers.line_search import EXACT, leap, take
+from artsim.sim.solvers.propagation import factorise_tree, solve_tree
+from artsim.sim.solvers.scratch import NEWTON_STEPS
+from artsim.sim.solvers.shift import follow_shift, start_shift
+from artsim.sim.solvers.tolerance import ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
+
+# ε, relative to a row's mobility J M̂⁻¹ Jᵀ
+_PROXIMAL = 1e-6  # far below 1 rounds agree fast, also where rows say the same thing twice
+_LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
+_TIGHTER = 0.01  # times ε, whenever it falls
+_SOFT = 1e-10  # a row whose cfm is above this needs no ε
+
+# when a round of Newton steps ends, and when rounds do
+_NO_PROGRESS = 0.7  # a step or a round that leaves a larger share of what was left before does not help
+_STUCK_STEPS = 4  # that do not help end a round: what is left is lost in the digits of the impulses
+_STALLED_ROUNDS = 8  # that do not help end the search: rows contradict each other
+_SLOW_AGREEMENT = 0.1  # a round that leaves a larger share of what impulses left open asks for a smaller ε
+_OPEN_DIGITS = 10.0  # tolerances that impulses may leave open: less is rounding, which a smaller ε does not mend
+_CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits in the first step
+
+
+# ------------------------------------------------------------------ before the steps
+
+
+@njit
+def prepare(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any) -> None:
+    """Set what does not change in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, solver.eps and
+    solver.inverse = 1 / (cfm + ε). O(entries)."""
+    work = solver.newton
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.change[a] = zero_like(u[a])
+            work.product[a] = zero_like(u[a])
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        mobility = like(0.0, data)
+        for row in range(n, n + max(rows.cone[n], 1)):
+            mobility = largest(mobility, _mobility(data, rows, row, solver))
+        work.eps[n] = mobility
+    first = work.unit_start[k]
+    while first < work.unit_start[k + 1]:
+        last = first + 1
+        most = work.eps[work.listed[first]]
+        while last < work.unit_start[k + 1] and _are_of_one_pair(rows, work.listed[first], work.listed[last]):
+            most = largest(most, work.eps[work.listed[last]])
+            last += 1
+        for q in range(first, last):
+            _prepare_unit(data, rows, u, work, work.listed[q], most)
+        first = last
+
+
+@njit
+def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) -> None:
+    """The same for the unit of row n; `most`: the mobility of the most mobile contact between the same bodies.
+
+    Contacts of one pair of bodies have one ε, so that of all impulses that hold they share the least in the sum of
+    squares.
+    """
+    mobility = work.eps[n]
+    eps = where_greater(rows.cfm[n], _SOFT * mobility, like(0.0, data), _PROXIMAL * most)
+    inverse = inverse_or_zero(rows.cfm[n] + eps)  # 0: moves nothing
+    rho = inverse_or_zero(mobility)
+    times(rows, n, u, work.velocity)
+    for row in range(n, n + max(rows.cone[n], 1)):
+        work.eps[row] = eps
+        work.rho[row] = rho
+        work.inverse[row] = inverse
+        work.centre[row] = rows.impulse[row]
+        work.velocity[row] = work.velocity[row] + rows.bias[row]
+    if rows.cone[n] > 1:
+        start_shift(rows, work, n)
+
+
+@inlined
+def _are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
+    """Whether two rows are contacts that move the same dofs."""
+    contacts: bool = rows.kind[n] == CONTACT_ROW and rows.kind[other] == CONTACT_ROW
+    entries = rows.stop[n] - rows.start[n]
+    return (
+        contacts
+        and entries > 0
+        and entries == rows.stop[other] - rows.start[other]
+        and rows.column[rows.start[n]] == rows.column[rows.start[other]]
+        and rows.column[rows.stop[n] - 1] == rows.column[rows.stop[other] - 1]
+    )
+
+
+@inlined
+def _mobility(data: Any, rows: Any, n: Any, solver: Any) -> Any:
+    """J diag(M̂)⁻¹ Jᵀ of row n [velocity per impulse]: of the size of J M̂⁻¹ Jᵀ, and not above it."""
+    value = like(0.0, data)
+    for e in range(rows.start[n], rows.stop[n]):
+        value = value + rows.value[e] * rows.value[e] / _inertia(data, rows.column[e], solver)
+    return value
+
+
+@inlined
+def _inertia(data: Any, a: Any, solver: Any) -> Any:
+    """The diagonal entry of M̂ for dof a [kg m² or kg]."""
+    if solver.tree is not None:
+        return solver.tree.inertia[a]
+    if solver.graph is not None:
+        return solver.graph.inertia[a]
+    return data.factor[a, a]
+
+
+# ------------------------------------------------------------------ the Newton step
+
+
+@njit
+def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, leaps: Any) -> Any:
+    """One Newton step of island k: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
+
+    t is found by the line search, or is 1 if the step `leaps`. Returns how far λ then is from solver.linear, what the
+    step makes of it to first order, and the tolerance, both T [rad/s or m/s].
+    """
+    work = solver.newton
+    if work.factorised[k] == 0 or _differs(rows, work, k):
+        _factorise(model, data, rows, solver, k)
+        work.factorised[k] = 1
+    set_gradient(rows, step.free, work, k)
+    _solve(model, data, solver, k)
+    _set_along(model, data, rows, solver, k)
+    _linearise(rows, work, k)
+    tolerance = TOLERANCE * largest_speed(step.next, work, k)
+    if leaps:
+        bent = leap(rows, work, k, zero_like(tolerance))
+    else:
+        bent = take(rows, step.free, work, k, tolerance, EXACT)
+    return bent, tolerance
+
+
+@njit
+def _differs(rows: Any, work: Any, k: Any) -> bool:
+    """Whether any row of island k gives way otherwise than in the matrix that stands factorised."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if highest(absolute(work.weight[n] - work.weight_used[n])) > 0.0:
+            return True
+        if rows.cone[n] > 1 and highest(work.weight1[n]) > 0.0:
+            return True  # a cone's edge: its matrix turns with every step
+    return False
+
+
+@njit
+def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
+    """Factorise H = M̂ + Jᵀ D J of island k with the weights that hold now, ready for `_solve`.
+
+    Cost: O(fill²) of the island's blocks for M̂ as a matrix, O(n) for a tree or a chain of joints in a graph.
+    """
+    work = solver.newton
+    if solver.tree is not None:
+        note_couplings(model, data, solver.tree)
+        note_rows(model, rows, work, solver.tree)
+        factorise_tree(model, data, solver.tree)
+    elif solver.graph is not None:
+        note_couplings(model, data, solver.graph)
+        note_rows(model, rows, work, solver.graph)
+        factorise_graph(model, data, solver.graph)
+    else:
+        set_inertia(model, data, work, k, work.matrix)
+        for q in range(work.unit_start[k], work.unit_start[k + 1]):
+            n = work.listed[q]
+            work.weight_used[n] = work.weight[n]
+            if highest(work.weight[n]) > 0.0:
+                set_lines(rows, work, n, False)
+                weigh_lines(rows, work, n, work.weight[n], work.weight1[n], work.weight2[n], work.weight3[n])
+                add_product(rows, work, n, work.matrix)
+        factorise_blocks(work, k, work.matrix, work.matrix, False)
+
+
+@njit
+def _solve(model: Any, data: Any, solver: Any, k: Any) -> None:
+    """solver.direction (nu,) = -H⁻¹ solver.gradient of island k."""
+    work = solver.newton
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            work.direction[a] = -work.gradient[a]
+    if solver.tree is not None:
+        solve_tree(model, data, solver.tree, work.direction)
+    elif solver.graph is not None:
+        solve_graph(model, data, solver.graph, work.direction)
+    else:
+        solve_blocks(work, k, work.matrix, work.matrix)
+
+
+@njit
+def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
+    """Set what the direction d does: solver.along (rows,) = J d, solver.through (nu,) = M̂ d."""
+    work = solver.newton
+    if solver.tree is not None:
+        mass_times(model, data, solver.tree, work.direction, work.through)
+    elif solver.graph is not None:
+        mass_times(model, data, solver.graph, work.direction, work.through)
+    else:
+        times_inertia(
+            model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
+        )
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        times(rows, work.listed[q], work.direction, work.along)
+
+
+@njit
+def _linearise(rows: Any, work: Any, k: Any) -> None:
+    """solver.linear: λ after the whole step, to first order; with it the equation of motion holds to rounding."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] > 1:
+            along = zero_like(work.along[n])
+            for row in range(n + 1, n + rows.cone[n]):
+                along = along + work.unit[row] * work.along[row]
+            work.linear[n] = rows.impulse[n] - (work.weight[n] * work.along[n] + work.weight1[n] * along)
+            common = work.weight1[n] * work.along[n] + work.weight2[n] * along
+            for row in range(n + 1, n + rows.cone[n]):
+                work.linear[row] = rows.impulse[row] - (work.unit[row] * common + work.weight3[n] * work.along[row])
+        else:
+            work.linear[n] = rows.impulse[n] - work.weight_used[n] * work.along[n]
+
+
+@njit
+def recentre(rows: Any, work: Any, k: Any, chosen: Any, shifts: Any) -> Any:
+    """End a round of island k in lanes where `chosen` is 1: λ and λ_k become solver.linear, and shifts follow the
+    velocities if they are to. Returns how far the rows move for the former and for both, T [rad/s or m/s]."""
+    zero = zero_like(chosen)
+    left = zero
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            rows.impulse[row] = where_greater(chosen, zero, work.linear[row], rows.impulse[row])
+            left = largest(left, work.eps[row] * absolute(work.linear[row] - work.centre[row]))
+    moved = left
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if shifts and rows.cone[n] > 1:
+            moved = largest(moved, follow_shift(rows, work, n, left, chosen))
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.centre[row] = where_greater(chosen, zero, work.linear[row], work.centre[row])
+    return left, moved
+
+
+# ------------------------------------------------------------------ the loop of a single robot
+
+
+@njit
+def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, shifts: Any, hasty: Any) -> Any:
+    """Newton steps until the rows of island k are met; what is left of them [rad/s or m/s], and whether further steps
+    would not help.
+
+    `most`: steps at most. `shifts`: whether these follow the velocities; the first step is then as if nothing let go
+    that carried something before. `hasty`: end where the steps that are left will not be enough.
+    """
+    data = robot.data
+    work = solver.newton
+    project(rows, work, k)
+    holds = shifts and hold(rows, work, k)
+    left, before, still_open = 0.0, UNTRIED, UNTRIED
+    ended = False
+    shares = shifts and _is_redundant(rows, work, k)
+    stalled, stuck = 0, 0
+    least_bent = UNTRIED
+    steps = 0
+    while steps < most:
+        leaps = holds and steps == 0
+        steps += 1
+        bent, tolerance = newton_step(robot.model, data, rows, step, solver, k, leaps)
+        stuck = stuck + 1 if bent > _NO_PROGRESS * least_bent else 0
+        least_bent = min(bent, least_bent)
+        rounded = stuck >= _STUCK_STEPS and bent <= ENOUGH * rounding(rows, work, k)
+        if rounded or bent <= tolerance:
+            stuck, least_bent = 0, UNTRIED
+            open_before, (still_open, left) = still_open, recentre(rows, work, k, 1.0, shifts)
+            ended = left <= tolerance and (steps > 1 or not _is_cancelling(rows, work, k))
+            if ended:
+                break
+            # rows that nearly say the same thing agree slowly, rows that contradict each other never
+            slow = still_open > _OPEN_DIGITS * tolerance and still_open > _SLOW_AGREEMENT * open_before
+            tightened = slow and _tighten(rows, work, k)
+            stalled += 1 if left > _NO_PROGRESS * before else 0
+            ended = stalled == _STALLED_ROUNDS or (
+                hasty and not tightened and _comes_late(left, before, most - steps, tolerance)
+            )
+            before = left
+            if shares and not ended:
+                _forget(rows, work, k)
+                before, still_open = UNTRIED, UNTRIED
+            shares = False
+            if ended or steps >= most:
+                break  # before `project`: the impulses stay those that made the velocities
+            project(rows, work, k)
+    work.sizes[NEWTON_STEPS] += steps
+    return left if ended else _unfinished(data, rows, step.free, solver, k, left), ended
+
+
+@njit
+def _is_redundant(rows: Any, work: Any, k: Any) -> bool:
+    """Whether island k has more rows of contacts than dofs: contacts then share what they hold."""
+    count, dofs = 0, 0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.kind[n] == CONTACT_ROW:
+            count += max(rows.cone[n], 1)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        dofs += work.block_start[b + 1] - work.block_start[b]
+    return count > dofs
+
+
+@njit
+def _forget(rows: Any, work: Any, k: Any) -> None:
+    """Set λ_k of contacts to 0, from which the method of multipliers leads to the least of the impulses that hold.
+
+    From those of the step before it leads to the nearest, which keep for ever what an impact left.
+    """
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.kind[n] == CONTACT_ROW:
+            for row in range(n, n + max(rows.cone[n], 1)):
+                work.centre[row] = 0.0
+
+
+@njit
+def _is_cancelling(rows: Any, work: Any, k: Any) -> bool:
+    """Whether a soft row's impulse is a small difference of large terms, whose digits the first step loses."""
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        lost = abs(rows.bias[n]) * work.inverse[n] - _CANCELLING * abs(rows.impulse[n])
+        if work.eps[n] <= 0.0 and lost > 0.0:
+            return True
+    return False
+
+
+@inlined
+def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
+    """Whether so many rounds as good as the last leave more than the tolerance."""
+    then = left
+    for _ in range(steps):
+        then = then * left / before
+    late: bool = then > tolerance
+    return late
+
+
+@njit
+def _unfinished(data: Any, rows: Any, force: Any, solver: Any, k: Any, left: Any) -> Any:
+    """What is left where steps run out in a round [rad/s or m/s]: of the rows, and of x from what the impulses make."""
+    work = solver.newton
+    set_gradient(rows, force, work, k)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            left = max(work.eps[row] * abs(rows.impulse[row] - work.centre[row]), left)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            left = max(abs(work.direction[a]), left)
+            left = max(abs(work.gradient[a]) / _inertia(data, a, solver), left)
+    return left
+
+
+@njit
+def _tighten(rows: Any, work: Any, k: Any) -> bool:
+    """Make every ε of island k smaller that is not the least already; whether there are any."""
+    tightened = False
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            if work.eps[row] * work.rho[row] > _LEAST_PROXIMAL:
+                tightened = True
+                work.eps[row] = _TIGHTER * work.eps[row]
+                work.inverse[row] = inverse_or_zero(rows.cfm[row] + work.eps[row])
+    return tightened

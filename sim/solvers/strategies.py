@@ -1,0 +1,272 @@
+"""The strategies of the newton solver, in the order in which an island is given to them until one solves it.
+
+| strategy            | trigger                                   | costs at most                    |
+|---------------------|-------------------------------------------|----------------------------------|
+| `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
+| `_convex`           | always                                    | 100 Newton steps; with contacts  |
+|                     |                                           | 30, a crowd 1                    |
+| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
+| crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
+|                     |                                           | gradients; the last one for it   |
+| regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
+| `_keep_penetration` | the same, and a row takes something apart | the first three, fewer attempts  |
+| sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
+| `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
+| `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
+
+A Newton step is a factorisation of the island's matrix, a Coulomb step one without symmetry, a sweep goes once over the
+contacts. The docstring of each strategy says what it does, when it gives up and which test fails without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.jit import njit
+from artsim.sim.solvers.attempts import (
+    CLOSE,
+    FAR,
+    attempt,
+    count_cones,
+    is_articulated,
+    is_crowd,
+    note_start,
+    restart,
+)
+from artsim.sim.solvers.blocks import times_inertia
+from artsim.sim.solvers.coulomb import coulomb
+from artsim.sim.solvers.impulses import set_gradient
+from artsim.sim.solvers.multipliers import iterate
+from artsim.sim.solvers.nsgs import sweep
+from artsim.sim.solvers.regularisation import (
+    is_retried,
+    mark_regularised,
+    regularise,
+    regularise_crowd,
+    steps_regularised,
+)
+from artsim.sim.solvers.shift import drop_large_shifts, farthest_shift, slid_before, wanted_shift
+from artsim.sim.solvers.tolerance import (
+    ABSURD,
+    CONTRADICTION,
+    TOLERANCE,
+    UNTRIED,
+    is_solved,
+    largest_speed,
+    natural_impulse,
+    tolerance_of,
+)
+
+_FEW = 60  # units: with more some attempts would take too long
+
+# `_slide_on`
+_SLIDING_STEPS = 8  # of coulomb.py at most
+_RESTING = 1e-9  # of the largest velocity: what slides slower rests
+
+# `_convex`: Newton steps at most
+_STEPS_OF_ROWS = 40  # without contacts
+_STEPS_OF_ONE = 100  # with one contact, whose shift is bracketed
+_STEPS_OF_CONTACTS = 30
+_STEPS_OF_CROWD = 1
+
+# `_coulomb`: efforts of its attempts, one after the other
+_EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
+_WITHOUT_SWEEPS = (0, 20, CLOSE)  # the first one's for articulated islands
+_MANY_ATTEMPTS = 2  # at most with more than _FEW units
+
+# what follows where contacts cannot be solved as hard ones
+_SINKING = 0.1  # [m/s] no faster may contacts that give way go deeper
+_ATTEMPTS_INSIDE = 2  # of `_coulomb` in `_keep_penetration`
+_LONG_EFFORT = (2000, 300, FAR)  # of `_sweep_long`
+_LAST_SWEEPS = 200  # of `_freeze_shifts`, before its Newton steps
+_LAST_STEPS = 100  # of its Newton steps, twice
+
+
+@njit
+def settle(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """Find x and λ of island k by the first strategy that solves it; what is left of its rows [rad/s or m/s].
+
+    Contacts that have given way before are tried as hard ones again now and then only.
+    """
+    model = robot.model
+    work = solver.newton
+    note_start(rows, work, k)
+    steps = steps_regularised(rows, work, k)
+    crowd = is_crowd(model, work, k)
+    few = work.unit_start[k + 1] - work.unit_start[k] <= _FEW
+    if is_retried(steps, crowd):
+        left, solved = _solve_as_hard(robot, rows, step, solver, k, len(_EFFORTS))
+        if solved:
+            mark_regularised(rows, work, k, 0)
+            return left
+    if crowd:
+        return regularise_crowd(model, robot.data, rows, step, solver, k)
+    tolerance = tolerance_of(rows, step.next, work, k)
+    if few:
+        left = regularise(robot, rows, step, solver, k, tolerance, 0.0)
+        if is_solved(left, tolerance):
+            return left
+        left, solved = _keep_penetration(robot, rows, step, solver, k)
+        if solved:
+            mark_regularised(rows, work, k, steps + 1)
+            return left
+        tolerance = tolerance_of(rows, step.next, work, k)
+    left = regularise(robot, rows, step, solver, k, tolerance, _SINKING)
+    if is_solved(left, tolerance):
+        return left
+    if few and left < CONTRADICTION:
+        left = _sweep_long(robot, rows, step, solver, k, tolerance)
+        if is_solved(left, tolerance):
+            mark_regularised(rows, work, k, 0)
+            return left
+    return _freeze_shifts(robot, rows, step, solver, k)
+
+
+# ------------------------------------------------------------------ contacts as hard as they are
+
+
+@njit
+def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
+    """The first three strategies: what is left of the rows of island k [rad/s or m/s], and whether that solves it."""
+    model = robot.model
+    work = solver.newton
+    cones = count_cones(rows, work, k)
+    most = _convex_steps(model, work, k, cones)
+    if most > 1 and cones > 0 and _slides(rows, step.next, work, k):
+        left, solved = _slide_on(robot, rows, step, work, k)
+        if solved:
+            return left, True
+        restart(model, robot.data, rows, step, solver, k)
+    left, solved = _convex(robot, rows, step, solver, k, cones, most)
+    if solved:
+        return left, True
+    return _coulomb(robot, rows, step, solver, k, attempts)
+
+
+@njit
+def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
+    """Coulomb steps from the impulses of the last step, for contacts that slid in it and still do.
+
+    λ_k follows every good step. It gives up after 8 steps, or earlier where two have brought nothing.
+    """
+    tolerance = TOLERANCE * largest_speed(step.next, work, k)
+    set_gradient(rows, step.free, work, k)
+    limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, _SLIDING_STEPS, CLOSE, True)
+    return left, is_solved(left, tolerance)
+
+
+@njit
+def _slides(rows: Any, u: Any, work: Any, k: Any) -> bool:
+    """Whether any contact of island k slid in the last step, and still does."""
+    resting = _RESTING * largest_speed(u, work, k)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] > 1 and slid_before(rows, work, n) and work.shift[n] - rows.slope[n] * resting > 0.0:
+            return True
+    return False
+
+
+@njit
+def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, most: Any) -> Any:
+    """The method of multipliers with shifts that follow the velocities: `most` Newton steps at most.
+
+    It solves all islands without contacts, and contacts that stick or slide each by itself. It gives up where those
+    steps will not be enough; rows without contacts that contradict each other are solved as well as they can be.
+    """
+    left, ended = iterate(robot, rows, step, solver, k, most, True, cones > 1)
+    return left, (cones == 0 and ended) or is_solved(left, tolerance_of(rows, step.next, solver.newton, k))
+
+
+@njit
+def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
+    """How many Newton steps of `_convex` are worth while before `_coulomb`."""
+    if cones == 0:
+        return _STEPS_OF_ROWS
+    if cones == 1:
+        return _STEPS_OF_ONE
+    return _STEPS_OF_CROWD if is_crowd(model, work, k) else _STEPS_OF_CONTACTS
+
+
+@njit
+def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
+    """Coulomb's law by attempts from where the step began: contacts that slide together.
+
+    First near, after sweeps or, where these are slow, without; then from afar; then after more sweeps. It gives up
+    after so many attempts, or where impulses grow without end.
+    """
+    work = solver.newton
+    tolerance = tolerance_of(rows, step.next, work, k)
+    limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
+    left = UNTRIED
+    begin = 0
+    if is_articulated(robot.model, work, k):
+        begin = 1
+        left = attempt(robot, rows, step, solver, k, tolerance, limit, _WITHOUT_SWEEPS)
+        if is_solved(left, tolerance):
+            return left, True
+    many = work.unit_start[k + 1] - work.unit_start[k] > _FEW
+    for n in range(begin, min(attempts, _MANY_ATTEMPTS) if many else attempts):
+        left = attempt(robot, rows, step, solver, k, tolerance, limit, _EFFORTS[n])
+        if is_solved(left, tolerance) or left >= CONTRADICTION:
+            break
+    return left, is_solved(left, tolerance)
+
+
+# ------------------------------------------------------------------ contacts that cannot be solved so
+
+
+@njit
+def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """The first three strategies for rows that bring nothing apart, and push nothing away before it arrives.
+
+    With that the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang
+    1998; Acary, Cadoux, Lemaréchal and Malick 2011): without it there may be none, as for what is wedged. It gives up
+    at once where no row asks for more than that.
+    """
+    if not _spare(rows, solver.newton, k):
+        return UNTRIED, False
+    restart(robot.model, robot.data, rows, step, solver, k)
+    return _solve_as_hard(robot, rows, step, solver, k, _ATTEMPTS_INSIDE)
+
+
+@njit
+def _spare(rows: Any, work: Any, k: Any) -> bool:
+    """Clear the bias of hard rows of island k that bring something apart; whether there are any."""
+    spared = False
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if abs(rows.lower[n]) <= 0.0 and -rows.bias[n] > 0.0 and rows.cfm[n] <= 0.0:
+            rows.bias[n] = 0.0
+            rows.rate[n] = 0.0
+            spared = True
+    return spared
+
+
+@njit
+def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any) -> Any:
+    """One more attempt at Coulomb's law, with sweeps for as long as it takes; any impulse will do."""
+    return attempt(robot, rows, step, solver, k, tolerance, ABSURD, _LONG_EFFORT)
+
+
+@njit
+def _freeze_shifts(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """The convex problem with shifts as sweeps leave them, which always has its minimum; where shifts let contacts
+    sink, once more without those."""
+    model, data = robot.model, robot.data
+    work = solver.newton
+    restart(model, data, rows, step, solver, k)
+    sweep(model, data, rows, work, k, TOLERANCE * largest_speed(step.next, work, k), _LAST_SWEEPS)
+    times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            work.centre[row] = rows.impulse[row]
+        if rows.cone[n] > 1:
+            work.shift[n] = wanted_shift(rows, work, n)
+    left = 0.0
+    for _ in range(2):
+        left, _ = iterate(robot, rows, step, solver, k, _LAST_STEPS, False, False)
+        if not drop_large_shifts(rows, work, k):
+            break
+    return max(farthest_shift(rows, work, k), left)

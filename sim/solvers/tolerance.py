@@ -1,0 +1,112 @@
+"""When rows count as solved, and which impulses count as a solution.
+
+What is left of rows is a velocity [rad/s or m/s]: how far they still move when impulses and velocities are made to
+agree. It is compared with a tolerance that follows from the island's largest velocity and from the digits of its
+impulses. Impulses are in N s or N m s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.jit import inlined, njit
+from artsim.sim.lanes import absolute, zero_like
+from artsim.sim.solvers.cone import inverse_or_zero, largest
+
+TOLERANCE = 1e-14  # of the largest velocity: what rounds in velocities
+ENOUGH = 1e4  # tolerances that may be left where nothing gets better
+UNTRIED = 1e300  # [rad/s or m/s] left of rows that nothing has been done about, or nothing that counts
+CONTRADICTION = 1e301  # [rad/s or m/s] left of rows whose impulses grew without end
+# [rad/s or m/s] by which an impulse would move its row alone if rows contradict each other; a drive of 1e8 N m/rad
+# against a light link pulls by 1e10
+ABSURD = 1e13
+_ROUNDING = 1e-22  # of the largest pull: what rounds in it, divided by ENOUGH
+_LARGEST_PULL = 1e11  # [rad/s or m/s] of a stiff drive that presses on a light link; no more is taken for rounding
+_NATURAL_CHANGE = (
+    30.0  # times the largest velocity: by how much impulses of contacts may be expected to move their rows
+)
+
+
+@inlined
+def is_solved(left: Any, tolerance: Any) -> bool:
+    """Whether what is left of rows is as good as it gets, both in rad/s or m/s."""
+    solved: bool = left <= ENOUGH * tolerance
+    return solved
+
+
+@njit
+def largest_speed(u: Any, work: Any, k: Any) -> Any:
+    """The velocity that rounding in island k is measured by, a T: the largest of its dofs' [rad/s or m/s] at the start
+    u (nu,) or the end u + x of the step, at least 1."""
+    size = zero_like(u[0]) + 1.0
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            size = largest(size, largest(absolute(u[a]), absolute(u[a] + work.change[a])))
+    return size
+
+
+@njit
+def tolerance_of(rows: Any, u: Any, work: Any, k: Any) -> Any:
+    """What the rows of island k are solved to [rad/s or m/s]: what rounds in velocities, or in what impulses do."""
+    return max(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
+
+
+@njit
+def rounding(rows: Any, work: Any, k: Any) -> Any:
+    """The tolerance [rad/s or m/s] of which ENOUGH are what is lost in the digits of island k's impulses."""
+    return _ROUNDING * min(largest_pull(rows, work, k), _LARGEST_PULL)
+
+
+@njit
+def largest_pull(rows: Any, work: Any, k: Any) -> Any:
+    """The largest velocity that an impulse of island k would give its row alone, about [rad/s or m/s]."""
+    most = 0.0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            most = max(abs(rows.impulse[row]) * inverse_or_zero(work.rho[row]), most)
+    return most
+
+
+@njit
+def largest_impulse(rows: Any, work: Any, k: Any) -> Any:
+    """The largest impulse of island k's rows [N s or N m s]."""
+    most = 0.0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            most = max(abs(rows.impulse[row]), most)
+    return most
+
+
+@njit
+def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
+    """The largest impulse to be expected of island k [N s or N m s]: by what presses and moves, and by those before.
+
+    Friction can hold by any force what it holds (a ball between floor and wall): impulses that nothing asks for are no
+    solution. Rows that are no contacts, of a stiff drive or a limit, may press as hard as they like.
+    """
+    before = 0.0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.kind[n] != CONTACT_ROW:
+            return before + ABSURD
+        for row in range(n, n + max(rows.cone[n], 1)):
+            before = max(abs(work.first[row]), before)
+    return max(demanded_impulse(data, step, work, k, tolerance), 2.0 * before)
+
+
+@njit
+def demanded_impulse(data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
+    """The same [N s or N m s] by what presses and moves alone."""
+    heaviest = 0.0
+    momentum = 0.0
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        heaviest = max(work.rho[work.listed[q]], heaviest)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            momentum = max(abs(step.free[a]) + data.factor[a, a] * abs(step.next[a]), momentum)
+    return (_NATURAL_CHANGE / TOLERANCE) * tolerance * heaviest + 2.0 * momentum
