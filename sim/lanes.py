@@ -187,6 +187,18 @@ def _real(x, like):  # type: ignore[no-untyped-def]
     return lambda x, like: float(x)
 
 
+def zero_like(x: Any) -> Any:
+    """0 as a T, T being the type of `x`."""
+    return 0.0
+
+
+@overload(zero_like)
+def _zero_like(x):  # type: ignore[no-untyped-def]
+    if x == pack:
+        return lambda x: _splat(0.0)
+    return lambda x: 0.0
+
+
 def cycles() -> int:
     """The processor's time stamp counter."""
     return time.perf_counter_ns()

@@ -38,12 +38,31 @@ SEMI_IMPLICIT_EULER, RK4 = range(2)
 NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 # most rows that block_gs solves together
 BLOCK = 16
-# why a run stopped
+# entries of Rows.number: all rows, and those that every step has, which come before the contacts'
+ALL_ROWS, LASTING_ROWS = range(2)
+# entries of Rows.report
+ITERATIONS, RESIDUAL = range(2)
+# entries of Step.counters; CONTROL_ROW is of the controls, ROWS_RECORDED of the block
+(
+    STEP_NUMBER,
+    ROWS_RECORDED,
+    STOP_REASON,
+    STOP_DOF,
+    CONTROL_ROW,
+    FREE_STEPS_POSSIBLE,
+    AT_REST,
+    EVALUATION,
+) = range(8)
+# why a run stopped: Step.counters[STOP_REASON]
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # entries of Step.watch (energy_watch.py)
 GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
+# entries of Step.contact_extremes
+MOST_AT_ONCE, DEEPEST, EASED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # entries of Step.yielded: depths are of contacts that gave way, beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
+# entries of Block.plan, the last of RolloutBlock.plan
+STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_SAMPLE = range(3)
 # kinds of constraint rows
 (
     COUPLING_ROW,

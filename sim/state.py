@@ -8,6 +8,8 @@ from artsim.sim.model import Model
 from artsim.sim.records import Lanes1, Lanes2, Lanes3, allocate
 
 CONTACT_MEMORY = 10  # numbers of a contact that the next step knows
+# columns of State.contact: six impulses from FIRST_IMPULSE, along the contact's directions
+SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, EASED = 0, 1, 2, 3, 9
 
 
 class State(NamedTuple):

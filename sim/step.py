@@ -12,18 +12,20 @@ from typing import Any, NamedTuple
 from artsim.sim.actuation import (
     actuator_force,
     applied_forces,
+    control_row,
     coordinate,
     drive_force,
     driven_at,
     felt_at,
     find_places,
     implicit_system,
+    is_beyond_drive,
     passive_forces,
     weigh_springs,
 )
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.actuator import has_actuator_rows
-from artsim.sim.constraints.contact import may_bounce, note_contact_forces, tame
+from artsim.sim.constraints.contact import limit_energy, may_bounce, note_contact_forces
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
@@ -227,11 +229,8 @@ def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
 @njit
 def choose_controls(run: Any) -> None:
     """step.counters[4]: the control row that acts on this step."""
-    inputs, step = run.inputs, run.step
-    row = step.counters[4]
-    while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[0]:
-        row += 1
-    step.counters[4] = row
+    step = run.step
+    step.counters[4] = control_row(run.inputs.start_step, step.counters[4], step.counters[0])
 
 
 @njit
@@ -274,12 +273,12 @@ def _euler(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules:
             break
         velocities(model, state.qvel, data)
         count = contact.data.number[0]
-        note_found(contact)
+        note_found(contact.data.before, contact)
         if not detected(robot, contact):
             step.counters[2] = CROWDED
             return
         mark(work.clock, BROAD_PHASE)
-        if are_as_before(contact, count):
+        if are_as_before(contact.data.before, contact, count):
             break
     if contact is not None:
         velocities(model, state.qvel, data)
@@ -453,7 +452,7 @@ def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, work: Any) -> 
             if not weaken(state, rows, step, contact):
                 break
     for _ in range(_TAMINGS):
-        if not tame(robot, run, rows, contact):
+        if not limit_energy(robot, run, rows, contact):
             break
         solve_again(robot, rows, step, work)
         _found(model, data, run)
@@ -520,10 +519,9 @@ def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     if not limits_hold(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
-        if step.stiffness[k] + step.damping[k] > 0.0:
-            force = drive_force(run, step.counters[4], k, driven_at(robot.state, run, k), step.velocity[k])
-            if abs(force) > run.inputs.drive_limit[k] * (1.0 + 1e-12):
-                return False
+        driven = step.stiffness[k] + step.damping[k] > 0.0
+        if driven and is_beyond_drive(robot.state, run, step.counters[4], k) > 0.0:
+            return False
     if equipment is not None:
         return tendons_hold(run, equipment)
     return True

@@ -34,8 +34,8 @@ def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any) -> 
     world_inertia(model, data)
     place_static(model, data, contact)
     find_contacts(robot, inputs, contact)
-    for n in range(contact.data.allowance.shape[0]):
-        contact.data.allowance[n] = 100.0
+    for n in range(contact.data.margin.shape[0]):
+        contact.data.margin[n] = 100.0
     detected(robot, contact)  # however far they are
     bare_system(model, state.qpos, state.qvel, data, run, None, None)
     find_drifts(model, data, inputs, contact)

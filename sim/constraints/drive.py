@@ -11,7 +11,7 @@ from typing import Any
 from artsim.sim.actuation import drive_force, foreseen
 from artsim.sim.constraints.row import single_row
 from artsim.sim.jit import njit
-from artsim.sim.run import DRIVE_ROW
+from artsim.sim.run import CONTROL_ROW, DRIVE_ROW
 
 
 @njit
@@ -26,7 +26,7 @@ def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
         return
     n = single_row(robot.model, data, rows, DRIVE_ROW, k, 1.0)
     behind = step.place[k] + h * foreseen(step.share[k], robot.state.qvel[k], 0.0)
-    force = drive_force(run, step.counters[4], k, behind, 0.0)
+    force = drive_force(run, step.counters[CONTROL_ROW], k, behind, 0.0)
     if step.stiffness[k] > 0.0:
         rows.error[n] = -force / step.stiffness[k]
         rows.rate[n] = step.stiffness[k] / total

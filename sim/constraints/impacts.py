@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.contact import WORK, aim_open, bounces, rebound, work_of
+from artsim.sim.constraints.contact import aim_open, bounces, speed_of_rebound, work_of
+from artsim.sim.constraints.contact_law import does_work
 from artsim.sim.constraints.row import row_rate
+from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.dynamics import solve_part
 from artsim.sim.jit import inlined, njit
 from artsim.sim.solvers.direct import solve_graph
@@ -31,12 +33,12 @@ def pass_on_blows(state: Any, inputs: Any, rows: Any, contact: Any) -> bool:
     """Whether a contact bounces while another one, which could, is pressed on and does not."""
     meets = False
     pressed = False
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if _can_bounce(contact, n):
             if bounces(
                 contact,
                 n,
-                row_rate(rows, contact.data.row[n], state.qvel) + contact.data.belt[n, 0],
+                row_rate(rows, contact.data.row[n], state.qvel) + contact.data.belt[n, ALONG_NORMAL],
                 inputs.time_step[0],
             ):
                 meets = True
@@ -65,7 +67,7 @@ def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bo
     _find_half(model, data, step, solver, half)
     for a in range(step.next.shape[0]):
         v[a] = robot.state.qvel[model.independent_dof[a]] + half[a]
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.hit[n] = 0
         contact.data.lightness[n] = 0.0
     turns = 0
@@ -73,10 +75,10 @@ def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bo
         _strike(model, data, rows, contact, solver, v)
         turns += 1
     if turns > 1:
-        for n in range(contact.data.number[0]):
+        for n in range(contact.data.number[CONTACTS]):
             if _can_bounce(contact, n):
                 row = contact.data.row[n]
-                aim_open(model, data, inputs, rows, contact, n, row, contact.data.belt[n, 0])
+                aim_open(model, data, inputs, rows, contact, n, row, contact.data.belt[n, ALONG_NORMAL])
                 if contact.data.hit[n] == 1:
                     rows.bias[row] = min(rows.bias[row], -_rate(rows, row, v) - _rate(rows, row, half))
     return turns > 1
@@ -111,15 +113,15 @@ def weaken(state: Any, rows: Any, step: Any, contact: Any) -> bool:
     """
     work = 0.0
     size = 0.0
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
-            more, terms = work_of(state, rows, step, contact, n)
+            more, terms = work_of(state, rows, rows.impulse, step, contact, n)
             work += more
             size += terms
-    if work <= WORK * size:
+    if does_work(work, size) == 0.0:
         return False
     kept = max(1.0 - 3.0 * work / size, 0.5)
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if contact.data.hit[n] == 1:
             contact.data.restitution[n] *= kept
     return True
@@ -130,17 +132,18 @@ def _choose(model: Any, inputs: Any, rows: Any, contact: Any, v: Any, half: Any)
     """contact_data.wish of the contacts that are struck now, and of those that hold; whether any is struck."""
     h = inputs.time_step[0]
     struck = False
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.wish[n] = _IDLE
         contact.data.blow[n] = 0.0
         if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
             continue
-        rate = _rate(rows, contact.data.row[n], v) + contact.data.belt[n, 0]
+        rate = _rate(rows, contact.data.row[n], v) + contact.data.belt[n, ALONG_NORMAL]
         gap = max(contact.data.gap[n], 0.0)
         if contact.data.restitution[n] == 0.0:
-            contact.data.wish[n] = -gap / h - contact.data.belt[n, 0] - _rate(rows, contact.data.row[n], half)
+            belt = contact.data.belt[n, ALONG_NORMAL]
+            contact.data.wish[n] = -gap / h - belt - _rate(rows, contact.data.row[n], half)
         elif bounces(contact, n, rate, h):
-            contact.data.wish[n] = rebound(model, contact, n, rate) - contact.data.belt[n, 0]
+            contact.data.wish[n] = speed_of_rebound(model, contact, n, rate) - contact.data.belt[n, ALONG_NORMAL]
             struck = True
     return struck
 
@@ -151,7 +154,7 @@ def _strike(model: Any, data: Any, rows: Any, contact: Any, solver: Any, v: Any)
     for _ in range(_SWEEPS):
         fastest = 0.0
         left = 0.0
-        for n in range(contact.data.number[0]):
+        for n in range(contact.data.number[CONTACTS]):
             if contact.data.wish[n] == _IDLE:
                 continue
             row = contact.data.row[n]
@@ -168,7 +171,7 @@ def _strike(model: Any, data: Any, rows: Any, contact: Any, solver: Any, v: Any)
             left = max(left, abs(contact.data.blow[n] - before) * contact.data.lightness[n])
         if left <= _EXACT * fastest:
             break
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if contact.data.blow[n] > 0.0 and contact.data.restitution[n] > 0.0:
             contact.data.hit[n] = 1
 
