@@ -14,7 +14,6 @@ from artsim.sim.run import (
     AT_START,
     DEEPEST,
     DEPTH,
-    EASED_STEPS,
     EXCESS_DOF,
     EXCESS_FACTOR,
     EXCESS_STEP,
@@ -26,6 +25,7 @@ from artsim.sim.run import (
     MOST_AT_ONCE,
     NON_FINITE,
     NOW,
+    REGULARISED_STEPS,
     SHARE,
     STEP_NUMBER,
     STOP_DOF,
@@ -142,7 +142,7 @@ class Account:
     @property
     def eased_steps(self) -> int:
         """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
-        return int(self._step.contact_extremes[EASED_STEPS])
+        return int(self._step.contact_extremes[REGULARISED_STEPS])
 
     @property
     def left_inside_steps(self) -> int:

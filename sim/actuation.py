@@ -22,7 +22,7 @@ from artsim.sim.dynamics import inverse_dynamics
 from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import velocities
-from artsim.sim.lanes import highest, lane_count, lane_get, lane_set, real
+from artsim.sim.lanes import absolute, highest, lane_count, lane_get, lane_set, real, where_greater, zero_like
 from artsim.sim.model import BALL, FREE
 from artsim.sim.quaternions import quaternion_along, rotation_between
 from artsim.sim.run import (
@@ -35,6 +35,14 @@ from artsim.sim.run import (
 )
 from artsim.sim.solvers.cone import largest
 from artsim.sim.solvers.registry import SWEEPING
+
+
+@inlined
+def control_row(start_step: Any, row: Any, now: Any) -> Any:
+    """The row of inputs that acts on step `now`, from the one that acted before."""
+    while row + 1 < start_step.shape[0] and start_step[row + 1] <= now:
+        row += 1
+    return row
 
 
 @njit
@@ -152,6 +160,15 @@ def driven_at(state: Any, run: Any, k: Any) -> Any:
     return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
+@inlined
+def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
+    """1 where drive k would have to push beyond its limit over the step that ends at step.velocity, else 0; in both
+    widths."""
+    force = drive_force(run, row, k, driven_at(state, run, k), run.step.velocity[k])
+    zero = zero_like(force)
+    return where_greater(absolute(force), zero + run.inputs.drive_limit[k] * (1.0 + 1e-12), zero + 1.0, zero)
+
+
 @njit
 def drive_force(run: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
     """Force of drive k at coordinate q and velocity v [N m or N]."""
@@ -183,7 +200,7 @@ def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
         one = real(1.0, stiff)
         step.share[k] = one / largest(one, square * stiff)
         if SWEEPING[inputs.solver[0]] and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
-            step.share[k] = one - one
+            step.share[k] = zero_like(one)
 
 
 @inlined

@@ -1,8 +1,8 @@
 """What may touch, as arrays, and what is known of it in a step.
 
 Constants are in Contacts (what the engine knows of shapes) and in collision's Shapes; what a step finds is in
-ContactWork. Kernels call them `g`, `S` and `t`. A run in which nothing may touch has none of them and runs kernels that
-were compiled without contact. No numba here.
+ContactWork. Kernels call them contact_model, shapes and contact_data. A run in which nothing may touch has none of them
+and runs kernels that were compiled without contact. No numba here.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 ALONG_NORMAL, ALONG_TANGENT = range(2)  # the first of them, and of the lines of a contact's frame
 # entries of ContactWork.number: contacts, and how many there would be with more room
 CONTACTS, FOUND_CONTACTS = range(2)
+# columns of ContactWork.before beside SHAPE_A, SHAPE_B and FEATURE (state.py); three numbers of the point
+BEFORE_DIMENSION, BEFORE_GAP, BEFORE_POINT, CONTACT_BEFORE = 3, 4, 5, 8
 
 
 class Contacts(NamedTuple):
@@ -91,10 +93,10 @@ class ContactWork(NamedTuple):
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
-    common: Reals1  # (3,) velocity of the frame in which shapes' allowances are counted [m/s]
+    common: Reals1  # (3,) velocity of the frame in which shapes' margins are counted [m/s]
     straight: Reals1  # (n,) angle by which it may turn and its points move straight on, of a continuous check [rad]
-    allowance: Reals1  # (n,) how far a point of it may move in the step without a contact being missed [m]
-    low: Reals2  # (n, 3) box that holds it and its allowance [m]
+    margin: Reals1  # (n,) speculative: how far a point of it may move in the step without a contact being missed [m]
+    low: Reals2  # (n, 3) box that holds it and its margin [m]
     high: Reals2
     order: Ints1  # (solids,) along an axis
     before: Reals2  # (k, 8) contacts found before in the same step: shapes, feature, dimension, gap, point
@@ -111,11 +113,14 @@ class ContactWork(NamedTuple):
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
+    hardness: Reals1  # (k,) MuJoCo's d of a soft contact at its depth
     restitution: Reals1  # (k,)
     adhesion: Reals1  # (k,) of the two surfaces while they are near [N]
     pull: Reals1  # (k,) that and what adhesion actuators add [N]
     belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
+    tilt: Reals1  # (k,) what the turning of the normal adds to that (rolling.py) [m/s²]
+    lag: Reals2  # (k, 3) the same of the way over round surfaces, where the contact stays (rolling.py) [m/s²]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
     swerve: Reals2  # (k, 2) how the slip along the two tangents changes where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
@@ -161,17 +166,17 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
         "detector": (2,),
         "advancement": (2,),
         "common": (3,),
-        "allowance": (n,),
+        "margin": (n,),
         "straight": (n,),
         **dict.fromkeys(("low", "high", "position"), (n, 3)),
         "rotation": (n, 3, 3),
         "order": (solids,),
         "shape": (room, 2),
-        **dict.fromkeys(("point", "belt"), (room, 3)),
+        **dict.fromkeys(("point", "belt", "lag"), (room, 3)),
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "impedance"), (room, 5)),
         **dict.fromkeys(("reference", "swerve"), (room, 2)),
-        "before": (room, 8),
+        "before": (room, CONTACT_BEFORE),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }
@@ -200,10 +205,13 @@ def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]
     depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])
     widest = max([int(d) for d in (*g.dimension, *g.pair_dimension)], default=1)
-    if g.pyramidal[0]:
-        widest = max(2 * (widest - 1), 1)
-    rows = widest * room
+    rows = most_rows(g, widest) * room
     return rows, rows * longest
+
+
+def most_rows(contacts: Contacts, dimension: int) -> int:
+    """Most rows of a contact of so many dimensions."""
+    return max(2 * (dimension - 1), 1) if contacts.pyramidal[0] else dimension
 
 
 def chain_length(model: Model, body: int) -> int:

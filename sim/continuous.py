@@ -77,7 +77,7 @@ def connect_advancement(
     work.straight[:] = _straight_angles(touching.contacts, continuous)
     contact = ContactBundle(touching.contacts, work)
     found = (contact, touching.shapes, make_gjk_work(), manifold, continuous)
-    return point_at(ADVANCE, 1, work.advancement, robot, run._replace(block=None, clock=None), *found)
+    return point_at(ADVANCE, 1, work.advancement, robot, RunBundle(run.inputs, run.step), *found)
 
 
 def make_continuous_work(touching: Touching, equipped: Equipped | None, model: Model) -> ContinuousWork:

@@ -1,15 +1,16 @@
 """Where contacts are in this configuration: shapes put in their places, boxes around them sorted and swept, pairs of
 shapes through collision's kernels.
 
-A contact is found before it is there: each shape has an allowance, how far it may move in the step, and what is nearer
-than two shapes' allowances is a contact with a gap, which the step may close and no more. Should the step move a shape
-farther than that after all, contacts are looked for again with a larger one (`outrun`). So nothing tunnels but what
-turns far in a step (advancement.py looks at that, on request; such a shape's allowance is then only as large as its
-points move in straight lines). Where all fall together, what falls is seen from a frame that falls with it, in which it
-is slow and the ground is fast.
+Contacts are detected speculatively: each shape has a margin, how far it may move in the step, and what is nearer than
+two shapes' margins is a contact with a gap, which the step may close and no more. Should the step move a shape farther
+than that after all, contacts are looked for again with a larger margin (`outrun`). So nothing tunnels but what turns
+far in a step (advancement.py looks at that, on request; such a shape's margin is then only as large as its points move
+in straight lines). Where all fall together, what falls is seen from a frame that falls with it, in which it is slow and
+the ground is fast.
 
 `detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
-reads where the shapes are and nothing else of the engine.
+reads where the shapes are and nothing else of the engine. Packs find the contacts of one lane after the other with it
+(pack_detection.py); what is told of one lane here is, for a single robot, told of lane 0.
 """
 
 from __future__ import annotations
@@ -20,16 +21,29 @@ from typing import Any
 from artsim.collision.narrow_phase import collide
 from artsim.sim.clock import mark
 from artsim.sim.constraints.contact import impulse_along
-from artsim.sim.contacts import TOUCHING
+from artsim.sim.constraints.contact_law import centre_of_curvature
+from artsim.sim.contacts import (
+    ALONG_NORMAL,
+    BEFORE_DIMENSION,
+    BEFORE_GAP,
+    BEFORE_POINT,
+    CONTACTS,
+    DIRECTIONS,
+    FOUND_CONTACTS,
+    TOUCHING,
+)
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, like, origin_of, point_of, turn, velocities
-from artsim.sim.lanes import sqrt, where_greater
+from artsim.sim.lanes import highest, lane_get, where_greater, zero_like
 from artsim.sim.phases import BROAD_PHASE, NARROW_PHASE
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rolling import has_still_normal, lag, rolls, tilt
+from artsim.sim.solvers.cone import largest
+from artsim.sim.state import FEATURE, FIRST_IMPULSE, REGULARISED, SHAPE_A, SHAPE_B
+from artsim.sim.vec3 import crossed, divided, dot, length, minus, plus, plus_times, put, triple
 
 _ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
-GROWTH = 1.5  # of allowances that were too small
+_GROWTH = 1.5  # of margins that were too small
 _TOGETHER = 0.5  # of the speeds is left in a frame that is worth moving with
 _MIXED = 1e-15  # a smaller weight of softness counts as none
 
@@ -41,7 +55,7 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 def place_static(model: Any, data: Any, contact: Any) -> None:
     """Places of shapes that never move. Needs nothing."""
     for n in range(contact.model.body.shape[0]):
-        contact.data.allowance[n] = like(0.0, data)
+        contact.data.margin[n] = like(0.0, data)
         if contact.model.body[n] == 0:
             _place(model, data, contact, n)
 
@@ -52,7 +66,7 @@ def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
     place_shapes(robot, inputs, contact)
     if contact.data.advancement[0] != 0:
         for n in range(contact.model.body.shape[0]):
-            contact.data.allowance[n] *= _straight(robot.data, inputs, contact, n)
+            contact.data.margin[n] *= _straight(robot.data, inputs, contact, n)
     return detected(robot, contact)
 
 
@@ -64,11 +78,10 @@ def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
     velocities(model, robot.state.qvel, data)
     place_moving(model, data, contact)
     _choose_frame(model, data, contact)
-    v = contact.data.common
-    still = h * sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    still = h * length(contact.data.common)
     for n in range(contact.model.body.shape[0]):
         moves = contact.model.body[n] > 0
-        contact.data.allowance[n] = h * speed_bound(model, data, contact, n) + h * h * _ACCELERATION if moves else still
+        contact.data.margin[n] = h * speed_bound(model, data, contact, n) + h * h * _ACCELERATION if moves else still
 
 
 @njit
@@ -85,105 +98,125 @@ def _choose_frame(model: Any, data: Any, contact: Any) -> None:
     count = 0
     zero = like(0.0, data)
     all_of_it = zero
-    v0 = zero
-    v1 = zero
-    v2 = zero
+    total = (zero, zero, zero)
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
-            s0, s1, s2 = velocity_of(model, data, contact, n)
-            v0 += s0
-            v1 += s1
-            v2 += s2
-            all_of_it += sqrt(s0 * s0 + s1 * s1 + s2 * s2)
+            speed = velocity_of(model, data, contact, n)
+            total = plus(total, speed)
+            all_of_it += length(speed)
             count += 1
-    v0 /= max(count, 1)
-    v1 /= max(count, 1)
-    v2 /= max(count, 1)
+    mean = divided(total, max(count, 1))
     left = zero
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
-            s0, s1, s2 = velocity_of(model, data, contact, n)
-            left += sqrt((s0 - v0) * (s0 - v0) + (s1 - v1) * (s1 - v1) + (s2 - v2) * (s2 - v2))
+            left += length(minus(velocity_of(model, data, contact, n), mean))
     most = _TOGETHER * all_of_it if count > 1 else zero
-    contact.data.common[0] = where_greater(most, left, v0, zero)
-    contact.data.common[1] = where_greater(most, left, v1, zero)
-    contact.data.common[2] = where_greater(most, left, v2, zero)
+    contact.data.common[0] = where_greater(most, left, mean[0], zero)
+    contact.data.common[1] = where_greater(most, left, mean[1], zero)
+    contact.data.common[2] = where_greater(most, left, mean[2], zero)
 
 
 @njit
 def detected(robot: Any, contact: Any) -> bool:
-    """Contacts of the shapes' places and allowances; see `find_contacts`."""
+    """Contacts of the shapes' places and margins; see `find_contacts`."""
     run_entry(contact.data.detector)
-    if contact.data.number[1] > contact.data.number[0]:
+    if contact.data.number[FOUND_CONTACTS] > contact.data.number[CONTACTS]:
         return False
-    for n in range(contact.data.number[0]):
-        for end in range(2):
-            body = contact.model.body[contact.data.shape[n, end]]
-            o0, o1, o2 = origin_of(robot.model, robot.data, body)
-            contact.data.arm[n, end, 0] = contact.data.point[n, 0] - o0
-            contact.data.arm[n, end, 1] = contact.data.point[n, 1] - o1
-            contact.data.arm[n, end, 2] = contact.data.point[n, 2] - o2
-    _recall(robot.state, contact)
+    recognise(robot.model, robot.data, robot.state.contact, contact, 0)
     return True
 
 
 @njit
-def note_found(contact: Any) -> None:
-    """contact_data.before: the contacts, before they are looked for again."""
-    for n in range(contact.data.number[0]):
-        known = contact.data.before[n]
-        known[0] = contact.data.shape[n, 0]
-        known[1] = contact.data.shape[n, 1]
-        known[2] = contact.data.feature[n]
-        known[3] = contact.data.dimension[n]
-        known[4] = contact.data.gap[n]
-        for j in range(3):
-            known[5 + j] = contact.data.point[n, j]
+def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> None:
+    """Where the contacts of a lane are on their bodies, and what `memory` has of them from the last step."""
+    for n in range(contact.data.number[CONTACTS]):
+        for end in range(2):
+            body = contact.model.body[contact.data.shape[n, end]]
+            origin = plus(_lane_triple(data.offset, model.body_root[body], lane), _lane_triple(data.arm, body, lane))
+            put(contact.data.arm[n, end], minus(contact.data.point[n], origin))
+    _recall(memory, contact)
+
+
+@inlined
+def _lane_triple(a: Any, n: Any, lane: Any) -> Any:
+    """Row n of an array (…, 3) in one lane, as floats."""
+    return lane_get(a, 3 * n, lane), lane_get(a, 3 * n + 1, lane), lane_get(a, 3 * n + 2, lane)
 
 
 @njit
-def are_as_before(contact: Any, count: Any) -> bool:
-    """Whether the contacts are the `count` of contact_data.before: what was found with them holds."""
-    if contact.data.number[0] != count:
+def note_found(before: Any, contact: Any) -> None:
+    """before (k, CONTACT_BEFORE): the contacts, before they are looked for again."""
+    for n in range(contact.data.number[CONTACTS]):
+        known = before[n]
+        known[SHAPE_A] = contact.data.shape[n, 0]
+        known[SHAPE_B] = contact.data.shape[n, 1]
+        known[FEATURE] = contact.data.feature[n]
+        known[BEFORE_DIMENSION] = contact.data.dimension[n]
+        known[BEFORE_GAP] = contact.data.gap[n]
+        for j in range(3):
+            known[BEFORE_POINT + j] = contact.data.point[n, j]
+
+
+@njit
+def are_as_before(before: Any, contact: Any, count: Any) -> bool:
+    """Whether the contacts are the `count` of `before`: what was found with them holds."""
+    if contact.data.number[CONTACTS] != count:
         return False
     for n in range(count):
-        known = contact.data.before[n]
-        pair = (
-            known[0] == contact.data.shape[n, 0]
-            and known[1] == contact.data.shape[n, 1]
-            and known[2] == contact.data.feature[n]
-        )
-        if not pair or known[3] != contact.data.dimension[n] or known[4] != contact.data.gap[n]:
+        known = before[n]
+        if (
+            not _is_same(known, contact, n)
+            or known[BEFORE_DIMENSION] != contact.data.dimension[n]
+            or known[BEFORE_GAP] != contact.data.gap[n]
+        ):
             return False
         for j in range(3):
-            if known[5 + j] != contact.data.point[n, j]:
+            if known[BEFORE_POINT + j] != contact.data.point[n, j]:
                 return False
     return True
 
 
+@inlined
+def _is_same(known: Any, contact: Any, n: Any) -> bool:
+    """Whether contact n is of the two shapes, and of the feature of them, that are known."""
+    same: bool = (
+        known[SHAPE_A] == contact.data.shape[n, 0]
+        and known[SHAPE_B] == contact.data.shape[n, 1]
+        and known[FEATURE] == contact.data.feature[n]
+    )
+    return same
+
+
 @njit
 def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
-    """True when step.velocity moves a shape farther than its allowance, which is then larger."""
+    """True when step.velocity moves a shape farther than its margin, which is then larger."""
     inputs = run.inputs
     h = inputs.time_step[0]
     velocities(model, run.step.velocity, data)
-    far = False
+    beyond = 0.0
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = h * speed_bound(model, data, contact, n) * _straight(data, inputs, contact, n)
-            if way > contact.data.allowance[n]:
-                contact.data.allowance[n] = GROWTH * way
-                far = True
+            beyond = largest(beyond, widen(contact, n, way))
+    far: bool = beyond > 0.0
     return far
+
+
+@inlined
+def widen(contact: Any, n: Any, way: Any) -> Any:
+    """1 where shape n goes farther than its margin, which is then larger; else 0; in both widths."""
+    margin = contact.data.margin[n]
+    zero = zero_like(margin)
+    contact.data.margin[n] = where_greater(way, margin, _GROWTH * way, margin)
+    return where_greater(way, margin, zero + 1.0, zero)
 
 
 @inlined
 def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
     """The share of the step in which shape n moves straight on; all of it without the continuous check."""
     share = 1.0
-    if contact.data.advancement[0] != 0:
-        a = data.angular_velocity[contact.model.body[n]]
-        angle = inputs.time_step[0] * math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    if contact.data.advancement[0] != 0 and contact.model.body[n] > 0:
+        angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
         share = contact.data.straight[n] / max(angle, contact.data.straight[n])
     return share
 
@@ -207,123 +240,129 @@ def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
 @inlined
 def speed_bound(model: Any, data: Any, contact: Any, n: Any) -> Any:
     """A bound of the speed of shape n's points, seen from the frame that moves with contact_data.common [m/s]."""
-    a = data.angular_velocity[contact.model.body[n]]
-    v = contact.data.common
-    s0, s1, s2 = velocity_of(model, data, contact, n)
-    s0 -= v[0]
-    s1 -= v[1]
-    s2 -= v[2]
-    turning = sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
-    return sqrt(s0 * s0 + s1 * s1 + s2 * s2) + turning * contact.model.swing[n]
+    speed = minus(velocity_of(model, data, contact, n), contact.data.common)
+    return length(speed) + length(data.angular_velocity[contact.model.body[n]]) * contact.model.swing[n]
 
 
 @inlined
 def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
     """Velocity of shape n's origin [m/s]."""
     body = contact.model.body[n]
-    o0, o1, o2 = origin_of(model, data, body)
-    p = contact.data.position[n]
-    a = data.angular_velocity[body]
-    v = data.velocity[body]
-    s0, s1, s2 = cross(a[0], a[1], a[2], p[0] - o0, p[1] - o1, p[2] - o2)
-    return s0 + v[0], s1 + v[1], s2 + v[2]
+    arm = minus(contact.data.position[n], origin_of(model, data, body))
+    return plus(crossed(data.angular_velocity[body], arm), data.velocity[body])
+
+
+# ------------------------------------------------------------------ to second order
 
 
 @njit
 def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
-    """contact_data.drift of every contact: that of the two surfaces' centres of curvature along the normal, which may
-    turn.
-
-    A sphere's gap changes with its centre, whatever it turns. Needs velocities, and the accelerations at zero
-    independent acceleration, as the bias leaves them: less gravity, the world's too. Of what turns farther than it
-    moves straight on a second derivative says little.
-    """
-    for n in range(contact.data.number[0]):
-        N = contact.data.frame[n, 0]
-        value = 0.0
-        for end in range(2):
-            shape = contact.data.shape[n, end]
-            body = contact.model.body[shape]
-            if body > 0:
-                sign = 1.0 if end == 1 else -1.0
-                x = contact.data.arm[n, end]
-                out = sign * (0.5 * contact.data.distance[n] + contact.model.rounding[shape])
-                drift = acceleration_along(data, body, N, x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2])
-                value += sign * drift * _straight(data, inputs, contact, shape) ** 2
-        contact.data.drift[n] = value
-        if contact.data.soft[n] == 0 and not has_still_normal(contact, n):
-            _tilt(data, inputs, contact, n)
-        contact.data.swerve[n, 0] = 0.0
-        contact.data.swerve[n, 1] = 0.0
-        stays = contact.data.start[n, 0] > 0.0 or contact.data.near[n] == 1
-        if stays and contact.data.soft[n] == 0 and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1]):
-            _roll(data, inputs, contact, n)
+    """contact_data.drift and contact_data.swerve of every contact. Needs velocities, and accelerations as in
+    `set_drift`."""
+    for n in range(contact.data.number[CONTACTS]):
+        note_turning(data, inputs, contact, n, 0)
+        one = _straight(data, inputs, contact, contact.data.shape[n, 0])
+        two = _straight(data, inputs, contact, contact.data.shape[n, 1])
+        set_drift(data, contact, n, one, two)
 
 
 @njit
-def _tilt(data: Any, inputs: Any, contact: Any, n: Any) -> None:
-    """Add to contact_data.drift what the turning of the normal does."""
-    N = contact.data.frame[n, 0]
-    o = data.angular_velocity
-    v = data.velocity
-    a0, a1, a2, straight = 0.0, 0.0, 0.0, 1.0
+def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
+    """contact_data.tilt and contact_data.lag of contact n: what the turning of its normal and, where it stays, its way
+    over the two surfaces do in a lane. Needs velocities."""
+    contact.data.tilt[n] = 0.0
+    put(contact.data.lag[n], (0.0, 0.0, 0.0))
+    if contact.data.soft[n] == 1:
+        return
+    one = contact.data.shape[n, 0]
+    two = contact.data.shape[n, 1]
+    h = inputs.time_step[0]
+    first = _lane_triple(data.angular_velocity, contact.model.body[one], lane)
+    second = _lane_triple(data.angular_velocity, contact.model.body[two], lane)
+    if not has_still_normal(contact, n):
+        apart = _parting_of_centres(data, contact, n, lane)
+        contact.data.tilt[n] = tilt(contact, n, first, second, apart, h)
+    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
+    if stays and rolls(contact, one, two):
+        put(contact.data.lag[n], lag(contact, n, minus(second, first), h))
+
+
+@inlined
+def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
+    """Velocity of the second surface's centre of curvature at contact n against the first one's, in a lane [m/s]."""
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    apart = (0.0, 0.0, 0.0)
     for end in range(2):
         shape = contact.data.shape[n, end]
         body = contact.model.body[shape]
         if body > 0:
             sign = 1.0 if end == 1 else -1.0
-            x = contact.data.arm[n, end]
-            out = sign * (0.5 * contact.data.distance[n] + contact.model.rounding[shape])
-            y0, y1, y2 = x[0] + out * N[0], x[1] + out * N[1], x[2] + out * N[2]
-            c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], y0, y1, y2)
-            a0, a1, a2 = a0 + sign * (v[body, 0] + c0), a1 + sign * (v[body, 1] + c1), a2 + sign * (v[body, 2] + c2)
-            straight = min(straight, _straight(data, inputs, contact, shape))
-    one = o[contact.model.body[contact.data.shape[n, 0]]]
-    two = o[contact.model.body[contact.data.shape[n, 1]]]
-    first, second = (one[0], one[1], one[2]), (two[0], two[1], two[2])
-    contact.data.drift[n] += straight**2 * tilt(contact, n, first, second, (a0, a1, a2), inputs.time_step[0])
+            arm = triple(contact.data.arm[n, end])
+            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
+            turning = crossed(_lane_triple(data.angular_velocity, body, lane), y)
+            apart = plus_times(apart, sign, plus(_lane_triple(data.velocity, body, lane), turning))
+    return apart
 
 
 @njit
-def _roll(data: Any, inputs: Any, contact: Any, n: Any) -> None:
-    """Add to contact_data.drift, and make contact_data.swerve, what the contact's way over the two surfaces does, where
-    it stays."""
-    N = contact.data.frame[n, 0]
-    o = data.angular_velocity
-    one = contact.model.body[contact.data.shape[n, 0]]
-    two = contact.model.body[contact.data.shape[n, 1]]
-    o0, o1, o2 = o[two, 0] - o[one, 0], o[two, 1] - o[one, 1], o[two, 2] - o[one, 2]
-    e0, e1, e2 = lag(contact, n, o0, o1, o2, inputs.time_step[0])
-    if e0 * e0 + e1 * e1 + e2 * e2 == 0.0:
-        return
-    contact.data.drift[n] += N[0] * e0 + N[1] * e1 + N[2] * e2
-    for k in range(2):
-        T = contact.data.frame[n, 1 + k]
-        value = T[0] * e0 + T[1] * e1 + T[2] * e2
-        for end in range(2):
-            body = contact.model.body[contact.data.shape[n, end]]
-            if body > 0:
-                sign = 1.0 if end == 1 else -1.0
-                half = 0.5 * sign * contact.data.distance[n]
-                x = contact.data.arm[n, end]
-                y0, y1, y2 = x[0] + half * N[0], x[1] + half * N[1], x[2] + half * N[2]
-                value += sign * acceleration_along(data, body, T, y0, y1, y2)
-        contact.data.swerve[n, k] = value
+def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
+    """contact_data.drift of contact n: that of the two surfaces' centres of curvature along the normal, which may turn,
+    and of the contact's way over them; contact_data.swerve: the same along the tangents. In both widths.
+
+    A sphere's gap changes with its centre, whatever it turns. Of what turns farther than it moves straight on a second
+    derivative says little: one and two are the shares of the step in which the two shapes do. Needs angular velocities,
+    and the accelerations at zero independent acceleration, as the bias leaves them: less gravity, the world's too.
+    """
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    drift = zero_like(contact.data.drift[n])
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        body = contact.model.body[shape]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            share = two if end == 1 else one
+            arm = triple(contact.data.arm[n, end])
+            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
+            drift += sign * acceleration_along(data, body, N, y) * share**2
+    drift += min(one, two) ** 2 * contact.data.tilt[n]
+    lagging = triple(contact.data.lag[n])
+    square = dot(lagging, lagging)
+    contact.data.swerve[n, 0] = zero_like(drift)
+    contact.data.swerve[n, 1] = zero_like(drift)
+    if highest(square) > 0.0:
+        drift += dot(N, lagging)
+        for k in range(2):
+            swerve = _swerve(data, contact, n, 1 + k, N, lagging)
+            contact.data.swerve[n, k] = where_greater(square, zero_like(square), swerve, contact.data.swerve[n, k])
+    contact.data.drift[n] = drift
 
 
 @inlined
-def acceleration_along(data: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) -> Any:
+def _swerve(data: Any, contact: Any, n: Any, j: Any, N: Any, lagging: Any) -> Any:
+    """How the slip of contact n along its direction j changes where it rolls [m/s²]."""
+    T = triple(contact.data.frame[n, j])
+    value = dot(T, lagging)
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            half = 0.5 * sign * contact.data.distance[n]
+            y = plus_times(triple(contact.data.arm[n, end]), half, N)
+            value += sign * acceleration_along(data, body, T, y)
+    return value
+
+
+@inlined
+def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
     """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
-    o = data.angular_velocity[body]
-    al = data.angular_acceleration[body]
+    o = triple(data.angular_velocity[body])
     a = data.acceleration
-    s0, s1, s2 = cross(o[0], o[1], o[2], r0, r1, r2)
-    s0, s1, s2 = cross(o[0], o[1], o[2], s0, s1, s2)
-    t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
+    s = crossed(o, crossed(o, r))
+    t = crossed(triple(data.angular_acceleration[body]), r)
     return (
-        N[0] * (a[body, 0] - a[0, 0] + s0 + t0)
-        + N[1] * (a[body, 1] - a[0, 1] + s1 + t1)
-        + N[2] * (a[body, 2] - a[0, 2] + s2 + t2)
+        N[0] * (a[body, 0] - a[0, 0] + s[0] + t[0])
+        + N[1] * (a[body, 1] - a[0, 1] + s[1] + t[1])
+        + N[2] * (a[body, 2] - a[0, 2] + s[2] + t[2])
     )
 
 
@@ -331,49 +370,60 @@ def acceleration_along(data: Any, body: Any, N: Any, r0: Any, r1: Any, r2: Any) 
 
 
 @njit
-def _recall(state: Any, contact: Any) -> None:
-    """contact_data.start, contact_data.regularised: impulses that these contacts had in the last step, and for how
-    many steps they gave way; 0 of new ones.
+def _recall(memory: Any, contact: Any) -> None:
+    """contact_data.start, contact_data.regularised: impulses that these contacts had in the last step, and for how many
+    steps they gave way; 0 of new ones. memory: as State.contact.
 
     Contacts come in much the same order in every step: the search goes on from where the last one was found.
     """
-    known = 0
-    while known < state.contact.shape[0] and state.contact[known, 0] != state.contact[known, 1]:
-        known += 1
+    known = _count_known(memory)
     at = 0
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.regularised[n] = 0
-        for k in range(contact.data.start.shape[1]):
+        for k in range(DIRECTIONS):
             contact.data.start[n, k] = 0.0
         for _ in range(known):
-            old = state.contact[at]
+            old = memory[at]
             at = at + 1 if at + 1 < known else 0
-            if (
-                old[0] == contact.data.shape[n, 0]
-                and old[1] == contact.data.shape[n, 1]
-                and old[2] == contact.data.feature[n]
-            ):
-                for k in range(contact.data.start.shape[1]):
-                    contact.data.start[n, k] = old[3 + k]
-                contact.data.regularised[n] = int(old[9])
+            if _is_same(old, contact, n):
+                for k in range(DIRECTIONS):
+                    contact.data.start[n, k] = old[FIRST_IMPULSE + k]
+                contact.data.regularised[n] = int(old[REGULARISED])
                 break
 
 
 @njit
 def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
     """state.contact: the contacts and the impulses of their rows (none where the rows contradict each other)."""
-    for n in range(state.contact.shape[0]):
-        if n < contact.data.number[0]:
-            state.contact[n, 0] = contact.data.shape[n, 0]
-            state.contact[n, 1] = contact.data.shape[n, 1]
-            state.contact[n, 2] = contact.data.feature[n]
-            for k in range(contact.data.start.shape[1]):
-                carries = agreed and contact.data.row[n] >= 0 and k < contact.data.dimension[n]
-                state.contact[n, 3 + k] = impulse_along(rows, contact, n, k) if carries else 0.0
-            state.contact[n, 9] = rows.regularised[contact.data.row[n]] if contact.data.row[n] >= 0 else 0
-        else:
-            for k in range(state.contact.shape[1]):
-                state.contact[n, k] = 0.0  # a shape never touches itself: no contact
+    name_contacts(state.contact, contact)
+    for n in range(contact.data.number[CONTACTS]):
+        row = contact.data.row[n]
+        if row >= 0:
+            state.contact[n, REGULARISED] = rows.regularised[row]
+            for k in range(contact.data.dimension[n] if agreed else 0):
+                state.contact[n, FIRST_IMPULSE + k] = impulse_along(rows.impulse, contact, n, k)
+
+
+@njit
+def name_contacts(memory: Any, contact: Any) -> None:
+    """memory, as State.contact: which contacts there are, as if nothing acted at them."""
+    count = min(contact.data.number[CONTACTS], memory.shape[0])
+    for n in range(max(count, _count_known(memory))):
+        for k in range(memory.shape[1]):
+            memory[n, k] = 0.0  # a shape never touches itself: no contact
+    for n in range(count):
+        memory[n, SHAPE_A] = contact.data.shape[n, 0]
+        memory[n, SHAPE_B] = contact.data.shape[n, 1]
+        memory[n, FEATURE] = contact.data.feature[n]
+
+
+@inlined
+def _count_known(memory: Any) -> Any:
+    """How many contacts a memory holds: they are its first."""
+    known = 0
+    while known < memory.shape[0] and memory[known, SHAPE_A] != memory[known, SHAPE_B]:
+        known += 1
+    return known
 
 
 # ------------------------------------------------------------------ the entry
@@ -385,17 +435,17 @@ def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> No
 
     The order depends on the shapes' places alone. clock: None where nothing is timed.
     """
-    contact.data.number[0] = 0
-    contact.data.number[1] = 0
+    contact.data.number[CONTACTS] = 0
+    contact.data.number[FOUND_CONTACTS] = 0
     for n in range(contact.model.solid.shape[0]):
         _bound(contact, contact.model.solid[n])
     for j in range(contact.model.plane.shape[0]):
         for n in range(contact.model.solid.shape[0]):
             a = contact.model.plane[j]
             b = contact.model.solid[n]
-            if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.allowance[
+            if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.margin[
                 a
-            ] + contact.data.allowance[b] + _margin(contact, a, b):
+            ] + contact.data.margin[b] + _margin(contact, a, b):
                 _touch(contact, shapes, gjk, manifold, clock, a, b)
     axis = _sort(contact)
     second = (axis + 1) % 3
@@ -421,9 +471,9 @@ def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> No
 
 @inlined
 def _bound(contact: Any, n: Any) -> None:
-    """The box around shape n, its allowance and its reach."""
+    """The box around shape n, its margin and its reach."""
     e = contact.model.extent[n]
-    wide = contact.data.allowance[n] + contact.model.reach[n]
+    wide = contact.data.margin[n] + contact.model.reach[n]
     for k in range(3):
         R = contact.data.rotation[n, k]
         half = abs(R[0]) * e[0] + abs(R[1]) * e[1] + abs(R[2]) * e[2] + wide
@@ -493,17 +543,17 @@ def _margin(contact: Any, a: Any, b: Any) -> Any:
 def _touch(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any, a: Any, b: Any) -> None:
     """Contacts of a pair whose boxes meet."""
     mark(clock, BROAD_PHASE)
-    reach = contact.data.allowance[a] + contact.data.allowance[b] + _margin(contact, a, b)
+    reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
     manifold.number[0] = 0
     collide(shapes, contact.data, gjk, a, b, reach, manifold)
     for found in range(manifold.number[0]):
         if manifold.gap[found] > reach:
             continue
-        contact.data.number[1] += 1
-        n = contact.data.number[0]
+        contact.data.number[FOUND_CONTACTS] += 1
+        n = contact.data.number[CONTACTS]
         if n == contact.data.gap.shape[0]:
             continue
-        contact.data.number[0] = n + 1
+        contact.data.number[CONTACTS] = n + 1
         contact.data.shape[n, 0] = a
         contact.data.shape[n, 1] = b
         contact.data.feature[n] = manifold.feature[found]

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.collision.shapes import CAPSULE, SPHERE
-from artsim.sim.contacts import DIRECTIONS, Contacts, Touching, chain_length
+from artsim.sim.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, chain_length, most_rows
 from artsim.sim.model import Model
 from artsim.sim.records import (
     Array,
     ConstInts1,
     ConstInts2,
+    ConstReals2,
     Ints1,
     Ints2,
     Lanes1,
@@ -28,6 +29,7 @@ from artsim.sim.records import (
     Lanes3,
     Reals1,
     Reals2,
+    Reals3,
     Reals4,
     allocate,
 )
@@ -54,44 +56,51 @@ class PackSolver(NamedTuple):
 
 
 class PackContacts(NamedTuple):
-    """The contacts of a pack in a step; k slots, n shapes. Fields named as in ContactWork mean the same."""
+    """The contacts of a pack in a step; k slots, n shapes. What ContactWork has too means the same here, of the shapes
+    of all lanes, and of a slot as of a contact."""
 
     first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
     room: ConstInts2  # (n, n) how many it has
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     half: Ints1  # (1,) which half of `memory` is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
+    before: Reals3  # (lanes, contacts, CONTACT_BEFORE) those of this step, as ContactWork has them
     slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
     found: Ints1  # (lanes,) contacts
     touching: Lanes1  # (1,) 1: there are contacts, near or far
     away: Lanes1  # (1,) 1: of which one has no slot
-    outrun: Lanes1  # (1,) more than 0: the step goes farther than contacts were looked for, and there are others
+    outrun: Lanes1  # (1,) 1: the step goes farther than contacts were looked for, and there are others
     factor: Lanes1  # (1,) of friction
+    # of shapes
     common: Lanes1  # (3,)
     position: Lanes2  # (n, 3)
     rotation: Lanes3  # (n, 3, 3)
-    allowance: Lanes1  # (n,)
-    # of a slot
+    margin: Lanes1  # (n,)
+    # of a slot, alike in all lanes
     active: Ints1  # (k,) 1: some lane is in contact
-    body: Ints1  # (k,) the one that moves
-    shape: Ints1  # (k,)
-    end: Ints1  # (k,) which of the two shapes that is
+    shape: Ints2  # (k, 2)
     row: Ints1  # (k,)
+    rows: Ints1  # (k,)
     dimension: Ints1  # (k,)
+    friction: Lanes2  # (k, 5) times `factor`
     soft: Ints1  # (k,)
-    rolls: Ints1  # (k,) 1: one of the two shapes does
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
     restitution: Reals1  # (k,)
-    slope: Reals1  # (k,) friction that the rows are scaled by
-    scale: Reals2  # (k, DIRECTIONS)
-    # of lanes; zeros where there is no contact, so that the rows move nothing
+    scale: Lanes2  # (k, DIRECTIONS)
+    belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
+    regularised: ConstInts1  # (k,) 0: nor has what gives way
+    # of a slot's lanes; zeros where there is no contact, so that the rows move nothing
+    present: Lanes1  # (k,) 1: there is one
     gap: Lanes1  # (k,)
-    arm: Lanes2  # (k, 3) of the body that moves
+    distance: Lanes1  # (k,)
+    arm: Lanes3  # (k, 2, 3)
     frame: Lanes3  # (k, 3, 3)
-    lag: Lanes2  # (k, 3) of what rolls, as rolling.py has it [m/s²]
-    tilt: Lanes1  # (k,) of normals that turn, as rolling.py has it [m/s²]
-    stiffening: Lanes1  # (k,) MuJoCo's d at this depth
+    hardness: Lanes1  # (k,)
+    tilt: Lanes1  # (k,)
+    lag: Lanes2  # (k, 3)
+    drift: Lanes1  # (k,)
+    swerve: Lanes2  # (k, 2)
     start: Lanes2  # (k, DIRECTIONS)
 
 
@@ -123,7 +132,7 @@ def make_slots(model: Model, touching: Touching) -> Slots:
         size = min(_most(int(kind[a])), _most(int(kind[b])))
         first[a, b] = first[b, a] = count
         room[a, b] = room[b, a] = size
-        width = _widest(g, a, b)
+        width = most_rows(g, _widest(g, a, b))
         count += size
         rows += size * width
         entries += size * width * chain_length(model, int(max(g.body[a], g.body[b])))
@@ -135,7 +144,7 @@ def _most(kind: int) -> int:
 
 
 def _widest(g: Contacts, a: int, b: int) -> int:
-    """Most rows of a contact of two shapes."""
+    """Most dimensions of a contact of two shapes."""
     pair = int(g.allowed[a, b]) - 1
     return int(g.pair_dimension[pair]) if pair >= 0 else int(max(g.dimension[a], g.dimension[b]))
 
@@ -150,15 +159,17 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
         **dict.fromkeys(("half", "touching", "away", "outrun", "factor"), (1,)),
         "memory": (2, width, contacts, CONTACT_MEMORY),
         "slot": (width, contacts),
+        "before": (width, contacts, CONTACT_BEFORE),
         "found": (width,),
         "common": (3,),
         "position": (n, 3),
         "rotation": (n, 3, 3),
-        "allowance": (n,),
-        "reference": (k, 2),
-        "impedance": (k, 5),
+        "margin": (n,),
+        **dict.fromkeys(("shape", "reference", "swerve"), (k, 2)),
+        **dict.fromkeys(("friction", "impedance"), (k, 5)),
         **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
-        **dict.fromkeys(("arm", "lag"), (k, 3)),
+        **dict.fromkeys(("belt", "lag"), (k, 3)),
+        "arm": (k, 2, 3),
         "frame": (k, 3, 3),
     }
     made: PackContacts = allocate(PackContacts, shapes, width)
@@ -176,8 +187,7 @@ def make_pack_rows(
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
-        **dict.fromkeys(("column", "value"), (entries,)),
-        **dict.fromkeys(("entry_dof", "entry_value"), (0,)),
+        **dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,)),
         "number": (2,),
         "start": (n + 1,),
         "implicit": (nv,),
@@ -192,12 +202,14 @@ def make_pack_rows(
         "impulse": (n,),
     }
     solver: PackSolver = allocate(PackSolver, of_solver, width)
-    return allocate(Rows, shapes, width), work, solver._replace(rubbing=np.array(rubbing, np.int64))
+    rows: Rows = allocate(Rows, shapes, width)
+    rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)  # no couplings: every dof is independent
+    return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64))
 
 
-def enlarged(k: PackContacts, contacts: int) -> PackContacts:
+def enlarged(slots: PackContacts, contacts: int) -> PackContacts:
     """Room for more contacts of each lane; what is known of them kept."""
-    _, width, known, size = k.memory.shape
+    _, width, known, size = slots.memory.shape
     memory, slot = np.zeros((2, width, contacts, size)), np.zeros((width, contacts), np.int64)
-    memory[:, :, :known] = k.memory
-    return k._replace(memory=memory, slot=slot)
+    memory[:, :, :known] = slots.memory
+    return slots._replace(memory=memory, slot=slot, before=np.zeros((width, contacts, CONTACT_BEFORE)))

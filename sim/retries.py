@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import drive_force, driven_at
+from artsim.sim.actuation import is_beyond_drive
 from artsim.sim.clock import mark
 from artsim.sim.constraints.aims import close_loops
-from artsim.sim.constraints.contact import may_bounce, tame
+from artsim.sim.constraints.contact import limit_energy, may_bounce
 from artsim.sim.constraints.impacts import pass_on_blows, take_blows, weaken
 from artsim.sim.constraints.limit import limits_hold
 from artsim.sim.constraints.link_velocity import ROUNDS as MOST_ROUNDS
@@ -78,7 +78,7 @@ FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
 _SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
 _SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
-_TAMINGS = 6  # of contacts that make energy; of a bounce each time by half
+_ATTEMPTS_AT_ENERGY = 6  # of contacts that make energy; of a bounce each time by half
 
 
 @njit
@@ -167,16 +167,16 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
     if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
         close_loops(robot, run, rows, equipment, solver)
     if contact is not None:
-        _tame_contacts(robot, run, rows, contact, solver)
+        _limit_restitution(robot, run, rows, contact, solver)
 
 
 @njit
-def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     if pass_on_blows(state, run.inputs, rows, contact):
-        for _ in range(_TAMINGS):
+        for _ in range(_ATTEMPTS_AT_ENERGY):
             reduce_system(model, data, step, solver)
             factorise_system(model, data, solver)
             several = take_blows(robot, run, rows, contact, solver)
@@ -188,8 +188,8 @@ def _tame_contacts(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -
             mark(run.clock, SOLVER)
             if not weaken(state, rows, step, contact):
                 break
-    for _ in range(_TAMINGS):
-        if not tame(robot, run, rows, contact):
+    for _ in range(_ATTEMPTS_AT_ENERGY):
+        if not limit_energy(robot, run, rows, contact):
             break
         solve_again(robot, rows, step, solver)
         found(model, data, run)
@@ -276,12 +276,12 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
     if step.retries[SEARCHES] < most and outrun(model, data, run, contact):
         velocities(model, state.qvel, data)
         count = contact.data.number[CONTACTS]
-        note_found(contact)
+        note_found(contact.data.before, contact)
         if not detected(robot, contact):
             step.counters[STOP_REASON] = CROWDED
             return False
         mark(run.clock, BROAD_PHASE)
-        if not are_as_before(contact, count):
+        if not are_as_before(contact.data.before, contact, count):
             start_search(robot, run, contact, solver)
             return True
     velocities(model, state.qvel, data)
@@ -295,11 +295,9 @@ def _holds(robot: Any, run: Any, equipment: Any) -> bool:
     if not limits_hold(robot, run):
         return False
     for k in range(step.velocity.shape[0]):
-        if step.stiffness[k] + step.damping[k] > 0.0:
-            q = driven_at(robot.state, run, k)
-            force = drive_force(run, step.counters[CONTROL_ROW], k, q, step.velocity[k])
-            if abs(force) > run.inputs.drive_limit[k] * (1.0 + 1e-12):
-                return False
+        driven = step.stiffness[k] + step.damping[k] > 0.0
+        if driven and is_beyond_drive(robot.state, run, step.counters[CONTROL_ROW], k) > 0.0:
+            return False
     if equipment is not None:
         return tendons_hold(run, equipment)
     return True

@@ -16,10 +16,11 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.frames import turned_back
+from artsim.collision.frames import axis, turned_back
 from artsim.sim.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, turn
+from artsim.sim.kinematics import turn
+from artsim.sim.vec3 import crossed, dot, plus, plus_times, times, triple
 
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
 _LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
@@ -80,13 +81,11 @@ def _smallest(contact: Any, a: Any) -> Any:
 
 
 @njit
-def lag(contact: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
-    """ω × s of contact n [m/s²], world axes, for the angular velocity o of its second body against its first."""
-    N = contact.data.frame[n, ALONG_NORMAL]
-    c0, c1, c2 = cross(o0, o1, o2, N[0], N[1], N[2])
-    w0 = 0.0
-    w1 = 0.0
-    w2 = 0.0
+def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
+    """ω × s of contact n [m/s²], world axes, for the angular velocity of its second body against its first."""
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    c = crossed(turning, N)
+    way = (0.0, 0.0, 0.0)
     for end in range(2):
         b = contact.data.shape[n, end]
         if contact.model.rolls[b] != SHARP and _is_face(contact, contact.data.shape[n, 1 - end], N):
@@ -97,16 +96,13 @@ def lag(contact: Any, n: Any, o0: Any, o1: Any, o2: Any, h: Any) -> Any:
             y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
             p0, p1, _ = turned_back(contact.data, b, y0, y1, y2)
             m0, m1, m2 = turned_back(contact.data, b, -sign * N[0], -sign * N[1], -sign * N[2])
-            d0, d1, d2 = turned_back(contact.data, b, c0, c1, c2)
-            s0, s1, s2 = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
+            d0, d1, d2 = turned_back(contact.data, b, c[0], c[1], c[2])
+            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
-            if h * h * (s0 * s0 + s1 * s1 + s2 * s2) > most * most:
+            if h * h * dot(s, s) > most * most:
                 continue  # half a step's worth says nothing
-            s0, s1, s2 = turn(contact.data.rotation, b, s0, s1, s2)
-            w0 += s0
-            w1 += s1
-            w2 += s2
-    return cross(o0, o1, o2, w0, w1, w2)
+            way = plus(way, turn(contact.data.rotation, b, s[0], s[1], s[2]))
+    return crossed(turning, way)
 
 
 @inlined
@@ -134,7 +130,7 @@ def has_still_normal(contact: Any, n: Any) -> bool:
 def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
     """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where nothing tells how its normal turns.
 
-    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], three numbers each, world axes. Where
+    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where
     face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
     """
     N = contact.data.frame[n, ALONG_NORMAL]
@@ -148,9 +144,9 @@ def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> A
     if on_first or on_second:
         value = -1e308
         if on_first:
-            value = max(value, _turning(cross(first[0], first[1], first[2], N[0], N[1], N[2]), apart, length, h))
+            value = max(value, _turning(crossed(first, N), apart, length, h))
         if on_second:
-            value = max(value, _turning(cross(second[0], second[1], second[2], N[0], N[1], N[2]), apart, length, h))
+            value = max(value, _turning(crossed(second, N), apart, length, h))
         return value
     i = _edge(contact, a, N)
     j = _edge(contact, b, N)
@@ -162,8 +158,8 @@ def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> A
 @inlined
 def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
     """The same for Ṅ = rate."""
-    square = rate[0] * rate[0] + rate[1] * rate[1] + rate[2] * rate[2]
-    value = 2.0 * (rate[0] * apart[0] + rate[1] * apart[1] + rate[2] * apart[2]) - length * square
+    square = dot(rate, rate)
+    value = 2.0 * dot(rate, apart) - length * square
     return value if h * h * square <= _FARTHEST * _FARTHEST else 0.0
 
 
@@ -184,15 +180,13 @@ def _edge(contact: Any, b: Any, N: Any) -> Any:
 @inlined
 def _rate_of_edges(contact: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
     """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays across both."""
-    e0, e1, e2 = contact.data.rotation[a, 0, i], contact.data.rotation[a, 1, i], contact.data.rotation[a, 2, i]
-    k0, k1, k2 = contact.data.rotation[b, 0, j], contact.data.rotation[b, 1, j], contact.data.rotation[b, 2, j]
-    c0, c1, c2 = cross(first[0], first[1], first[2], e0, e1, e2)
-    d0, d1, d2 = cross(second[0], second[1], second[2], k0, k1, k2)
-    along_first = -(N[0] * c0 + N[1] * c1 + N[2] * c2)
-    along_second = -(N[0] * d0 + N[1] * d1 + N[2] * d2)
-    cosine = e0 * k0 + e1 * k1 + e2 * k2
+    e = axis(contact.data, a, i)
+    k = axis(contact.data, b, j)
+    along_first = -dot(N, crossed(first, e))
+    along_second = -dot(N, crossed(second, k))
+    cosine = dot(e, k)
     square = 1.0 - cosine * cosine
     scale = 1.0 / square if square > _CROSSING * _CROSSING else 0.0
     x = scale * (along_first - cosine * along_second)
     y = scale * (along_second - cosine * along_first)
-    return x * e0 + y * k0, x * e1 + y * k1, x * e2 + y * k2
+    return plus_times(times(x, e), y, k)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from artsim.sim.allocation import make_step
-from artsim.sim.contacts import Contacts, ContactWork, Touching, connect_detection, make_contact_work
+from artsim.sim.contacts import ContactBundle, Contacts, ContactWork, Touching, connect_detection, make_contact_work
 from artsim.sim.controls import Controls
 from artsim.sim.dataclass import dataclass
-from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment
+from artsim.sim.equipment.record import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment, EquipmentBundle
 from artsim.sim.errors import UsageError, nearest
 from artsim.sim.integration import INTEGRATORS
 from artsim.sim.jit import Entry, bind, disabled, point_at
@@ -49,6 +49,7 @@ from artsim.sim.records import (
     allocate,
     kinds,
     with_lanes,
+    with_members,
     zeros,
 )
 from artsim.sim.run import (
@@ -61,13 +62,14 @@ from artsim.sim.run import (
     STEPS_TO_TAKE,
     Inputs,
     Rows,
+    RunBundle,
     Step,
 )
 from artsim.sim.simulate import Simulation, simulation_of
 from artsim.sim.solvers.registry import SOLVERS
-from artsim.sim.solvers.scratch import NewtonWork
+from artsim.sim.solvers.scratch import NewtonWork, SolverBundle
 from artsim.sim.spatial import point_inertia, six, symmetric
-from artsim.sim.state import State, Workspace, make_state, make_workspace
+from artsim.sim.state import RobotBundle, Workspace, make_state, make_workspace
 
 VARIED = {
     "mass": "link",
@@ -212,18 +214,38 @@ class RolloutBlock(NamedTuple):
     final_qvel: Reals2  # (samples, nv)
 
 
-_ALL = (PackModel, State, Workspace, PackInputs, Rows, PackStep, PackActuators, PackActuation, PackControls)
-_ROLLED = (*_ALL, PackWork, Single, RolloutBlock)
-SOLVE_PACK = Entry(
-    "solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, NewtonWork, PackSolver)
-)
+class LaneBundle(NamedTuple):
+    """What tells a pack's run from a single robot's."""
+
+    data: PackWork
+    single: Single
+    controls: PackControls
+
+
+class PackContactBundle(NamedTuple):
+    """What may touch, the contacts of all lanes, and those that detection found for one lane."""
+
+    model: Contacts
+    data: PackContacts
+    found: ContactBundle
+
+
+_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
+SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
 
 
 def roll_entry(rows: bool, touching: bool) -> Entry:
     """The kernel of packs, without what serves constraint rows or contacts that are not there."""
-    contacts = (Contacts, PackContacts, ContactWork) if touching else (None, None, None)
-    records = (*_ROLLED, PackSolver if rows else None, *contacts)
-    return Entry("roll", "artsim.sim.pack_step", records, "_rows" * rows + "_touching" * touching)
+    bundles = (
+        with_members(RobotBundle, model=PackModel),
+        with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=LaneBundle),
+        Rows,
+        with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
+        PackContactBundle if touching else None,
+        None,
+        with_members(SolverBundle, pack=PackSolver if rows else None),
+    )
+    return Entry("roll", "artsim.sim.pack_step", bundles, "_rows" * rows + "_touching" * touching)
 
 
 RECORDED = ("qpos", "qvel")
@@ -549,8 +571,8 @@ class PackRoller:
         self._plan = plan
         self._varied = VariedArrays(plan)
         model = plan.robot.model
-        self._single = _LaneSimulation(_with_own_arrays(plan), _one_row(controls))
-        self._places = self._single.arrays()
+        self._simulation = _LaneSimulation(_with_own_arrays(plan), _one_row(controls))
+        self._single = self._simulation.arrays()
         self._width = pack_width()
         self._model = _in_lanes(PackModel, model, self._width)
         self._state = make_state(model, self._width)
@@ -558,48 +580,51 @@ class PackRoller:
         self._inputs = self._make_inputs()
         touching = plan.touching
         slots = None if touching is None else make_slots(model, touching)
-        rows, newton, self._solver = make_pack_rows(model, slots, np.flatnonzero(model.friction > 0), self._width)
+        rows, newton, self._pack = make_pack_rows(model, slots, np.flatnonzero(model.friction > 0), self._width)
         rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
         step = make_step(model)
         step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
-        self._pack = self._make_pack()
-        self._kept = [self._single.point_at(self._pack.single)]
+        self._lanes = self._make_lanes()
+        self._kept = [self._simulation.point_at(self._lanes.single)]
         self._entry = roll_entry(_has_rows(plan), touching is not None)
-        self._contacts: PackContacts | None = None
-        self._detected: ContactWork | None = None
+        self._slots: PackContacts | None = None
+        self._contact_data: ContactWork | None = None
         if _has_rows(plan):
-            solved = (self._model, self._work, rows, step, newton, self._solver)
-            self._kept.append(point_at(SOLVE_PACK, self._width, self._solver.entry, *solved))
+            solver = SolverBundle(newton, pack=self._pack)
+            solved = (self._model, self._work, rows, step, solver)
+            self._kept.append(point_at(SOLVE_PACK, self._width, self._pack.entry, *solved))
         if touching is not None:
             assert slots is not None
-            self._contacts = make_pack_contacts(touching, slots, self._single.room, self._width)
-            self._make_detection(touching, self._contacts)
-        self._block = RolloutBlock(
+            self._slots = make_pack_contacts(touching, slots, self._simulation.room, self._width)
+            self._make_detection(touching, self._slots)
+        self._samples = RolloutBlock(
             np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
         )
-        self._block.plan[STEPS_PER_ROW] = plan.config.every
+        self._samples.plan[STEPS_PER_ROW] = plan.config.every
         self._per_lane: PackControls | None = None
         actuators = _pack_actuators(plan)
         shapes = {**dict.fromkeys(PackActuation._fields, (plan.robot.nv,)), "constant": actuators.gain.shape}
         actuation = allocate(PackActuation, shapes, self._width)
-        self._records = (self._model, self._state, self._work, self._inputs, rows, step, actuators, actuation)
+        self._rows, self._step = rows, step
+        self._robot = RobotBundle(self._model, self._state, self._work)
+        self._equipment: Any = EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
         self._bind(self._controls_of([controls]))
 
-    def _make_detection(self, touching: Touching, contacts: PackContacts) -> None:
+    def _make_detection(self, touching: Touching, slots: PackContacts) -> None:
         """What it fills for one lane after the other."""
-        self._detected = make_contact_work(touching, self._single.room)
-        self._detection = connect_detection(touching, self._detected, contacts.detector)
+        self._contact_data = make_contact_work(touching, self._simulation.room)
+        self._detection = connect_detection(touching, self._contact_data, slots.detector)
 
     def _make_room(self) -> None:
         """For more contacts: the step that found too many is taken again."""
-        assert self._plan.touching is not None and self._contacts is not None
-        self._places.counters[STEP_NUMBER] = self._pack.counters[STEP]  # what is told if there may be no more
-        self._single.make_room()
-        self._places = self._single.arrays()
-        self._kept[0] = self._single.point_at(self._pack.single)
-        self._contacts = enlarged(self._contacts, self._single.room)
-        self._make_detection(self._plan.touching, self._contacts)
-        self._pack.counters[CROWD] = 0
+        assert self._plan.touching is not None and self._slots is not None
+        self._single.counters[STEP_NUMBER] = self._lanes.counters[STEP]  # what is told if there may be no more
+        self._simulation.make_room()
+        self._single = self._simulation.arrays()
+        self._kept[0] = self._simulation.point_at(self._lanes.single)
+        self._slots = enlarged(self._slots, self._simulation.room)
+        self._make_detection(self._plan.touching, self._slots)
+        self._lanes.counters[CROWD] = 0
         self._bind(self._bound)
 
     def run(self, variations: Variations, stop: Stop) -> bool:
@@ -608,27 +633,27 @@ class PackRoller:
             if not self._run_pack(start, variations.part(start, start + self._width), stop):
                 return False
             lanes = slice(start, start + self._width)
-            self.results.reason[lanes] = np.where(self._pack.stopped < 0, RUNNING, NON_FINITE)
-            self.results.stopped[lanes] = self._pack.stopped
-            self.results.stopped_dof[lanes] = self._pack.stopped_dof
-        self.alone = int(self._pack.counters[ALONE])
+            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
+            self.results.stopped[lanes] = self._lanes.stopped
+            self.results.stopped_dof[lanes] = self._lanes.stopped_dof
+        self.alone = int(self._lanes.counters[ALONE])
         return True
 
     def _run_pack(self, first: int, part: Variations, stop: Stop) -> bool:
         self._fill(part)
-        block, pack, steps = self._block, self._pack, self._plan.config.steps
-        block.plan[FIRST_SAMPLE] = first
-        pack.counters[[STEP, INPUT_ROW, HELD]] = 0, -1, 0
-        pack.alive[:] = np.arange(self._width) < len(part)
-        pack.stopped[:], pack.stopped_dof[:] = -1, -1
-        pack.impulse[:] = 0.0
-        self._solver.held[:] = 0.0
-        if self._contacts is not None:
-            self._contacts.memory[:] = 0.0
-        while (done := int(pack.counters[STEP])) < steps:
-            block.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
+        samples, lanes, steps = self._samples, self._lanes, self._plan.config.steps
+        samples.plan[FIRST_SAMPLE] = first
+        lanes.counters[[STEP, INPUT_ROW, HELD]] = 0, -1, 0
+        lanes.alive[:] = np.arange(self._width) < len(part)
+        lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
+        lanes.impulse[:] = 0.0
+        self._pack.held[:] = 0.0
+        if self._slots is not None:
+            self._slots.memory[:] = 0.0
+        while (done := int(lanes.counters[STEP])) < steps:
+            samples.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
             self._call()
-            if pack.counters[CROWD]:
+            if lanes.counters[CROWD]:
                 self._make_room()
             if stop():
                 return False
@@ -642,8 +667,8 @@ class PackRoller:
             if name in (*_BODY_ARRAYS, *_DOF_ARRAYS, *_DRIVE_ARRAYS):
                 record = self._inputs if name in _DRIVE_ARRAYS else self._model
                 getattr(record, name)[...] = _as_lanes(values[own])
-        if "friction" in part.factors and self._contacts is not None:
-            self._contacts.factor[...] = _as_lanes(part.factors["friction"][own])
+        if "friction" in part.factors and self._slots is not None:
+            self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
         if part.controls:
             self._set_controls([part.controls[k] for k in own])
 
@@ -659,10 +684,15 @@ class PackRoller:
 
     def _bind(self, controls: PackControls) -> None:
         self._bound = controls
-        shapes = None if self._plan.touching is None else self._plan.touching.contacts
-        own = (controls, self._pack, self._places, self._block)
-        further = (self._solver if _has_rows(self._plan) else None, shapes, self._contacts, self._detected)
-        self._call = bind(self._entry, self._width, *self._records, *own, *further)
+        contact: PackContactBundle | None = None
+        if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
+            model = self._plan.touching.contacts
+            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
+        lanes = LaneBundle(self._lanes, self._single, controls)
+        run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
+        solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)
+        bundles = (self._robot, run, self._rows, self._equipment, contact, None, solver)
+        self._call = bind(self._entry, self._width, *bundles)
 
     def _make_inputs(self) -> Any:
         plan, nv = self._plan, self._plan.robot.nv
@@ -677,7 +707,7 @@ class PackRoller:
         tables = {name: np.stack([getattr(one, name) for one in inputs]) for name in _INPUT_ARRAYS}
         return PackControls(np.array(inputs[0].start_step), **tables)
 
-    def _make_pack(self) -> PackWork:
+    def _make_lanes(self) -> PackWork:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
@@ -686,10 +716,10 @@ class PackRoller:
             "single": (2,),
             "qpos": (robot.nq,),
             "qvel": (robot.nv,),
-            **dict.fromkeys(("impulse", "found"), (len(self._places.impulse),)),
+            **dict.fromkeys(("impulse", "found"), (len(self._single.impulse),)),
         }
-        pack: PackWork = allocate(PackWork, shapes, self._width)
-        return pack
+        lanes: PackWork = allocate(PackWork, shapes, self._width)
+        return lanes
 
 
 def _in_lanes(record: type[Any], values: Any, width: int) -> Any:

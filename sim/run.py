@@ -5,7 +5,7 @@ No numba here: the process that starts with warm kernels imports this.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from artsim.sim.phases import Clock
 from artsim.sim.records import ConstInts1, ConstReals1, Ints1, Lanes1, Reals1, Reals2, Reals3
@@ -42,7 +42,7 @@ AT_START, NOW = range(2)
 # entries of Step.watch (energy_watch.py)
 GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
 # entries of Step.contact_extremes
-MOST_AT_ONCE, DEEPEST, EASED_STEPS, LEFT_INSIDE_STEPS = range(4)
+MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
 # entries of Step.yielded: depths are of contacts that gave way, beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # entries of Block.plan, the last of RolloutBlock.plan
@@ -218,9 +218,10 @@ RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTAC
 
 
 class RunBundle(NamedTuple):
-    """What a run is given, what its step finds, and what is recorded of it where it is a run's own kernel."""
+    """What a run is given and what its step finds; in a run's own kernel what is recorded of it too."""
 
     inputs: Inputs
     step: Step
-    block: Block | None
-    clock: Clock | None  # of timed phases
+    block: Block | None = None
+    clock: Clock | None = None  # of timed phases
+    lanes: Any | None = None  # of packs: rollout.LaneBundle

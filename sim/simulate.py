@@ -40,7 +40,7 @@ from artsim.sim.run import (
     RunBundle,
 )
 from artsim.sim.sights import connect_rays
-from artsim.sim.solvers.scratch import make_solver_bundle, newton_bundle
+from artsim.sim.solvers.scratch import SolverBundle, make_solver_bundle
 from artsim.sim.spatial import Real
 from artsim.sim.state import RobotBundle, make_state, make_workspace
 
@@ -176,8 +176,7 @@ class Simulation(Account):
         """Connect the kernels that a step calls: newton, what looks between steps, what keeps delayed samples."""
         plan, newton = self.plan, self._solver.newton
         if newton is not None:
-            alone = newton_bundle(newton)
-            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, alone)
+            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))
         if plan.touching is not None and self._contact is not None and plan.config.continuous:
             self._advancement = connect_advancement(
                 plan.touching, plan.equipped, self._robot, self._run, self._contact.data

@@ -9,7 +9,7 @@ from artsim.sim.records import Lanes1, Lanes2, Lanes3, allocate
 
 CONTACT_MEMORY = 10  # numbers of a contact that the next step knows
 # columns of State.contact: six impulses from FIRST_IMPULSE, along the contact's directions
-SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, EASED = 0, 1, 2, 3, 9
+SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, REGULARISED = 0, 1, 2, 3, 9
 
 
 class State(NamedTuple):

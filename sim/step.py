@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import applied_forces, find_places, weigh_springs
+from artsim.sim.actuation import applied_forces, control_row, find_places, weigh_springs
 from artsim.sim.booking import book_forces, move_on, note_load, rest
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.loop import note_loop_gaps
@@ -198,11 +198,8 @@ def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
 @njit
 def choose_controls(run: Any) -> None:
     """step.counters[CONTROL_ROW] of this step."""
-    inputs, step = run.inputs, run.step
-    row = step.counters[CONTROL_ROW]
-    while row + 1 < inputs.start_step.shape[0] and inputs.start_step[row + 1] <= step.counters[STEP_NUMBER]:
-        row += 1
-    step.counters[CONTROL_ROW] = row
+    counters = run.step.counters
+    counters[CONTROL_ROW] = control_row(run.inputs.start_step, counters[CONTROL_ROW], counters[STEP_NUMBER])
 
 
 @njit

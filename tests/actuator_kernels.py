@@ -54,7 +54,7 @@ class Actuators:
         self.row = np.zeros((1, len(control)))
         inputs = inputs._replace(control=self.row)
         robot = RobotBundle(model, self.state, make_workspace(model))
-        run = RunBundle(inputs, make_step(model), None, None)
+        run = RunBundle(inputs, make_step(model))
         self._call = bind(ENTRY, 1, robot, run, EquipmentBundle(self.arrays, self.work))
 
     def at(self, q: Array, v: Array, activation: Array, control: Array) -> EquipmentWork:

@@ -35,8 +35,8 @@ def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any, sol
     world_inertia(model, data)
     place_static(model, data, contact)
     find_contacts(robot, inputs, contact)
-    for n in range(contact.data.allowance.shape[0]):
-        contact.data.allowance[n] = 100.0
+    for n in range(contact.data.margin.shape[0]):
+        contact.data.margin[n] = 100.0
     detected(robot, contact)  # however far they are
     bare_system(model, state.qpos, state.qvel, data, run, None, solver)
     find_drifts(model, data, inputs, contact)
@@ -63,9 +63,9 @@ class Bench:
         self._detection = connect_detection(touching, self.contacts)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
         robot = RobotBundle(model, self.state, self.work)
-        run = RunBundle(self.inputs, self.step, None, None)
+        run = RunBundle(self.inputs, self.step)
         contact = ContactBundle(touching.contacts, self.contacts)
-        self._call = bind(ENTRY, 1, robot, run, self.rows, contact, SolverBundle(None, None, None, None))
+        self._call = bind(ENTRY, 1, robot, run, self.rows, contact, SolverBundle())
 
     def evaluate(self, q: Array, v: Array) -> None:
         """Fill contacts and rows at q (nq,), v (nv,)."""

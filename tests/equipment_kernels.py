@@ -57,9 +57,9 @@ class Bench:
         self.equipment = make_equipment_work(model, equipped.arrays, equipped.activations)
         self.inputs = make_inputs(self.plan, constant_controls(self.plan))
         robot = RobotBundle(model, self.state, self.work)
-        run = RunBundle(self.inputs, self.step, None, None)
+        run = RunBundle(self.inputs, self.step)
         equipment = EquipmentBundle(equipped.arrays, self.equipment)
-        self._call = bind(ENTRY, 1, robot, run, self.rows, equipment, SolverBundle(None, None, None, None))
+        self._call = bind(ENTRY, 1, robot, run, self.rows, equipment, SolverBundle())
 
     def evaluate(self, q: Array, v: Array | None = None) -> None:
         """Fill rows and equipment at q (nq,), v (nv,)."""

@@ -172,7 +172,7 @@ def bound(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | Non
 
     restore()
     return Bound(
-        bind(ENTRY, 1, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work, None, None, None)),
+        bind(ENTRY, 1, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work)),
         restore,
         rows,
         problem,

@@ -128,7 +128,7 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     entry = SOLVERS[name]
     if entry.records == _NEWTON:
         work: Any = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
-        work = SolverBundle(work, None, None, None)
+        work = SolverBundle(work)
     else:
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(SweepWork._fields, (n,)), "of_column": (nu,)}
         shapes |= {
@@ -149,5 +149,5 @@ def swept(name: str, case: Case, parent: NDArray[np.int64], sweeps: int) -> Boun
     restore()
     if entry.records == _NEWTON:
         return Bound(bind(entry, 1, tree, inertia, given, rows, problem, work), restore, rows, problem)
-    run = RunBundle(given, problem, None, None)  # type: ignore[arg-type]  # of what they read alone
+    run = RunBundle(given, problem)  # type: ignore[arg-type]  # of what they read alone
     return Bound(bind(entry, 1, tree, inertia, run, rows, work), restore, rows, problem)

@@ -208,6 +208,51 @@ def test_joint_friction_soft_and_rolling_contacts_and_faces_are_packed() -> None
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
 
 
+LYING = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1" friction="0.5"/>
+<body pos="0 0 {height}"><freejoint/><geom type="box" size="0.15 0.1 0.06" mass="1" condim="{dimensions}"
+friction="0.5 0.01 0.003"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("height", "dimensions", "options"),
+    [
+        (0.055, 3, {}),
+        (0.055, 3, {"coupling_erp": 0.2}),
+        (0.0601, 3, {"cone": "pyramidal", "velocity_spread": 0.5}),
+        (0.0601, 6, {"cone": "pyramidal", "velocity_spread": 0.5}),
+    ],
+)
+def test_contacts_of_packs_obey_the_options_of_contacts(
+    height: float, dimensions: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Penetration is removed at the same pace, and cones have the same shape, as in single runs."""
+    text = LYING.format(height=height, dimensions=dimensions)
+    robot = artsim.load(_written("lying.xml", text))
+    given = {"samples": 9, "steps": 100, "seed": 4, "randomise": {"friction": (0.5, 1.5)}, **options}
+    packed = rolled(robot, **given)
+    assert packed.outcome.alone < 0.2 * packed.outcome.steps
+    monkeypatch.setattr("artsim.sim.rollout.reason_against_packs", lambda plan: "no reason")
+    np.testing.assert_allclose(packed["qvel"], rolled(robot, **given)["qvel"], rtol=0, atol=1e-9)
+
+
+TURNTABLE = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1"/>
+<body pos="0 0 {height}"><joint axis="0 0 1"/><geom type="box" size="0.2 0.1 0.05" mass="1"/>
+<body pos="0 0 .05"><joint axis="0 1 0" stiffness="20" damping="1"/>
+<geom type="capsule" fromto="0 0 0.1 0.3 0 -0.05" size="0.02" mass="0.3"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("height", [0.0501, 0.048])
+def test_contacts_that_no_joint_opens_have_no_rows_in_packs(height: float) -> None:
+    """A base that turns about the normal, on the floor and in it, with an arm that comes down on the floor."""
+    robot = artsim.load(_written("turntable.xml", TURNTABLE.format(height=height)))
+    made = rolled(robot, samples=9, steps=100, velocity_spread=2.0, seed=3)
+    if not disabled():
+        assert made.outcome.alone < 0.2 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, steps=100, v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
 def test_what_touches_something_that_moves_takes_its_steps_alone() -> None:
     """One ball on top of another, beside one that lies alone."""
     ball = '<body pos="{}"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>'

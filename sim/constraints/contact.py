@@ -3,8 +3,8 @@
 The gap's row keeps the end of the step open: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would arrive within
 the step is stopped at the surface and not beyond it. Of the second order only what closes the gap counts: it is known
 for the velocity before the step, and a body that is stopped in the step has none of what would have lifted it. What is
-inside already is brought back over a tenth of a second, as with limits, but for what no joint can part (`tame`). A soft
-contact (MJCF's solref and solimp) gives way as in MuJoCo.
+inside already is brought back over a tenth of a second, as with limits, but for what no joint can part
+(`limit_energy`). A soft contact (MJCF's solref and solimp) gives way as in MuJoCo.
 
 Friction has up to five rows: two slips, the spin about the normal, the rolling about two tangents. Its cone is an
 ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it round. The rows of a contact follow
@@ -13,58 +13,80 @@ each other and have the same columns in the same order, those of the dofs that m
 A pyramid (Anitescu and Potra 1997; MuJoCo's default) has two rows for each of these directions instead, along its edges
 n ± μ_k t_k, which push only: plain bounds. What slides then rises by up to μ times its speed, and between its
 directions a pyramid holds less, down to μ / √2.
+
+What of this is law stands in contact_law.py. The rows of a contact are made here for one robot and for packs
+(pack_rows.py) alike; contact_data is then a pack's slots, a slot being the contact n.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from artsim.sim.constraints.contact_law import (
+    bounce_margin,
+    brings_apart,
+    does_work,
+    held_beyond,
+    in_direction,
+    is_stuck,
+    is_thrown,
+    overlaps,
+    parts,
+    point_velocity,
+    rebound,
+    second_order,
+    stiffness_and_damping,
+)
 from artsim.sim.constraints.kinds import CONTACT_ROW
-from artsim.sim.constraints.row import RECOVERY, UNSOLVED, add_row, drift_of, one_sided, row_rate
+from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.constraints.softness import impedance, softened
+from artsim.sim.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS
 from artsim.sim.equipment.record import BODY
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, link_frame
-from artsim.sim.run import DEPTH, GAVE_WAY, LINK_A, LINK_B, SHARE, START_DEPTH
+from artsim.sim.kinematics import like, link_frame
+from artsim.sim.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.run import (
+    ALL_ROWS,
+    DEEPEST,
+    DEPTH,
+    GAVE_WAY,
+    LEFT_INSIDE_STEPS,
+    LINK_A,
+    LINK_B,
+    MOST_AT_ONCE,
+    REGULARISED_STEPS,
+    RESIDUAL,
+    SHARE,
+    START_DEPTH,
+    STEP_NUMBER,
+    STOP_REASON,
+)
+from artsim.sim.solvers.cone import largest, least
+from artsim.sim.vec3 import crossed, minus, plus, put, times, triple
 
-_ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
-_ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
-_LOST = 1e-11  # share of its terms below which a sum is rounding
-WORK = 1e-6  # share of what an impulse moves that counts as no work
-PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
-FARTHEST = 10.0  # [rad or m] no dof farther
 _THROUGH = 0.5  # of a shape's thickness: contacts that gave way by as much stop the run
-SLOW = 1e-3  # [m/s] bringing apart that does not matter
-SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
-_LASTING = 0.1  # 1 - e below which slower ones do: a ball that keeps its energy keeps it
-ROUNDING = 1e-3  # of that speed
 
 
 @njit
 def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
     """The rows of this step's contacts, and step.free with what adhesion does. Needs motion columns."""
-    for n in range(contact.data.number[0]):
+    inputs = run.inputs
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.pull[n] = contact.data.adhesion[n]
     if equipment is not None:
         _pull_by_actuators(equipment, contact)
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         contact.data.row[n] = -1
         if contact.data.dimension[n] == 0 and contact.data.pull[n] > 0.0:
             contact.data.dimension[n] = 1
-        if contact.data.dimension[n] > 0:
-            contact.data.row[n] = rows.number[0]
+        if contact.data.soft[n] == 1:
+            contact.data.hardness[n] = impedance(contact.data.impedance, n, -contact.data.gap[n])
+        if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
             contact.data.hit[n] = 0
-            if is_pyramid(contact, n):
-                _add_edges(rows, contact, n)
-            else:
-                _add_rows(rows, contact, n)
-            _add_columns(robot, rows, contact, n)
-            if not _opens(robot.model, robot.data, contact, n):
-                rows.number[0] = contact.data.row[n]
-                contact.data.row[n] = -1
-                continue
-            _set_targets(robot, run.inputs, rows, contact, n)
+            add_rows(robot, rows, contact, n)
+            set_targets(robot, inputs, rows, contact, n)
+            if contact.data.restitution[n] > 0.0 and contact.data.soft[n] == 0:
+                _set_rebounds(robot, inputs, rows, contact, n)
             if contact.data.pull[n] > 0.0:
                 _pull(run, rows, contact, n)
 
@@ -93,9 +115,9 @@ def _pull_by_actuators(equipment: Any, contact: Any) -> None:
         if equipment.model.actuator_transmission[a] != BODY:
             continue
         count = 0
-        for n in range(contact.data.number[0]):
+        for n in range(contact.data.number[CONTACTS]):
             count += _is_of(equipment, contact, n, a)
-        for n in range(contact.data.number[0]):
+        for n in range(contact.data.number[CONTACTS]):
             if _is_of(equipment, contact, n, a) == 1:
                 contact.data.pull[n] += equipment.data.actuator_force[a] / count
 
@@ -108,19 +130,34 @@ def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
     return 1 if (first or second) and contact.data.near[n] == 1 else 0
 
 
+# ------------------------------------------------------------------ rows in both widths
+
+
 @njit
-def _add_rows(rows: Any, contact: Any, n: Any) -> None:
+def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
+    """The rows of contact n, which start at the last step's impulses, without bias."""
+    contact.data.row[n] = rows.number[ALL_ROWS]
+    if is_pyramid(contact, n):
+        _add_edges(rows, contact, n)
+    else:
+        _add_directions(rows, contact, n)
+    _add_columns(robot, rows, contact, n)
+
+
+@njit
+def _add_directions(rows: Any, contact: Any, n: Any) -> None:
     """As many rows as contact n has dimensions, without columns."""
-    first = rows.number[0]
-    largest = largest_friction(contact, n)
+    first = rows.number[ALL_ROWS]
+    friction = _largest_friction(contact, n)
+    one = real(1.0, friction)
     contact.data.rows[n] = contact.data.dimension[n]
     for k in range(contact.data.dimension[n]):
         row = _add_row(rows, contact, n)
         rows.cone[row] = -1
         rows.impulse[row] = contact.data.start[n, k]
-        contact.data.scale[n, k] = contact.data.friction[n, k - 1] / largest if k > 1 else 1.0
+        contact.data.scale[n, k] = contact.data.friction[n, k - 1] / _or_one(friction) if k > 1 else one
     rows.cone[first] = contact.data.dimension[n] if contact.data.dimension[n] > 1 else 0
-    rows.slope[first] = largest
+    rows.slope[first] = friction
 
 
 @njit
@@ -128,13 +165,22 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
     """Two rows for each direction in which contact n rubs, without columns; what contact_data.start holds is shared
     among them."""
     contact.data.rows[n] = 2 * (contact.data.dimension[n] - 1)
-    for k in range(6):
-        contact.data.scale[n, k] = 1.0
+    for k in range(DIRECTIONS):
+        contact.data.scale[n, k] = real(1.0, contact.data.scale[n, k])
     for edge in range(contact.data.rows[n]):
         row = _add_row(rows, contact, n)
         mu = contact.data.friction[n, edge // 2]
-        along = 0.5 * contact.data.start[n, edge // 2 + 1] / mu if mu > 0.0 else 0.0
-        rows.impulse[row] = contact.data.start[n, 0] / contact.data.rows[n] + (along if edge % 2 == 0 else -along)
+        start = contact.data.start[n, edge // 2 + 1]
+        along = where_greater(mu, zero_like(mu), 0.5 * start / _or_one(mu), zero_like(mu))
+        share = contact.data.start[n, ALONG_NORMAL] / contact.data.rows[n]
+        rows.impulse[row] = share + (along if edge % 2 == 0 else -along)
+
+
+@inlined
+def _or_one(friction: Any) -> Any:
+    """A coefficient of friction to divide by: 1 where there is none."""
+    zero = zero_like(friction)
+    return where_greater(friction, zero, friction, zero + 1.0)
 
 
 @inlined
@@ -150,27 +196,26 @@ def _add_row(rows: Any, contact: Any, n: Any) -> Any:
 
 
 @inlined
-def impulse_along(rows: Any, contact: Any, n: Any, k: Any) -> Any:
-    """Impulse of contact n in its direction k, times contact_data.scale."""
+def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
+    """Impulse of contact n in its direction k, times contact_data.scale; impulse (rows,)."""
     first = contact.data.row[n]
     if not is_pyramid(contact, n):
-        return rows.impulse[first + k]
+        return impulse[first + k]
     if k > 0:
         edge = first + 2 * (k - 1)
-        return contact.data.friction[n, k - 1] * (rows.impulse[edge] - rows.impulse[edge + 1])
-    value = 0.0
+        return contact.data.friction[n, k - 1] * (impulse[edge] - impulse[edge + 1])
+    value = zero_like(impulse[first])
     for row in range(first, first + contact.data.rows[n]):
-        value += rows.impulse[row]
+        value += impulse[row]
     return value
 
 
 @inlined
-def largest_friction(contact: Any, n: Any) -> Any:
+def _largest_friction(contact: Any, n: Any) -> Any:
     """By which the rows are scaled: of sliding, or what else there is."""
     value = contact.data.friction[n, 0]
     for k in range(1, contact.data.dimension[n] - 1):
-        if value <= 0.0:
-            value = contact.data.friction[n, k]
+        value = where_greater(value, zero_like(value), value, contact.data.friction[n, k])
     return value
 
 
@@ -183,20 +228,18 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     two = contact.model.body[contact.data.shape[n, 1]]
     count = _count_columns(model, one, two)
     start = rows.start[first]
-    x = contact.data.arm[n, 0]
-    y = contact.data.arm[n, 1]
-    p = (data.arm[one, 0] + x[0], data.arm[one, 1] + x[1], data.arm[one, 2] + x[2])
-    q = (data.arm[two, 0] + y[0], data.arm[two, 1] + y[1], data.arm[two, 2] + y[2])
+    x = _from_reference(data, contact, n, 0)
+    y = _from_reference(data, contact, n, 1)
     a = last_dof(model, one)
     b = last_dof(model, two)
     e = start  # of the first row
     c = start
     while a != b:
         if a > b:
-            c = _add_column(robot, rows, contact, n, a, -1.0, p, e, c, count)
+            c = _add_column(robot, rows, contact, n, a, -1.0, x, e, c, count)
             a = model.dof_parent[a]
         else:
-            c = _add_column(robot, rows, contact, n, b, 1.0, q, e, c, count)
+            c = _add_column(robot, rows, contact, n, b, 1.0, y, e, c, count)
             b = model.dof_parent[b]
         e += 1
     for k in range(contact.data.rows[n]):
@@ -207,44 +250,42 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
 
 
 @njit
-def _opens(model: Any, data: Any, contact: Any, n: Any) -> bool:
-    """Whether any dof moves the bodies of contact n apart, and not only along the surface, where the rest is rounding.
+def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
+    """1 where any dof moves the bodies of contact n apart, and not only along the surface, where the rest is rounding;
+    else `opening`, a T.
 
     An impulse that mends an overlap against rounding has no bound.
     """
     a = last_dof(model, contact.model.body[contact.data.shape[n, 0]])
     b = last_dof(model, contact.model.body[contact.data.shape[n, 1]])
-    while a != b:
-        if _parts(model, data, contact, n, 0 if a > b else 1, max(a, b)):
-            return True
+    zero = zero_like(opening)
+    inside = overlaps(contact.data.gap[n]) if contact.data.soft[n] == 0 else zero
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    while a != b and highest(1.0 - opening) > 0.0:
+        end = 0 if a > b else 1
+        k = max(a, b)
+        if model.dof_independent[k] >= 0:
+            linear, angular = _motion_of(data, k)
+            x = _from_reference(data, contact, n, end)
+            opening = largest(opening, parts(N, linear, angular, x, inside))
         if a > b:
             a = model.dof_parent[a]
         else:
             b = model.dof_parent[b]
-    return False
+    return opening
 
 
 @inlined
-def _parts(model: Any, data: Any, contact: Any, n: Any, end: Any, k: Any) -> bool:
-    """Whether dof k moves a body of contact n along the normal, by more than what is lost in its rounding."""
+def _motion_of(data: Any, k: Any) -> Any:
+    """What a unit velocity of dof k does at the tree's reference point: a velocity and an angular velocity."""
     S = data.motion
-    N = contact.data.frame[n, 0]
-    body = contact.model.body[contact.data.shape[n, end]]
-    x, y, z = (
-        data.arm[body, 0] + contact.data.arm[n, end][0],
-        data.arm[body, 1] + contact.data.arm[n, end][1],
-        data.arm[body, 2] + contact.data.arm[n, end][2],
-    )
-    u, v, c = cross(S[3, k], S[4, k], S[5, k], x, y, z)
-    turning = S[3, k] * S[3, k] + S[4, k] * S[4, k] + S[5, k] * S[5, k]
-    terms = turning * (x * x + y * y + z * z) + S[0, k] * S[0, k] + S[1, k] * S[1, k] + S[2, k] * S[2, k]
-    u, v, c = u + S[0, k], v + S[1, k], c + S[2, k]
-    along = N[0] * u + N[1] * v + N[2] * c
-    inside = contact.data.soft[n] == 0 and contact.data.gap[n] < -SLOW * RECOVERY
-    across = _ACROSS_INSIDE if inside else _ACROSS
-    least = across * across * (u * u + v * v + c * c) + _LOST * _LOST * terms
-    parts: bool = model.dof_independent[k] >= 0 and along * along > least
-    return parts
+    return (S[0, k], S[1, k], S[2, k]), (S[3, k], S[4, k], S[5, k])
+
+
+@inlined
+def _from_reference(data: Any, contact: Any, n: Any, end: Any) -> Any:
+    """Where contact n's point is from the reference point of the tree of one of its bodies [m]."""
+    return plus(triple(data.arm[contact.model.body[contact.data.shape[n, end]]]), triple(contact.data.arm[n, end]))
 
 
 @inlined
@@ -269,22 +310,24 @@ def _count_columns(model: Any, first: Any, second: Any) -> Any:
 
 @inlined
 def _add_column(
-    robot: Any, rows: Any, contact: Any, n: Any, k: Any, sign: Any, p: Any, entry: Any, column: Any, count: Any
+    robot: Any, rows: Any, contact: Any, n: Any, k: Any, sign: Any, x: Any, entry: Any, column: Any, count: Any
 ) -> Any:
-    """Dof k in all rows of contact n, `count` entries apart; where the next independent column goes."""
+    """Dof k, which moves the contact's point at x, in all rows of contact n, `count` entries apart; where the next
+    independent column goes."""
     data = robot.data
-    S = data.motion
-    c0, c1, c2 = cross(S[3, k], S[4, k], S[5, k], p[0], p[1], p[2])
-    c = (sign * (c0 + S[0, k]), sign * (c1 + S[1, k]), sign * (c2 + S[2, k]))
+    frame = contact.data.frame[n]
+    linear, angular = _motion_of(data, k)
+    v = times(sign, point_velocity(linear, angular, x))
+    angular = times(sign, angular)
     a = robot.model.dof_independent[k]
     gain = data.gain[k]
     for row in range(contact.data.rows[n]):
         if is_pyramid(contact, n):
             mu = contact.data.friction[n, row // 2]
-            value = _moved(data, contact, n, k, sign, c, 0)
-            value += (mu if row % 2 == 0 else -mu) * _moved(data, contact, n, k, sign, c, row // 2 + 1)
+            value = in_direction(frame, 0, v, angular)
+            value += (mu if row % 2 == 0 else -mu) * in_direction(frame, row // 2 + 1, v, angular)
         else:
-            value = contact.data.scale[n, row] * _moved(data, contact, n, k, sign, c, row)
+            value = contact.data.scale[n, row] * in_direction(frame, row, v, angular)
         rows.entry_dof[entry + row * count] = k
         rows.entry_value[entry + row * count] = value
         if a >= 0:
@@ -293,138 +336,124 @@ def _add_column(
     return column + 1 if a >= 0 else column
 
 
-@inlined
-def _moved(data: Any, contact: Any, n: Any, k: Any, sign: Any, c: Any, j: Any) -> Any:
-    """What a unit velocity of dof k, c of the point, is in direction j of contact n."""
-    R = contact.data.frame[n]
-    if j < 3:
-        return R[j, 0] * c[0] + R[j, 1] * c[1] + R[j, 2] * c[2]
-    S = data.motion
-    return sign * (R[j - 3, 0] * S[3, k] + R[j - 3, 1] * S[4, k] + R[j - 3, 2] * S[5, k])
-
-
 @njit
-def _set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Bias and softness of the rows of contact n."""
+def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+    """Bias and softness of the rows of contact n, as if it had no restitution."""
+    model, data = robot.model, robot.data
     h = inputs.time_step[0]
     pyramid = is_pyramid(contact, n)
     for k in range(contact.data.rows[n]):
         row = contact.data.row[n] + k
-        rate = 0.0
-        if contact.data.soft[n] == 1 or contact.data.restitution[n] > 0.0:
-            rate = row_rate(rows, row, robot.state.qvel)
         belt = _belt(contact, n, k, pyramid)
         if k == 0 or pyramid:
-            _aim_normal(robot, inputs, rows, contact, n, row, rate, belt)
+            aim_open(model, data, inputs, rows, contact, n, row, belt)
         else:
-            rows.bias[row] = h * _drift(robot.model, robot.data, rows, row) + belt
+            rows.bias[row] = h * _drift(model, data, rows, row) + belt
             if k < 3:
                 rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
         if contact.data.soft[n] == 1:
-            _soften(rows, contact, n, k, h, rate, belt, pyramid)
+            _soften(robot.state, rows, contact, n, k, h, belt, pyramid)
 
 
 @inlined
 def _belt(contact: Any, n: Any, k: Any, pyramid: Any) -> Any:
     """Velocity of moving surfaces in row k of contact n."""
+    zero = zero_like(contact.data.friction[n, 0])
     if pyramid:
-        mu = contact.data.friction[n, k // 2] if k < 4 else 0.0
-        return contact.data.belt[n, 0] + (mu if k % 2 == 0 else -mu) * contact.data.belt[n, min(k // 2 + 1, 2)]
-    return contact.data.belt[n, k] * contact.data.scale[n, k] if k < 3 else 0.0
+        mu = contact.data.friction[n, k // 2] if k < 4 else zero
+        along = contact.data.belt[n, min(k // 2 + 1, 2)]
+        return contact.data.belt[n, ALONG_NORMAL] + (mu if k % 2 == 0 else -mu) * along
+    return contact.data.belt[n, k] * contact.data.scale[n, k] if k < 3 else zero
 
 
 @inlined
 def _drift(model: Any, data: Any, rows: Any, row: Any) -> Any:
-    return drift_of(data, rows, row) if model.coupling_follower.shape[0] > 0 else 0.0
-
-
-@inlined
-def _aim_normal(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any, belt: Any) -> None:
-    """Bias of contact n's row along the normal, or near it; rate is its velocity before the step."""
-    model = robot.model
-    aim_open(model, robot.data, inputs, rows, contact, n, row, belt)
-    if contact.data.restitution[n] > 0.0 and bounces(contact, n, rate + belt, inputs.time_step[0]):
-        rows.bias[row] = min(rows.bias[row], -rebound(model, contact, n, rate + belt))
+    return drift_of(data, rows, row) if model.coupling_follower.shape[0] > 0 else like(0.0, data)
 
 
 @inlined
 def aim_open(model: Any, data: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, belt: Any) -> None:
-    """The same of what does not bounce."""
+    """Bias of contact n's row along the normal, or near it, of what does not bounce."""
     h = inputs.time_step[0]
     one_sided(rows, inputs, row, contact.data.gap[n])
-    if _is_stuck(rows, row, contact.data.gap[n]):
-        rows.bias[row] = 0.0
-        rows.rate[row] = 0.0
-    rows.bias[row] += h * _drift(model, data, rows, row) + 0.5 * h * min(contact.data.drift[n], 0.0) + belt
+    stuck = is_stuck(contact.data.gap[n], _reach(rows, row))
+    zero = zero_like(stuck)
+    rows.bias[row] = where_greater(stuck, zero, zero, rows.bias[row])
+    rows.rate[row] = where_greater(stuck, zero, zero, rows.rate[row])
+    rows.bias[row] += h * _drift(model, data, rows, row) + second_order(h, contact.data.drift[n]) + belt
 
 
 @inlined
-def _is_stuck(rows: Any, row: Any, gap: Any) -> bool:
-    """Whether what is inside would stay there however far the dofs turn that move a row."""
-    reach = 0.0
+def _reach(rows: Any, row: Any) -> Any:
+    """Σ |J| of a row."""
+    reach = zero_like(rows.bias[row])
     for entry in range(rows.start[row], rows.stop[row]):
-        reach += abs(rows.value[entry])
-    stuck: bool = FARTHEST * reach < -gap
-    return stuck
+        reach += absolute(rows.value[entry])
+    return reach
 
 
 @njit
-def _soften(rows: Any, contact: Any, n: Any, k: Any, h: Any, rate: Any, belt: Any, pyramid: Any) -> None:
+def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: Any, pyramid: Any) -> None:
     """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
     row = contact.data.row[n] + k
-    d = impedance(contact.data.impedance, n, -contact.data.gap[n])
-    K, B = stiffness_and_damping(contact, n, h)
+    hardness = contact.data.hardness[n]
+    zero = zero_like(hardness)
+    K, B = stiffness_and_damping(
+        contact.data.reference[n, 0], contact.data.reference[n, 1], contact.data.impedance[n, 1], h
+    )
     mobility = (
         contact.model.mobility[contact.model.body[contact.data.shape[n, 0]]]
         + contact.model.mobility[contact.model.body[contact.data.shape[n, 1]]]
     )
     normal = k == 0 or pyramid
-    error = contact.data.gap[n] if normal else 0.0
-    bias, cfm = softened(h, K if normal else 0.0, B, d, mobility, error, rate, 0.0)
+    error = contact.data.gap[n] if normal else zero
+    rate = row_rate(rows, row, state.qvel)
+    bias, cfm = softened(h, K if normal else 0.0, B, hardness, mobility, error, rate, 0.0)
     rows.bias[row] = bias + belt
-    rows.error[row] = 0.0
-    rows.rate[row] = 0.0
+    rows.error[row] = zero
+    rows.rate[row] = zero
+    cfm = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
     if pyramid:  # as soft in friction as the cone (MuJoCo, engine_core_constraint.c)
         square = contact.data.friction[n, 0] * contact.data.friction[n, 0]
         rows.cfm[row] = 2.0 * square * contact.model.slack[0] * (1.0 + square) * cfm
         return
     rows.cfm[row] = cfm if k == 0 else rows.cfm[contact.data.row[n]]  # one for all rows of a cone
-    if k > 0:  # less softness than the cone's, by what the force of the last step would give way beyond it
-        rows.bias[row] -= (1.0 - contact.model.slack[0]) * rows.cfm[row] * contact.data.start[n, k]
+    if k > 0:
+        rows.bias[row] -= held_beyond(contact.model.slack[0], rows.cfm[row], contact.data.start[n, k])
+
+
+# ------------------------------------------------------------------ restitution
+
+
+@njit
+def _set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+    """Bias of the rows of contact n, which has restitution, if it is met in this step."""
+    pyramid = is_pyramid(contact, n)
+    for k in range(contact.data.rows[n] if pyramid else 1):
+        row = contact.data.row[n] + k
+        rate = row_rate(rows, row, robot.state.qvel) + _belt(contact, n, k, pyramid)
+        _aim_rebound(robot.model, inputs, rows, contact, n, row, rate)
 
 
 @inlined
-def stiffness_and_damping(contact: Any, n: Any, h: Any) -> Any:
-    """K [1/s²] and B [1/s] of solref; times are two steps at least (MuJoCo: modeling chapter, Solver parameters)."""
-    time = contact.data.reference[n, 0]
-    ratio = contact.data.reference[n, 1]
-    most = contact.data.impedance[n, 1]
-    if time > 0.0:
-        time = max(time, 2.0 * h)
-        return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
-    return -time / (most * most), -ratio / most
-
-
-@inlined
-def rebound(model: Any, contact: Any, n: Any, rate: Any) -> Any:
-    """The speed at which contact n, closing at -rate, opens after it is met.
-
-    Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
-    that e² of the height it fell from is what it comes back to, and no step length adds to it.
-    """
-    gap = max(contact.data.gap[n], 0.0)
-    N = contact.data.frame[n, 0]
-    e = contact.data.restitution[n]
-    fall = max(-(N[0] * model.gravity[0] + N[1] * model.gravity[1] + N[2] * model.gravity[2]), 0.0)
-    square = e * e * rate * rate - 2.0 * (1.0 - e * e) * fall * gap
-    return math.sqrt(max(square, 0.0))
+def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any) -> None:
+    """Bias of contact n's row along the normal, or near it, which closed at -rate before the step."""
+    if bounces(contact, n, rate, inputs.time_step[0]):
+        rows.bias[row] = min(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
 
 
 @inlined
 def bounces(contact: Any, n: Any, rate: Any, h: Any) -> bool:
     """Whether contact n, closing at -rate, is met in this step, and fast enough."""
-    met: bool = rate <= -slowest_bounce(contact.data.restitution[n]) and max(contact.data.gap[n], 0.0) + h * rate <= 0.0
+    met: bool = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h) >= 0.0
     return met
+
+
+@inlined
+def speed_of_rebound(model: Any, contact: Any, n: Any, rate: Any) -> Any:
+    """The speed at which contact n, closing at -rate, opens after it is met."""
+    N = contact.data.frame[n, ALONG_NORMAL]
+    return rebound(contact.data.gap[n], N, model.gravity, contact.data.restitution[n], rate)
 
 
 @inlined
@@ -436,14 +465,11 @@ def may_bounce(contact: Any) -> bool:
     return may
 
 
-@inlined
-def slowest_bounce(e: Any) -> Any:
-    """The arrival below which nothing bounces [m/s]: else nothing came to rest, as what loses nothing never does."""
-    return SLOWEST_BOUNCE * max(min(1.0, (1.0 - e) / _LASTING), ROUNDING)
+# ------------------------------------------------------------------ energy
 
 
 @njit
-def tame(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
+def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
     """Halve the restitution of contacts whose impulses do work, and leave inside what takes too much to bring apart;
     True when there are any: their rows are to be solved again.
 
@@ -451,87 +477,101 @@ def tame(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
     takes across it (Kane and Levinson 1985; Stronge 1990). And no joint may be able to part what is inside (links that
     overlap where they are hinged), or only at a speed that throws all about; it then only goes no deeper.
     """
-    state = robot.state
+    model, state = robot.model, robot.state
     inputs, step = run.inputs, run.step
-    tamed = False
-    solved = rows.report[1] <= UNSOLVED
-    for n in range(contact.data.number[0]):
+    limited = False
+    solved = rows.report[RESIDUAL] <= UNSOLVED
+    for n in range(contact.data.number[CONTACTS]):
         row = contact.data.row[n]
         if row < 0:
             continue
         if contact.data.restitution[n] > 0.0:
-            rate = row_rate(rows, row, state.qvel)
+            belt = contact.data.belt[n, ALONG_NORMAL]
+            rate = row_rate(rows, row, state.qvel) + belt
             if (
                 contact.data.hit[n] == 0
-                and bounces(contact, n, rate + contact.data.belt[n, 0], inputs.time_step[0])
-                and _does_work(state, rows, step, contact, n)
+                and bounces(contact, n, rate, inputs.time_step[0])
+                and _gains(state, rows, rows.impulse, step, contact, n) > 0.0
             ):
                 contact.data.restitution[n] *= 0.5
-                _aim_normal(robot, inputs, rows, contact, n, row, rate, contact.data.belt[n, 0])
-                tamed = True
-        elif -rows.rate[row] * contact.data.gap[n] > SLOW and (
-            _throws(state, rows, step, contact, n)
+                aim_open(model, robot.data, inputs, rows, contact, n, row, belt)
+                _aim_rebound(model, inputs, rows, contact, n, row, rate)
+                limited = True
+        elif brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0 and (
+            throws(state, rows, rows.impulse, step, contact, n) > 0.0
             or not (solved or rows.regularised[row] > 0)  # a crowd gives way and is not solved
         ):
-            for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
-                rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + 0.5 * inputs.time_step[0] * min(
-                    contact.data.drift[n], 0.0
-                )
-                rows.rate[row + k] = 0.0
-            for k in range(contact.data.rows[n]):
-                rows.impulse[row + k] = 0.0  # nor does it give way from what it had
-            tamed = True
-    if tamed and not solved:  # nor are its impulses a place to start from
-        for row in range(rows.number[0]):
+            _leave_inside(inputs, rows, contact, n)
+            limited = True
+    if limited and not solved:  # nor are its impulses a place to start from
+        for row in range(rows.number[ALL_ROWS]):
             rows.impulse[row] = 0.0
-    return tamed
+    return limited
 
 
 @inlined
-def _throws(state: Any, rows: Any, step: Any, contact: Any, n: Any) -> bool:
-    """Whether contact n does work on a dof that is faster than what is inside may be brought apart."""
+def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
+    """Contact n only goes no deeper; nor does it give way from what it had."""
     row = contact.data.row[n]
-    fastest = 0.0
+    for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
+        rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + second_order(
+            inputs.time_step[0], contact.data.drift[n]
+        )
+        rows.rate[row + k] = 0.0
+    for k in range(contact.data.rows[n]):
+        rows.impulse[row + k] = 0.0
+
+
+@inlined
+def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+    """1 where contact n does work on a dof that is faster than what is inside may be brought apart, in both widths."""
+    row = contact.data.row[n]
+    fastest = zero_like(rows.bias[row])
     for entry in range(rows.start[row], rows.stop[row]):
-        fastest = max(fastest, abs(step.velocity[rows.entry_dof[entry]]))
-    return fastest > PARTING and _does_work(state, rows, step, contact, n)
+        fastest = largest(absolute(step.velocity[rows.entry_dof[entry]]), fastest)
+    thrown = is_thrown(fastest)
+    if highest(thrown) > 0.0:
+        thrown = least(thrown, _gains(state, rows, impulse, step, contact, n))
+    return thrown
 
 
 @inlined
-def _does_work(state: Any, rows: Any, step: Any, contact: Any, n: Any) -> bool:
-    """Whether contact n's impulses gain from the mean of the velocities before and after them."""
-    work, size = work_of(state, rows, step, contact, n)
-    gains: bool = work > WORK * size
-    return gains
+def _gains(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+    """1 where contact n's impulses do work, in both widths."""
+    work, size = work_of(state, rows, impulse, step, contact, n)
+    return does_work(work, size)
 
 
 @inlined
-def work_of(state: Any, rows: Any, step: Any, contact: Any, n: Any) -> Any:
-    """Twice the work of contact n's impulses, and the sum of its terms' sizes [J]."""
-    work = 0.0
-    size = 0.0
+def work_of(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
+    """Twice the work of contact n's impulses, and the sum of its terms' sizes [J], in both widths."""
+    work = zero_like(rows.bias[contact.data.row[n]])
+    size = work
     for k in range(contact.data.rows[n]):
         row = contact.data.row[n] + k
         belt = _belt(contact, n, k, is_pyramid(contact, n))
         before = row_rate(rows, row, state.qvel) + belt
         after = row_rate(rows, row, step.velocity) + belt
-        work += rows.impulse[row] * (before + after)
-        size += abs(rows.impulse[row]) * (abs(before) + abs(after))
+        work += impulse[row] * (before + after)
+        size += absolute(impulse[row]) * (absolute(before) + absolute(after))
     return work, size
+
+
+# ------------------------------------------------------------------ what came of them
 
 
 @njit
 def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
     """contact_data.force = λ `scale` of the contacts' rows, less adhesion, which step.contact gets here;
     step.contact_extremes."""
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         for k in range(contact.data.force.shape[1]):
             carries = contact.data.row[n] >= 0 and k < contact.data.dimension[n]
             contact.data.force[n, k] = (
-                impulse_along(rows, contact, n, k) * contact.data.scale[n, k] * scale if carries else 0.0
+                impulse_along(rows.impulse, contact, n, k) * contact.data.scale[n, k] * scale if carries else 0.0
             )
         if contact.data.row[n] >= 0 and contact.data.pull[n] > 0.0:
-            contact.data.force[n, 0] -= contact.data.pull[n]
+            contact.data.force[n, ALONG_NORMAL] -= contact.data.pull[n]
             row = contact.data.row[n]
             opposite = row + 1 if is_pyramid(contact, n) else row
             for entry in range(rows.start[row], rows.start[row + 1]):
@@ -542,7 +582,7 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
     count = 0
     regularised = 0
     left = 0
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
             regularised = max(regularised, 1 if rows.regularised[contact.data.row[n]] > 0 else 0)
             left = max(
@@ -553,11 +593,11 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
             )
         if is_felt(contact, n):
             count += 1
-            step.contact_extremes[1] = max(step.contact_extremes[1], -contact.data.distance[n])
+            step.contact_extremes[DEEPEST] = max(step.contact_extremes[DEEPEST], -contact.data.distance[n])
     _note_yielding(rows, step, contact)
-    step.contact_extremes[0] = max(step.contact_extremes[0], count)
-    step.contact_extremes[2] += regularised
-    step.contact_extremes[3] += left
+    step.contact_extremes[MOST_AT_ONCE] = max(step.contact_extremes[MOST_AT_ONCE], count)
+    step.contact_extremes[REGULARISED_STEPS] += regularised
+    step.contact_extremes[LEFT_INSIDE_STEPS] += left
 
 
 @njit
@@ -566,8 +606,8 @@ def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
 
     What has gone through half of a shape stops the run: it comes out on the other side.
     """
-    for n in range(contact.data.number[0]):
-        if step.counters[0] == 0:
+    for n in range(contact.data.number[CONTACTS]):
+        if step.counters[STEP_NUMBER] == 0:
             step.yielded[START_DEPTH] = max(step.yielded[START_DEPTH], -contact.data.distance[n])
         if contact.data.row[n] < 0 or rows.regularised[contact.data.row[n]] == 0 or contact.data.soft[n] == 1:
             continue
@@ -579,7 +619,7 @@ def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
         share = depth * _per_thickness(contact, n)
         step.yielded[SHARE] = max(step.yielded[SHARE], share)
         if share > _THROUGH:
-            step.counters[2] = GAVE_WAY
+            step.counters[STOP_REASON] = GAVE_WAY
 
 
 @inlined
@@ -597,31 +637,26 @@ def _per_thickness(contact: Any, n: Any) -> Any:
 @inlined
 def is_felt(contact: Any, n: Any) -> bool:
     """Whether contact n touches or carries something; others are only near."""
-    felt: bool = contact.data.gap[n] <= 0.0 or contact.data.force[n, 0] != 0.0
+    felt: bool = contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
     return felt
 
 
 @njit
 def take_off_contacts(model: Any, data: Any, step: Any, contact: Any) -> None:
     """Subtract from step.link_force and step.link_torque (about the links' origins) what contacts do to their links."""
-    for n in range(contact.data.number[0]):
+    for n in range(contact.data.number[CONTACTS]):
         F = contact.data.force[n]
         R = contact.data.frame[n]
-        f0, f1, f2 = _along(R, F[0], F[1], F[2])
-        t0, t1, t2 = _along(R, F[3], F[4], F[5])
+        force = _along(R, F[0], F[1], F[2])
+        torque = _along(R, F[3], F[4], F[5])
         for end in range(2):
             link = contact.model.link[contact.data.shape[n, end]]
             if link >= 0:
                 sign = 1.0 if end == 1 else -1.0
-                _, o = link_frame(model, data, link)
-                x = contact.data.arm[n, end]
-                c0, c1, c2 = cross(x[0] - o[0], x[1] - o[1], x[2] - o[2], f0, f1, f2)
-                step.link_force[link, 0] -= sign * f0
-                step.link_force[link, 1] -= sign * f1
-                step.link_force[link, 2] -= sign * f2
-                step.link_torque[link, 0] -= sign * (c0 + t0)
-                step.link_torque[link, 1] -= sign * (c1 + t1)
-                step.link_torque[link, 2] -= sign * (c2 + t2)
+                _, origin = link_frame(model, data, link)
+                moment = plus(crossed(minus(contact.data.arm[n, end], origin), force), torque)
+                put(step.link_force[link], minus(step.link_force[link], times(sign, force)))
+                put(step.link_torque[link], minus(step.link_torque[link], times(sign, moment)))
 
 
 @inlined

@@ -18,10 +18,16 @@ from artsim.sim.jit import inlined, njit
 @njit
 def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     """The friction row of dof k, if it has friction."""
-    model, data = robot.model, robot.data
+    model = robot.model
     force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
     if not force > 0.0:  # not a number: a load that overflowed, on any dof
         return
+    add_friction(model, robot.data, inputs, rows, k, force)
+
+
+@njit
+def add_friction(model: Any, data: Any, inputs: Any, rows: Any, k: Any, force: Any) -> None:
+    """The row that holds dof k up to this force, a T [N m or N]."""
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
     h = inputs.time_step[0]
     rows.bias[n] = h * data.drift[k]

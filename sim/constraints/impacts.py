@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.constraints.contact import WORK, aim_open, bounces, rebound, work_of
+from artsim.sim.constraints.contact import aim_open, bounces, speed_of_rebound, work_of
+from artsim.sim.constraints.contact_law import does_work
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.dynamics import solve_part
@@ -114,10 +115,10 @@ def weaken(state: Any, rows: Any, step: Any, contact: Any) -> bool:
     size = 0.0
     for n in range(contact.data.number[CONTACTS]):
         if contact.data.row[n] >= 0:
-            more, terms = work_of(state, rows, step, contact, n)
+            more, terms = work_of(state, rows, rows.impulse, step, contact, n)
             work += more
             size += terms
-    if work <= WORK * size:
+    if does_work(work, size) == 0.0:
         return False
     kept = max(1.0 - 3.0 * work / size, 0.5)
     for n in range(contact.data.number[CONTACTS]):
@@ -142,7 +143,7 @@ def _choose(model: Any, inputs: Any, rows: Any, contact: Any, v: Any, half: Any)
             belt = contact.data.belt[n, ALONG_NORMAL]
             contact.data.wish[n] = -gap / h - belt - _rate(rows, contact.data.row[n], half)
         elif bounces(contact, n, rate, h):
-            contact.data.wish[n] = rebound(model, contact, n, rate) - contact.data.belt[n, ALONG_NORMAL]
+            contact.data.wish[n] = speed_of_rebound(model, contact, n, rate) - contact.data.belt[n, ALONG_NORMAL]
             struck = True
     return struck
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.jit import inlined, njit
+from artsim.sim.kinematics import like
+from artsim.sim.lanes import absolute, highest, real, where_greater, zero_like
 from artsim.sim.run import ALL_ROWS
+from artsim.sim.solvers.cone import largest, least
 from artsim.sim.solvers.registry import SWEEPING
 
 TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
@@ -20,6 +23,7 @@ _PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row takes an e
 def add_row(rows: Any, kind: Any, k: Any) -> Any:
     """A row without entries, on dof k (or whatever its kind counts): unbounded, hard, no bias. Returns its number."""
     n = rows.number[ALL_ROWS]
+    zero = zero_like(rows.bias[n])
     rows.number[ALL_ROWS] = n + 1
     rows.kind[n] = kind
     rows.dof[n] = k
@@ -27,15 +31,15 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
         rows.start[0] = 0
     rows.start[n + 1] = rows.start[n]
     rows.stop[n] = rows.start[n]
-    rows.impulse[n] = 0.0
-    rows.error[n] = 0.0
-    rows.rate[n] = 0.0
-    rows.bias[n] = 0.0
-    rows.cfm[n] = 0.0
-    rows.lower[n] = -1e308
-    rows.upper[n] = 1e308
+    rows.impulse[n] = zero
+    rows.error[n] = zero
+    rows.rate[n] = zero
+    rows.bias[n] = zero
+    rows.cfm[n] = zero
+    rows.lower[n] = real(-1e308, zero)
+    rows.upper[n] = real(1e308, zero)
     rows.cone[n] = 0
-    rows.slope[n] = 0.0
+    rows.slope[n] = zero
     rows.regularised[n] = 0
     rows.static[n] = 0
     return n
@@ -60,14 +64,14 @@ def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
 def single_row(model: Any, data: Any, rows: Any, kind: Any, k: Any, sign: Any) -> Any:
     """A row on the velocity of dof k alone, J = sign G[k]. Returns its number."""
     n = add_row(rows, kind, k)
-    add_entry(model, data, rows, k, sign)
+    add_entry(model, data, rows, k, like(sign, data))
     return n
 
 
 @njit
 def drift_of(data: Any, rows: Any, n: Any) -> Any:
     """J's part in Ġ u: acceleration of row n at zero independent acceleration, of what its entries are."""
-    value = 0.0
+    value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
         value += rows.entry_value[e] * data.drift[rows.entry_dof[e]]
     return value
@@ -76,7 +80,7 @@ def drift_of(data: Any, rows: Any, n: Any) -> Any:
 @inlined
 def row_rate(rows: Any, n: Any, v: Any) -> Any:
     """J v of row n for velocities of the dofs."""
-    value = 0.0
+    value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
         value += rows.entry_value[e] * v[rows.entry_dof[e]]
     return value
@@ -112,25 +116,30 @@ def within_reach(rows: Any, n: Any, rate: Any) -> Any:
 
     Where a row hardly moves anything (a straight arm, a dead centre) any velocity along it would take endless ones.
     """
-    reach = 0.0
+    reach = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
-        reach += abs(rows.entry_value[e])
-    return min(rate, _PUSH * reach / max(abs(rows.error[n]), 1e-300))
+        reach += absolute(rows.entry_value[e])
+    size = absolute(rows.error[n])
+    return least(real(rate, size), _PUSH * reach / largest(size, real(1e-300, size)))
 
 
 @inlined
 def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
-    """Row n pushes only, and lets the gap [rad or m] close within the step.
+    """Row n pushes only, and lets the gap [rad or m] close within the step, in both widths.
 
     What is beyond the bound is brought back over a tenth of a second: all at once would be a kick. The sweeping solvers
     break bounds at every step and would drift away with that; they take all back at once, as PhysX does.
     """
     h = inputs.time_step[0]
+    zero = zero_like(gap)
     rows.error[n] = gap
-    rows.rate[n] = 1.0 / h
-    if gap < 0.0 and inputs.recovery[0] > 0.0:
-        rows.rate[n] = inputs.recovery[0] / h
-    elif gap < 0.0 and not SWEEPING[inputs.solver[0]]:
-        rows.rate[n] = within_reach(rows, n, 1.0 / max(h, RECOVERY))
+    rows.rate[n] = real(1.0 / h, gap)
+    if highest(-gap) > 0.0:
+        back = rows.rate[n]
+        if inputs.recovery[0] > 0.0:
+            back = real(inputs.recovery[0] / h, gap)
+        elif not SWEEPING[inputs.solver[0]]:
+            back = within_reach(rows, n, 1.0 / max(h, RECOVERY))
+        rows.rate[n] = where_greater(-gap, zero, back, rows.rate[n])
     rows.bias[n] = rows.rate[n] * gap
-    rows.lower[n] = 0.0
+    rows.lower[n] = zero

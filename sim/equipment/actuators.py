@@ -13,6 +13,7 @@ from typing import Any
 
 from artsim.sim.actuation import actuator_force, coordinate, felt_at, foreseen
 from artsim.sim.elementary import exponential
+from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond
 from artsim.sim.equipment.dc_motor import (
     limit_slew,
     mechanical_force,
@@ -57,7 +58,6 @@ from artsim.sim.recordtype import connected, run_entry
 from artsim.sim.run import CONTROL_ROW
 
 _TINY = 1e-15  # least time constant [s]
-_SLACK = 1e-12  # of a bound, relative
 _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # whose state is a position servo's setpoint
 
 
@@ -77,8 +77,8 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
     if connected(equipment.data.delayer):
         run_entry(equipment.data.delayer)
     for n in range(equipment.model.control_lower.shape[0]):
-        equipment.data.control[n] = min(
-            max(equipment.data.control[n], equipment.model.control_lower[n]), equipment.model.control_upper[n]
+        equipment.data.control[n] = bounded(
+            equipment.data.control[n], equipment.model.control_lower[n], equipment.model.control_upper[n]
         )
     for n in range(equipment.data.activation_rate.shape[0]):
         equipment.data.activation_rate[n] = 0.0
@@ -93,8 +93,8 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
             equipment.data.actuator_force[a] = _force(equipment, a, activation)
     _scale_tendons(equipment)
     for a in range(equipment.model.actuator_target.shape[0]):
-        equipment.data.actuator_force[a] = min(
-            max(equipment.data.actuator_force[a], equipment.model.force_lower[a]), equipment.model.force_upper[a]
+        equipment.data.actuator_force[a] = bounded(
+            equipment.data.actuator_force[a], equipment.model.force_lower[a], equipment.model.force_upper[a]
         )
         if equipment.model.actuator_active[a] and equipment.model.actuator_bias[a] == DC_MOTOR:
             equipment.data.actuator_force[a] += mechanical_force(equipment, a, activation)
@@ -240,11 +240,11 @@ def _scale_tendons(equipment: Any) -> None:
         for a in range(equipment.model.actuator_target.shape[0]):
             if equipment.model.actuator_transmission[a] == TENDON and equipment.model.actuator_target[a] == t:
                 total += equipment.data.actuator_force[a]
-        bounded = min(max(total, equipment.model.tendon_force_lower[t]), equipment.model.tendon_force_upper[t])
-        if bounded != total and total != 0.0:
+        within = bounded(total, equipment.model.tendon_force_lower[t], equipment.model.tendon_force_upper[t])
+        if within != total and total != 0.0:
             for a in range(equipment.model.actuator_target.shape[0]):
                 if equipment.model.actuator_transmission[a] == TENDON and equipment.model.actuator_target[a] == t:
-                    equipment.data.actuator_force[a] *= bounded / total
+                    equipment.data.actuator_force[a] *= within / total
 
 
 @njit
@@ -285,9 +285,7 @@ def _gather(equipment: Any) -> None:
         if equipment.data.actuator_implicit[a] == IN_MATRIX and equipment.data.dof_held[k] == 0.0:
             gear = equipment.data.actuator_moment[equipment.model.actuator_entry[a]]
             constant, stiffness, damping = affine_force(equipment, a)
-            equipment.data.stiffness[k] += gear * gear * stiffness
-            equipment.data.damping[k] += gear * gear * damping
-            equipment.data.offset[k] += gear * constant
+            add_to_joint(equipment.data, k, gear, constant, stiffness, damping)
 
 
 @njit
@@ -295,9 +293,8 @@ def bound_totals(equipment: Any) -> None:
     """What is known at the step's start: dofs whose actuators are all explicit, held within their joint's bound."""
     for k in range(equipment.data.actuator_total.shape[0]):
         if equipment.data.stiffness[k] == 0.0 and equipment.data.damping[k] == 0.0 and equipment.data.offset[k] == 0.0:
-            equipment.data.actuator_total[k] = min(
-                max(equipment.data.actuator_total[k], equipment.model.dof_force_lower[k]),
-                equipment.model.dof_force_upper[k],
+            equipment.data.actuator_total[k] = bounded(
+                equipment.data.actuator_total[k], equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
             )
 
 
@@ -331,9 +328,9 @@ def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
             force = _force_over_step(
                 equipment, step, a, equipment.data.actuator_velocity[a], equipment.data.actuator_velocity[a], h
             )
-            if _is_beyond(force, equipment.model.force_lower[a], equipment.model.force_upper[a]):
-                equipment.data.actuator_force[a] = min(
-                    max(force, equipment.model.force_lower[a]), equipment.model.force_upper[a]
+            if is_beyond(force, equipment.model.force_lower[a], equipment.model.force_upper[a]) > 0.0:
+                equipment.data.actuator_force[a] = bounded(
+                    force, equipment.model.force_lower[a], equipment.model.force_upper[a]
                 )
                 equipment.data.actuator_implicit[a] = GUESSED
                 _add(equipment, a)
@@ -347,7 +344,7 @@ def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
         if equipment.data.stiffness[k] != 0.0 or equipment.data.damping[k] != 0.0:
             place = coordinate(model, q, k) + h * foreseen(step.share[k], v[k], v[k])
             total = actuator_force(equipment, k, place, v[k])
-            if _is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]):
+            if is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]) > 0.0:
                 _hold(equipment, k, total, 2.0)
 
 
@@ -378,9 +375,9 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
                 equipment.data.actuator_force[a] = force
                 wrong = True
             continue
-        beyond = _is_beyond(force, equipment.model.force_lower[a], equipment.model.force_upper[a])
+        beyond = is_beyond(force, equipment.model.force_lower[a], equipment.model.force_upper[a]) > 0.0
         equipment.data.actuator_force[a] = (
-            min(max(force, equipment.model.force_lower[a]), equipment.model.force_upper[a]) if beyond else force
+            bounded(force, equipment.model.force_lower[a], equipment.model.force_upper[a]) if beyond else force
         )
         held = (
             equipment.data.actuator_implicit[a] == IN_MATRIX
@@ -426,7 +423,7 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
             equipment.model.dof_force_lower[k] != -math.inf or equipment.model.dof_force_upper[k] != math.inf
         ):
             total = actuator_force(equipment, k, felt_at(robot, run, k), step.velocity[k])
-            if _is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]):
+            if is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]) > 0.0:
                 _hold(equipment, k, total, 1.0)
                 found = True
     return found
@@ -437,9 +434,7 @@ def _force_over_step(equipment: Any, step: Any, a: Any, before: Any, rate: Any, 
     """An implicit actuator's force if its length changes at this rate, and at `before` before; without bounds."""
     constant, stiffness, damping = affine_force(equipment, a)
     share = share_of(equipment, step, a)
-    return (
-        constant - stiffness * (equipment.data.actuator_length[a] + h * foreseen(share, before, rate)) - damping * rate
-    )
+    return force_over_step(constant, stiffness, damping, equipment.data.actuator_length[a], share, before, rate, h)
 
 
 @inlined
@@ -448,14 +443,6 @@ def share_of(equipment: Any, step: Any, a: Any) -> Any:
     if equipment.model.actuator_linear[a] == IN_MATRIX:
         return step.share[equipment.model.actuator_target[a]]
     return equipment.data.actuator_share[a]
-
-
-@inlined
-def _is_beyond(force: Any, lower: Any, upper: Any) -> bool:
-    """Whether a force is out of its bounds by more than rounding."""
-    slack = _SLACK * abs(force)
-    beyond: bool = force < lower - slack or force > upper + slack
-    return beyond
 
 
 @inlined
@@ -469,8 +456,8 @@ def _stays(force: Any, bound: Any, lower: Any, upper: Any) -> bool:
 def _hold(equipment: Any, k: Any, total: Any, how: Any) -> None:
     """Hold the sum of dof k's actuators at the bound that it is beyond."""
     equipment.data.dof_held[k] = how
-    equipment.data.actuator_total[k] = min(
-        max(total, equipment.model.dof_force_lower[k]), equipment.model.dof_force_upper[k]
+    equipment.data.actuator_total[k] = bounded(
+        total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
     )
     equipment.data.stiffness[k] = 0.0
     equipment.data.damping[k] = 0.0

@@ -116,7 +116,7 @@ def connect_delays(
     delayed: Delayed, robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, contact: ContactBundle | None
 ) -> object:
     """Let the step that gets `equipment` keep and read samples, as long as the object returned is kept."""
-    run = run._replace(block=None, clock=None)
+    run = RunBundle(run.inputs, run.step)
     arrays, scratch, kept = delayed.arrays, equipment.data, []
     if len(arrays.control):
         kept += [point_at(DELAY_CONTROLS, 1, scratch.delayer, robot.state, run, equipment, arrays)]

@@ -174,10 +174,11 @@ class SweepWork(NamedTuple):
 class SolverBundle(NamedTuple):
     """The scratch of solvers: newton's, the sweeping ones', propagation's (beside newton's), direct's (likewise)."""
 
-    newton: NewtonWork | None
-    sweeps: SweepWork | None
-    tree: PropagationWork | None
-    graph: DirectWork | None
+    newton: NewtonWork | None = None
+    sweeps: SweepWork | None = None
+    tree: PropagationWork | None = None
+    graph: DirectWork | None = None
+    pack: Any | None = None  # of packs: pack_contacts.PackSolver
 
 
 MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph"}
@@ -185,15 +186,9 @@ MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", D
 NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
 
 
-def newton_bundle(work: NewtonWork) -> SolverBundle:
-    """The scratch of newton alone."""
-    return SolverBundle(work, None, None, None)
-
-
 def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
     """The scratch of a solver for so many rows, of which `narrow` act on one dof for sure."""
-    made = {MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works}
-    return SolverBundle(*(made.get(name) for name in SolverBundle._fields))
+    return SolverBundle(**{MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works})
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0) -> Any:
