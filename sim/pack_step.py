@@ -1,8 +1,7 @@
 """Steps of a pack: 8 robots of one model at once, with masses, gains, inputs and states of their own.
 
-All lanes take the step without rows, or that with rows of joint friction and of contacts with what never moves. Those
-that it would lead beyond another bound, that touch something else or that the solver of packs does not settle take the
-step of a single robot instead, the very entry that `artsim run` calls: so a lane never depends on what the others do.
+Its lanes go through the same page as a robot alone, step.solve_step. Those for which that is not all take the step of a
+single robot instead, the very entry that `artsim run` calls: so a lane never depends on what the others do.
 """
 
 from __future__ import annotations
@@ -11,26 +10,15 @@ import math
 from typing import Any
 
 from artsim.sim.actuation import (
-    actuator_force,
     control_row,
-    coordinate,
-    felt_at,
-    find_places,
-    implicit_system,
-    is_beyond_drive,
-    weigh_springs,
 )
-from artsim.sim.constraints.limit import beyond_limits
-from artsim.sim.coupling import reduce_matrix
-from artsim.sim.dynamics import composites, coupled_bias, mass_matrix
-from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond
+from artsim.sim.equipment.affine import add_to_joint, bounded
 from artsim.sim.integrators import move
 from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, kinematics, like, world_inertia
+from artsim.sim.kinematics import like
 from artsim.sim.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
-from artsim.sim.midpoint import foresee_spin, turning_and_tautness, unsettled
-from artsim.sim.pack_detection import find_in_lanes, find_outrun, place_world
-from artsim.sim.pack_rows import build_in_lanes, may_gain_energy, note_impulses
+from artsim.sim.pack_detection import place_world
+from artsim.sim.pack_rows import note_impulses
 from artsim.sim.recordtype import run_entry
 from artsim.sim.rollout import ALONE, CROWD, HELD, INPUT_ROW, STEP
 from artsim.sim.run import (
@@ -43,19 +31,17 @@ from artsim.sim.run import (
     STOP_DOF,
     STOP_REASON,
 )
-from artsim.sim.solvers.cone import largest, least
-from artsim.sim.system import free_step
+from artsim.sim.step import solve_step
 from artsim.sim.tables import scatter
 
 
 @njit
 def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take steps from state as block.plan says, and record; fewer where there is no room for all contacts.
+    """As step.simulate, for a pack: fewer steps where there is no room for all contacts. rules is None.
 
-    actuators and equipment_data: of actuators; controls: inputs over time; lanes: what is known of the lanes; single:
-    the arrays of the step of a single robot; block: what is recorded; pack: of rows, where there may be some;
-    contact_model, slots and found: where there may be contacts, shapes, contacts of the lanes, detection's
-    scratch. A lane whose velocities are not finite is dead: its numbers go on and mean nothing.
+    run.lanes holds what is known of the lanes, the arrays of the step of a single robot, and inputs over time;
+    solver.pack what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers
+    go on and mean nothing.
     """
     state, data = robot.state, robot.data
     block, lanes = run.block, run.lanes
@@ -65,7 +51,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
         _choose_inputs(data, run.inputs, equipment, lanes)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
-        _step(robot, run, rows, equipment, lanes, solver, contact)
+        _take_step(robot, run, rows, equipment, contact, solver)
         if lanes.data.counters[CROWD] == 1:
             return
         lanes.data.counters[STEP] += 1
@@ -153,33 +139,13 @@ def _record_final(state: Any, block: Any, lane: Any) -> None:
 
 
 @njit
-def _step(robot: Any, run: Any, rows: Any, equipment: Any, lanes: Any, solver: Any, contact: Any) -> None:
+def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
     """One semi-implicit step of all lanes; none, and lanes.counters[CROWD] = 1, where contacts find no room."""
     model, state, data = robot.model, robot.state, robot.data
-    inputs, step = run.inputs, run.step
-    kinematics(model, state.qpos, data)
-    world_inertia(model, data)
-    if contact is not None and not find_in_lanes(robot, inputs, contact, lanes.data.alive):
-        lanes.data.counters[CROWD] = 1
+    lanes, step = run.lanes, run.step
+    solve_step(robot, run, rows, equipment, contact, None, solver)
+    if lanes.data.counters[CROWD] == 1:
         return
-    for k in range(step.applied.shape[0]):
-        step.applied[k] = inputs.torque[0, k]
-        step.stiffness[k] = inputs.drive_stiffness[k]
-        step.damping[k] = inputs.drive_damping[k]
-        step.middle[k] = state.qvel[k]
-    foresee_spin(model, state.qvel, data, inputs.time_step[0], step.middle)
-    find_places(model, state.qpos, run, 0)
-    weigh_springs(model, run, equipment)
-    lanes.data.beyond[0] = like(-1.0, data)
-    if solver.pack is None:
-        free_step(robot, run, rows, equipment)
-    else:
-        _step_with_rows(robot, run, rows, equipment, lanes, solver, contact)
-    beyond = largest(
-        _beyond_bounds(robot, run, rows),
-        _beyond_actuators(robot, run, equipment),
-    )
-    lanes.data.beyond[0] = largest(lanes.data.beyond[0], largest(beyond, _needs_more(robot, run, solver)))
     alone = highest(lanes.data.beyond[0]) > 0.0
     if alone:
         for lane in range(lane_count(state.qpos)):
@@ -197,132 +163,10 @@ def _step(robot: Any, run: Any, rows: Any, equipment: Any, lanes: Any, solver: A
         contact.data.half[0] = 1 - contact.data.half[0]
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]
-    move(model, state.qpos, state.qvel, inputs.time_step[0])
+    move(model, state.qpos, state.qvel, run.inputs.time_step[0])
     if alone or lanes.data.counters[HELD] == 1:
         _take_over(robot, lanes)
         lanes.data.counters[HELD] = 1 if alone else 0
-
-
-@njit
-def _step_with_rows(robot: Any, run: Any, rows: Any, equipment: Any, lanes: Any, solver: Any, contact: Any) -> None:
-    """step.next, step.velocity of the lanes without rows by the step without, of the others by the pack's solver.
-
-    lanes.beyond: more than 0 where that is not all that there is.
-    """
-    data = robot.data
-    step = run.step
-    _choose_bound(robot, lanes, solver, contact)
-    if highest(1.0 - solver.pack.bound[0]) > 0.0:
-        free_step(robot, run, rows, equipment)
-        for k in range(solver.pack.free.shape[0]):
-            solver.pack.free[k] = step.next[k]
-    if highest(solver.pack.bound[0]) > 0.0:
-        _solve_rows(robot, run, rows, equipment, solver, contact)
-        zero = like(0.0, data)
-        for k in range(step.next.shape[0]):
-            step.next[k] = where_greater(solver.pack.bound[0], zero, step.next[k], solver.pack.free[k])
-            step.velocity[k] = step.next[k]
-        lanes.data.beyond[0] = where_greater(
-            solver.pack.bound[0], solver.pack.solved[0], like(1.0, data), lanes.data.beyond[0]
-        )
-        if contact is not None:
-            lanes.data.beyond[0] = largest(lanes.data.beyond[0], may_gain_energy(robot, run, rows, solver, contact))
-    if contact is not None:
-        lanes.data.beyond[0] = largest(lanes.data.beyond[0], contact.data.away[0])
-        find_outrun(robot.model, data, run, contact, lanes.data.alive, lanes.data.beyond)
-        lanes.data.beyond[0] = largest(lanes.data.beyond[0], contact.data.outrun[0])
-
-
-@njit
-def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
-    """pack.bound: who has rows; pack.skip: who is not asked for. The dead are counted among both."""
-    one = like(1.0, robot.data)
-    solver.pack.bound[0] = one if solver.pack.rubbing.shape[0] > 0 else zero_like(one)
-    solver.pack.skip[0] = zero_like(one)
-    if contact is not None:
-        solver.pack.bound[0] = largest(solver.pack.bound[0], contact.data.touching[0])
-        solver.pack.skip[0] = contact.data.away[0]
-    for lane in range(lane_count(robot.state.qpos)):
-        if not lanes.data.alive[lane]:
-            lane_set(solver.pack.bound, 0, lane, 1.0)
-            lane_set(solver.pack.skip, 0, lane, 1.0)
-        elif lane_get(solver.pack.bound, 0, lane) == 0.0:
-            lane_set(solver.pack.skip, 0, lane, 1.0)
-
-
-@njit
-def _solve_rows(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, contact: Any) -> None:
-    """step.next by the pack's solver."""
-    model, data = robot.model, robot.data
-    inputs, step = run.inputs, run.step
-    coupled_bias(model, step.middle, data)
-    composites(model, data)
-    mass_matrix(model, data)
-    implicit_system(robot, run, rows, equipment)
-    reduce_matrix(model, data, step.diagonal)
-    for k in range(step.force.shape[0]):
-        step.free[k] = inputs.time_step[0] * (step.force[k] - data.bias[k])
-        step.next[k] = robot.state.qvel[k]
-    build_in_lanes(robot, inputs, rows, solver, contact)
-    run_entry(solver.pack.entry)
-
-
-@inlined
-def _needs_more(robot: Any, run: Any, solver: Any) -> Any:
-    """More than 0 where one evaluation of the step is not enough (midpoint.py)."""
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
-    if solver.pack is not None:
-        for k in range(step.qacc.shape[0]):
-            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
-    turning, tautness = turning_and_tautness(model, data, h)
-    return largest(least(turning, unsettled(robot, step)), tautness)
-
-
-@inlined
-def _beyond_bounds(robot: Any, run: Any, rows: Any) -> Any:
-    """More than 0 where the step without rows breaks a limit of a joint or a drive."""
-    beyond = like(-1.0, robot.data)
-    for k in range(run.step.velocity.shape[0]):
-        beyond = largest(beyond, beyond_limits(robot, run, k))
-        if rows.implicit[k] and run.inputs.drive_limit[k] < math.inf:
-            beyond = largest(beyond, is_beyond_drive(robot.state, run, 0, k))
-    return beyond
-
-
-@inlined
-def _beyond_actuators(robot: Any, run: Any, equipment: Any) -> Any:
-    """More than 0 where an actuator or the sum of a joint's is beyond its bounds at the end of the step."""
-    state = robot.state
-    step = run.step
-    h = run.inputs.time_step[0]
-    beyond = like(-1.0, robot.data)
-    for n in range(equipment.model.dof.shape[0]):
-        if equipment.model.implicit[n] == 1 and (
-            equipment.model.force_lower[n] > -math.inf or equipment.model.force_upper[n] < math.inf
-        ):
-            k = equipment.model.dof[n]
-            gear = equipment.model.gear[n]
-            force = force_over_step(
-                equipment.data.constant[n],
-                equipment.model.stiffness[n],
-                equipment.model.damping[n],
-                gear * coordinate(robot.model, state.qpos, k),
-                step.share[k],
-                gear * state.qvel[k],
-                gear * step.velocity[k],
-                h,
-            )
-            beyond = largest(beyond, is_beyond(force, equipment.model.force_lower[n], equipment.model.force_upper[n]))
-    for k in range(step.velocity.shape[0]):
-        if equipment.model.dof_implicit[k] == 1 and (
-            equipment.model.dof_lower[k] > -math.inf or equipment.model.dof_upper[k] < math.inf
-        ):
-            force = actuator_force(equipment, k, felt_at(robot, run, k), step.velocity[k])
-            beyond = largest(beyond, is_beyond(force, equipment.model.dof_lower[k], equipment.model.dof_upper[k]))
-    return beyond
 
 
 @njit

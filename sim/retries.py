@@ -34,6 +34,7 @@ from artsim.sim.contacts import CONTACTS
 from artsim.sim.coupling import secant_drift
 from artsim.sim.detection import are_as_before, detected, note_found, outrun
 from artsim.sim.equipment.actuators import clamp_actuators
+from artsim.sim.free_motion import free_step
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import accelerations, velocities
 from artsim.sim.midpoint import ROUNDS as MOST_EVALUATIONS
@@ -49,6 +50,7 @@ from artsim.sim.midpoint import (
     stiffen,
     turning_and_tautness,
 )
+from artsim.sim.pack_stages import hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.phases import BROAD_PHASE, SOLVER, SYSTEM
 from artsim.sim.run import (
     AGAIN,
@@ -72,7 +74,7 @@ from artsim.sim.run import (
     WITHOUT_ROWS,
 )
 from artsim.sim.solvers.solve import solve_again
-from artsim.sim.system import factorise_system, found, free_step, reduce_system
+from artsim.sim.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
@@ -84,6 +86,9 @@ _ATTEMPTS_AT_ENERGY = 6  # of contacts that make energy; of a bounce each time b
 @njit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """What evaluations with these contacts start from: the velocities before the step, spin foreseen."""
+    if run.lanes is not None:
+        start_in_lanes(robot, run)
+        return
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
@@ -107,8 +112,10 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 
 
 @njit
-def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
+def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
     """Whether the step without rows is all there is: it is tried, in O(n), where only limits can ask for some."""
+    if run.lanes is not None:
+        return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
     inputs, step = run.inputs, run.step
     for k in range(step.velocity.shape[0]):
         step.stiffness[k] = inputs.drive_stiffness[k]
@@ -130,7 +137,13 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
 
 @njit
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
-    """From where the step is to be solved again, by what its velocities show; SOLVED where it is not."""
+    """From where the step is to be solved again, by what its velocities show; SOLVED where it is not.
+
+    Lanes of a pack are not solved again: those that call for it take the step alone.
+    """
+    if run.lanes is not None:
+        look_beyond(robot, run, rows, equipment, contact, solver)
+        return SOLVED
     if run.step.retries[WITHOUT_ROWS] == 0:
         if _leaves_bounds(robot, run, equipment):
             return FROM_ROWS

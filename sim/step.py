@@ -13,7 +13,7 @@ from artsim.sim.actuation import applied_forces, control_row, find_places, weigh
 from artsim.sim.booking import book_forces, move_on, note_load, rest
 from artsim.sim.clock import mark, start
 from artsim.sim.constraints.loop import note_loop_gaps
-from artsim.sim.constraints.rows import add_rows, needs_rows
+from artsim.sim.constraints.rows import needs_rows
 from artsim.sim.coupling import expand
 from artsim.sim.detection import find_contacts, place_static
 from artsim.sim.energy_watch import EVERY, energies, note_work, watch_energy
@@ -22,6 +22,7 @@ from artsim.sim.jit import njit
 from artsim.sim.kinematics import kinematics, world_inertia
 from artsim.sim.midpoint import book_midpoint
 from artsim.sim.model import D_MIN
+from artsim.sim.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
 from artsim.sim.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
 from artsim.sim.recording import is_full, record
 from artsim.sim.recordtype import connected, run_entry
@@ -46,7 +47,7 @@ from artsim.sim.run import (
     STOP_REASON,
 )
 from artsim.sim.sleeping import is_asleep
-from artsim.sim.system import find_velocities, set_bias, set_system
+from artsim.sim.system import find_velocities, set_bias, set_rows, set_system
 
 
 @njit
@@ -106,7 +107,10 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
 @njit
 def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """The velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
-    Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone."""
+    Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone.
+
+    A pack takes the same stages, all its lanes at once; where they differ, pack_stages.py has them.
+    """
     place(robot)
     find_forces(robot, run, equipment)
     if contact is not None and not look_for_contacts(robot, run, contact):
@@ -114,14 +118,14 @@ def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     start_search(robot, run, contact, solver)
     stage = FROM_BIAS
     while stage != SOLVED:
-        if stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact):
+        if stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact, solver):
             if stage == FROM_BIAS:
                 set_bias(robot, run, rows, equipment, contact, rules, solver)
             set_system(robot, run, rows, equipment, rules, solver)
-            add_rows(robot, run, rows, equipment, contact, rules)
-            find_velocities(robot, run, rows, solver)
+            set_rows(robot, run, rows, equipment, contact, rules, solver)
+            find_velocities(robot, run, rows, contact, solver)
         stage = look_again(robot, run, rows, equipment, contact, rules, solver)
-    if run.step.counters[STOP_REASON] == RUNNING:
+    if run.lanes is None and run.step.counters[STOP_REASON] == RUNNING:
         book_forces(robot, run, rows, equipment, contact, rules)
 
 
@@ -135,6 +139,9 @@ def place(robot: Any) -> None:
 @njit
 def find_forces(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state: applied, of controllers, of what the robot carries; and what drives aim at."""
+    if run.lanes is not None:
+        find_forces_in_lanes(robot, run, equipment)
+        return
     state, step = robot.state, run.step
     applied_forces(robot, state.qpos, state.qvel, run, equipment)
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
@@ -146,6 +153,8 @@ def find_forces(robot: Any, run: Any, equipment: Any) -> None:
 @njit
 def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
     """The contacts of the step; False where there is no room for all, which step.counters then say."""
+    if run.lanes is not None:
+        return look_for_contacts_in_lanes(robot, run, contact)
     run.step.retries[SEARCHES] = 0
     if not find_contacts(robot, run.inputs, contact):
         run.step.counters[STOP_REASON] = CROWDED

@@ -9,15 +9,18 @@ from artsim.sim.actuation import coordinate, implicit_system
 from artsim.sim.clock import mark
 from artsim.sim.constraints.coupling import coupling_slope
 from artsim.sim.constraints.link_velocity import loosen
+from artsim.sim.constraints.rows import build_rows
 from artsim.sim.constraints.tendon import has_sprung_tendons, sprung_mobilities
 from artsim.sim.coupling import expand_velocity, reduce_matrix, reduce_vector
 from artsim.sim.detection import find_drifts
-from artsim.sim.dynamics import articulated_dynamics, composites, coupled_bias, factorise, mass_matrix, solve
+from artsim.sim.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import motion_columns
 from artsim.sim.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.midpoint import add_stiffened_bias, stiffen_composites
 from artsim.sim.model import D_MIN
+from artsim.sim.pack_rows import build_in_lanes
+from artsim.sim.pack_stages import find_velocities_in_lanes
 from artsim.sim.phases import ROWS, SOLVER, SYSTEM
 from artsim.sim.run import EVALUATION, STIFFENED
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
@@ -31,6 +34,11 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
     """M and b, with b at step.middle, and what else an evaluation of the step finds once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
+    if run.lanes is not None:
+        coupled_bias(model, step.middle, data)
+        composites(model, data)
+        mass_matrix(model, data)
+        return
     h = inputs.time_step[0]
     for k in range(step.velocity.shape[0]):
         if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
@@ -66,8 +74,20 @@ def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solv
 
 
 @njit
-def find_velocities(robot: Any, run: Any, rows: Any, solver: Any) -> None:
+def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """J, bias, cfm and bounds of all constraint rows, and the impulses that the search starts from."""
+    if run.lanes is not None:
+        build_in_lanes(robot, run.inputs, rows, solver, contact)
+    else:
+        build_rows(robot, run, rows, equipment, contact, rules)
+
+
+@njit
+def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """Impulses of the rows, and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
+    if run.lanes is not None:
+        find_velocities_in_lanes(robot, run, rows, contact, solver)
+        return
     mark(run.clock, ROWS)
     solve_rows(robot, run, rows, solver)
     found(robot.model, robot.data, run)
@@ -81,21 +101,6 @@ def found(model: Any, data: Any, run: Any) -> None:
     expand_velocity(model, step.next, data, step.velocity)
     for k in range(step.velocity.shape[0]):
         step.velocity[k] += run.inputs.time_step[0] * data.drift[k]
-
-
-@njit
-def free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """The step without rows, by the articulated-body algorithm in O(n)."""
-    model = robot.model
-    step = run.step
-    h = run.inputs.time_step[0]
-    implicit_system(robot, run, rows, equipment)
-    for k in range(step.diagonal.shape[0]):
-        step.diagonal[k] += model.armature[k]
-    articulated_dynamics(model, step.middle, step.force, step.diagonal, robot.data, step.qacc)
-    for k in range(step.qacc.shape[0]):
-        step.velocity[k] = robot.state.qvel[k] + h * step.qacc[k]
-        step.next[k] = step.velocity[k]
 
 
 @inlined

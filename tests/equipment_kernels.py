@@ -9,7 +9,7 @@ import numpy as np
 
 from artsim.sim.allocation import make_rows, make_step
 from artsim.sim.constraints.kinds import RowOrigins
-from artsim.sim.constraints.rows import add_rows
+from artsim.sim.constraints.rows import build_rows
 from artsim.sim.coupling import expand
 from artsim.sim.equipment.forces import calibrate, equipment_forces
 from artsim.sim.equipment.record import EquipmentBundle, make_equipment_work
@@ -35,7 +35,7 @@ def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any, solver: An
     world_inertia(model, data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
     bare_system(model, state.qpos, state.qvel, data, run, equipment, solver)
-    add_rows(robot, run, rows, equipment, None, None)
+    build_rows(robot, run, rows, equipment, None, None)
 
 
 ENTRY = Entry("at_configuration", __name__, (RobotBundle, RunBundle, Rows, EquipmentBundle, SolverBundle))

@@ -1,7 +1,7 @@
 """Constraint rows: one shape for every kind, built joint by joint in the order in which the PhysX guide solves them.
 
 Each kind is declared in kinds.py and built in a file of its own; adding one is a declaration, a builder and its line in
-`add_rows`, and one in `needs_rows` where no step can do without it.
+`build_rows`, and one in `needs_rows` where no step can do without it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
 
 
 @njit
-def add_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
+def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
     """All rows of this step: rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
     Those of contacts come and go, the others are the same ones in the same order at every step.
