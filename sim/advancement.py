@@ -30,7 +30,7 @@ _MOST = 20_000  # distances of one step; then everything that is not done stops
 
 
 @njit
-def advance(robot: Any, run: Any, contact: Any, shapes: Any, gjk: Any, manifold: Any, continuous: Any) -> None:
+def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) -> None:
     """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
 
     data and contact_data then hold the places of the last pose that was looked at.
@@ -46,7 +46,7 @@ def advance(robot: Any, run: Any, contact: Any, shapes: Any, gjk: Any, manifold:
         for axis in range(3):
             continuous.start[n, axis] = contact.data.position[n, axis]
     _pose(robot, run, contact, continuous, 1.0)
-    if not _choose(inputs, contact, shapes, continuous):
+    if not _choose(inputs, contact, narrow, continuous):
         return
     time = 0.0
     looked = 0
@@ -56,7 +56,7 @@ def advance(robot: Any, run: Any, contact: Any, shapes: Any, gjk: Any, manifold:
         for n in range(continuous.number[0]):
             if continuous.next[n] <= time:
                 looked += 1
-                _look(robot, inputs, contact, shapes, gjk, manifold, continuous, n, time, looked > _MOST)
+                _look(robot, inputs, contact, narrow, continuous, n, time, looked > _MOST)
             later = min(later, continuous.next[n])
         time = later
     for v in range(step.tangent.shape[0]):
@@ -99,7 +99,7 @@ def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> Non
 
 
 @njit
-def _choose(inputs: Any, contact: Any, shapes: Any, continuous: Any) -> bool:
+def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
     """The pairs to look at: whose arcs leave the straight lines by more than their slack, and which may meet. False
     when there are none. Shapes are at the end of the step.
     """
@@ -123,7 +123,7 @@ def _choose(inputs: Any, contact: Any, shapes: Any, continuous: Any) -> bool:
         ):
             continue
         if (
-            _length(continuous.start[one], continuous.start[two]) - shapes.reach[one] - shapes.reach[two]
+            _length(continuous.start[one], continuous.start[two]) - narrow.shapes.reach[one] - narrow.shapes.reach[two]
             > continuous.way[one] + continuous.way[two]
         ):
             continue
@@ -153,9 +153,7 @@ def _look(
     robot: Any,
     inputs: Any,
     contact: Any,
-    shapes: Any,
-    gjk: Any,
-    manifold: Any,
+    narrow: Any,
     continuous: Any,
     n: Any,
     time: Any,
@@ -174,11 +172,11 @@ def _look(
     turning = max(_turning(continuous, b), _turning(continuous, d))
     speed = _closing(robot.model, robot.data, contact, continuous, one, two)
     margin = h * (1.0 - time) * speed
-    manifold.number[0] = 0
-    collide(shapes, contact.data, gjk, one, two, margin, manifold)
+    narrow.manifold.number[0] = 0
+    collide(narrow.shapes, contact.data, narrow.gjk, one, two, margin, narrow.manifold)
     gap = margin
-    for found in range(manifold.number[0]):
-        gap = min(gap, manifold.gap[found])
+    for found in range(narrow.manifold.number[0]):
+        gap = min(gap, narrow.manifold.gap[found])
     slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
     if time == 0.0:  # what is deep already may stay, and move a little
         continuous.depth[n] = max(slack, 0.5 * slack - gap)

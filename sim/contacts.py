@@ -143,6 +143,14 @@ class ContactBundle(NamedTuple):
     data: ContactWork
 
 
+class NarrowBundle(NamedTuple):
+    """What finds the contacts of a pair of shapes."""
+
+    shapes: Shapes
+    gjk: GjkWork
+    manifold: Manifold
+
+
 class Touching(NamedTuple):
     """What may touch in a run. Not a record itself."""
 
@@ -152,7 +160,7 @@ class Touching(NamedTuple):
     kept: Kept  # what outputs hold of meshes and height fields
 
 
-_DETECTION = (ContactBundle, Shapes, GjkWork, Manifold)
+_DETECTION = (ContactBundle, NarrowBundle)
 DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, None))
 CLOCKED_DETECT = Entry("detect", "artsim.sim.detection", (*_DETECTION, Clock), "_clocked")
 
@@ -185,18 +193,23 @@ def make_contact_work(touching: Touching, room: int) -> ContactWork:
     return work
 
 
-def connect_detection(
-    touching: Touching, work: ContactWork, pointers: Any = None, clock: Clock | None = None
-) -> object:
-    """Let kernels that get `work`, or `pointers`, call `detect`, as long as the object returned is kept."""
+def make_narrow(touching: Touching) -> NarrowBundle:
+    """The shapes of a run, with scratch for a pair of them."""
     most = (MOST_CONTACTS,)
     manifold: Manifold = allocate(
         Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
     )
+    return NarrowBundle(touching.shapes, make_gjk_work(), manifold)
+
+
+def connect_detection(
+    touching: Touching, work: ContactWork, pointers: Any = None, clock: Clock | None = None
+) -> object:
+    """Let kernels that get `work`, or `pointers`, call `detect`, as long as the object returned is kept."""
     pointers = work.detector if pointers is None else pointers
     entry = DETECT if clock is None else CLOCKED_DETECT
     contact = ContactBundle(touching.contacts, work)
-    return point_at(entry, 1, pointers, contact, touching.shapes, make_gjk_work(), manifold, clock)
+    return point_at(entry, 1, pointers, contact, make_narrow(touching), clock)
 
 
 def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]:

@@ -6,19 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.collision.gjk_work import GjkWork, make_gjk_work
 from artsim.collision.shapes import (
     BOX,
     CAPSULE,
     CONVEX,
     CYLINDER,
     ELLIPSOID,
-    MOST_CONTACTS,
     SPHERE,
-    Manifold,
     Shapes,
 )
-from artsim.sim.contacts import ContactBundle, Contacts, ContactWork, Touching
+from artsim.sim.contacts import ContactBundle, Contacts, ContactWork, NarrowBundle, Touching, make_narrow
 from artsim.sim.equipment.record import Equipped
 from artsim.sim.jit import Entry, point_at
 from artsim.sim.model import Model
@@ -61,7 +58,7 @@ class ContinuousWork(NamedTuple):
 ADVANCE = Entry(
     "advance",
     "artsim.sim.advancement",
-    (RobotBundle, RunBundle, ContactBundle, Shapes, GjkWork, Manifold, ContinuousWork),
+    (RobotBundle, RunBundle, ContactBundle, NarrowBundle, ContinuousWork),
 )
 
 
@@ -69,14 +66,10 @@ def connect_advancement(
     touching: Touching, equipped: Equipped | None, robot: RobotBundle, run: RunBundle, work: ContactWork
 ) -> object:
     """Let the step, which gets `work`, call it, as long as the object returned is kept."""
-    most = (MOST_CONTACTS,)
-    manifold: Manifold = allocate(
-        Manifold, {"number": (1,), "gap": most, "point": (*most, 3), "normal": (*most, 3), "feature": most}
-    )
     continuous = make_continuous_work(touching, equipped, robot.model)
     work.straight[:] = _straight_angles(touching.contacts, continuous)
     contact = ContactBundle(touching.contacts, work)
-    found = (contact, touching.shapes, make_gjk_work(), manifold, continuous)
+    found = (contact, make_narrow(touching), continuous)
     return point_at(ADVANCE, 1, work.advancement, robot, RunBundle(run.inputs, run.step), *found)
 
 

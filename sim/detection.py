@@ -430,7 +430,7 @@ def _count_known(memory: Any) -> Any:
 
 
 @njit
-def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> None:
+def detect(contact: Any, narrow: Any, clock: Any) -> None:
     """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
     The order depends on the shapes' places alone. clock: None where nothing is timed.
@@ -446,7 +446,7 @@ def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> No
             if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.margin[
                 a
             ] + contact.data.margin[b] + _margin(contact, a, b):
-                _touch(contact, shapes, gjk, manifold, clock, a, b)
+                _touch(contact, narrow, clock, a, b)
     axis = _sort(contact)
     second = (axis + 1) % 3
     third = (axis + 2) % 3
@@ -463,10 +463,11 @@ def detect(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any) -> No
                 and contact.data.low[a, third] <= contact.data.high[b, third]
                 and contact.model.allowed[a, b] >= 0
             ):
-                if shapes.kind[b] < shapes.kind[a] or (shapes.kind[b] == shapes.kind[a] and b < a):
-                    _touch(contact, shapes, gjk, manifold, clock, b, a)
+                kind = narrow.shapes.kind
+                if kind[b] < kind[a] or (kind[b] == kind[a] and b < a):
+                    _touch(contact, narrow, clock, b, a)
                 else:
-                    _touch(contact, shapes, gjk, manifold, clock, a, b)
+                    _touch(contact, narrow, clock, a, b)
 
 
 @inlined
@@ -540,12 +541,13 @@ def _margin(contact: Any, a: Any, b: Any) -> Any:
 
 
 @njit
-def _touch(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any, a: Any, b: Any) -> None:
+def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
     """Contacts of a pair whose boxes meet."""
     mark(clock, BROAD_PHASE)
     reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
+    manifold = narrow.manifold
     manifold.number[0] = 0
-    collide(shapes, contact.data, gjk, a, b, reach, manifold)
+    collide(narrow.shapes, contact.data, narrow.gjk, a, b, reach, manifold)
     for found in range(manifold.number[0]):
         if manifold.gap[found] > reach:
             continue
@@ -559,9 +561,8 @@ def _touch(contact: Any, shapes: Any, gjk: Any, manifold: Any, clock: Any, a: An
         contact.data.feature[n] = manifold.feature[found]
         for j in range(3):
             contact.data.point[n, j] = manifold.point[found, j]
-        _set_frame(
-            contact.data.frame[n], manifold.normal[found, 0], manifold.normal[found, 1], manifold.normal[found, 2]
-        )
+        N = manifold.normal[found]
+        _set_frame(contact.data.frame[n], N[0], N[1], N[2])
         _set_belt(contact, n)
         _combine(contact, n, a, b, manifold.gap[found])
     mark(clock, NARROW_PHASE)

@@ -405,13 +405,14 @@ def _eliminate(model: Any, data: Any, i: Any, k: Any, tau: Any, diagonal: Any) -
     data.torque[i, 0] += U3 * s
     data.torque[i, 1] += U4 * s
     data.torque[i, 2] += U5 * s
-    take_out(data, i, k, U0, U1, U2, U3, U4, U5, inverse)
+    take_out(data, i, k, (U0, U1, U2, U3, U4, U5), inverse)
 
 
 @inlined
-def take_out(data: Any, i: Any, k: Any, U0: Any, U1: Any, U2: Any, U3: Any, U4: Any, U5: Any, inverse: Any) -> None:
-    """I -= U Uᵀ inverse of body i's articulated inertia; U is kept in data.projected[k]."""
+def take_out(data: Any, i: Any, k: Any, column: Any, inverse: Any) -> None:
+    """I -= U Uᵀ inverse of body i's articulated inertia; U, the column, is kept in data.projected[k]."""
     Y = data.articulated
+    U0, U1, U2, U3, U4, U5 = column
     # U stays in registers here: an array entry would be loaded again after every store to Y
     x0 = U0 * inverse
     x1 = U1 * inverse

@@ -280,7 +280,7 @@ def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
     n1 = joints.torque[i, 1]
     n2 = joints.torque[i, 2]
     f0, f1, f2 = _to_joint(joints, i, kind, joints.force[i, 0], joints.force[i, 1], joints.force[i, 2])
-    _joint_components(model, kind, k, f0, f1, f2, n0, n1, n2, tau)
+    _joint_components(model, kind, k, (f0, f1, f2), (n0, n1, n2), tau)
     if A > 0:
         n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
         f0, f1, f2 = _outwards(model, i, f0, f1, f2)
@@ -299,10 +299,10 @@ def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
 
 
 @inlined
-def _joint_components(
-    model: Any, kind: Any, k: Any, f0: Any, f1: Any, f2: Any, n0: Any, n1: Any, n2: Any, tau: Any
-) -> None:
+def _joint_components(model: Any, kind: Any, k: Any, force: Any, torque: Any, tau: Any) -> None:
     """The dofs' shares of a force in the joint's axes and a torque in the child's."""
+    f0, f1, f2 = force
+    n0, n1, n2 = torque
     if kind == REVOLUTE:
         tau[k] = n2
     elif kind == PRISMATIC:
@@ -356,7 +356,8 @@ def _collect_weight(model: Any, joints: Any, i: Any, tau: Any) -> None:
         tau[model.body_dof[i]] = n2
     else:
         b0, b1, b2 = _inwards(model, i, joints.acceleration[A, 0], joints.acceleration[A, 1], joints.acceleration[A, 2])
-        _joint_components(model, kind, model.body_dof[i], carried * b0, carried * b1, carried * b2, n0, n1, n2, tau)
+        carries = (carried * b0, carried * b1, carried * b2)
+        _joint_components(model, kind, model.body_dof[i], carries, (n0, n1, n2), tau)
     if A > 0:
         n0, n1, n2 = _to_joint(joints, i, kind, n0, n1, n2)
         n0, n1, n2 = _outwards(model, i, n0, n1, n2)

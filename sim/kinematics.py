@@ -228,8 +228,10 @@ def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @njit
-def add_point_force(robot: Any, body: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, out: Any) -> None:
-    """Add Jᵀ f to out (nv,): the joint forces of a force f at the world's point p on a body. O(d). Needs kinematics."""
+def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> None:
+    """Add Jᵀ f to out (nv,): the joint forces of a force at a point of the world on a body. O(d). Needs kinematics."""
+    p0, p1, p2 = point
+    f0, f1, f2 = force
     model, data = robot.model, robot.data
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:

@@ -32,12 +32,14 @@ _FARTHEST = 0.5  # [rad] in a step: of what turns farther a second derivative sa
 
 
 @njit
-def way_over(kind: Any, size: Any, p0: Any, p1: Any, m0: Any, m1: Any, m2: Any, d0: Any, d1: Any, d2: Any) -> Any:
+def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) -> Any:
     """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
 
-    p: the point's x and y [m], m: the outward normal, d: how fast it turns against the surface [rad/s]; size: half
-    extents [m].
+    p0, p1: the point's x and y [m]; normal: the outward one; turning: how fast it turns against the surface [rad/s];
+    size: half extents [m].
     """
+    m0, m1, m2 = normal
+    d0, d1, d2 = turning
     s0 = 0.0
     s1 = 0.0
     s2 = 0.0
@@ -97,7 +99,7 @@ def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
             p0, p1, _ = turned_back(contact.data, b, y0, y1, y2)
             m0, m1, m2 = turned_back(contact.data, b, -sign * N[0], -sign * N[1], -sign * N[2])
             d0, d1, d2 = turned_back(contact.data, b, c[0], c[1], c[2])
-            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m0, m1, m2, d0, d1, d2)
+            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * dot(s, s) > most * most:
                 continue  # half a step's worth says nothing

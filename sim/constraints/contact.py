@@ -236,10 +236,10 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     c = start
     while a != b:
         if a > b:
-            c = _add_column(robot, rows, contact, n, a, -1.0, x, e, c, count)
+            c = _add_column(robot, rows, contact, n, a, (-1.0, x), (e, c, count))
             a = model.dof_parent[a]
         else:
-            c = _add_column(robot, rows, contact, n, b, 1.0, y, e, c, count)
+            c = _add_column(robot, rows, contact, n, b, (1.0, y), (e, c, count))
             b = model.dof_parent[b]
         e += 1
     for k in range(contact.data.rows[n]):
@@ -309,11 +309,14 @@ def _count_columns(model: Any, first: Any, second: Any) -> Any:
 
 
 @inlined
-def _add_column(
-    robot: Any, rows: Any, contact: Any, n: Any, k: Any, sign: Any, x: Any, entry: Any, column: Any, count: Any
-) -> Any:
-    """Dof k, which moves the contact's point at x, in all rows of contact n, `count` entries apart; where the next
-    independent column goes."""
+def _add_column(robot: Any, rows: Any, contact: Any, n: Any, k: Any, end: Any, place: Any) -> Any:
+    """Dof k, which moves one end of contact n, in all its rows; where the next independent column goes.
+
+    end: its sign, and the contact's point from the tree's reference point; place: entry and independent column in the
+    first row, and how many entries the rows are apart.
+    """
+    sign, x = end
+    entry, column, count = place
     data = robot.data
     frame = contact.data.frame[n]
     linear, angular = _motion_of(data, k)

@@ -407,14 +407,14 @@ def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: An
     q0, q1, q2, q3 = quaternion_of(_relative(A, B))
     scale = equipment.model.loop_torque_scale[n]
     for k in range(J.shape[1]):
-        J[3, k], J[4, k], J[5, k] = _half_product(B, q0, q1, q2, q3, scale, J[3, k], J[4, k], J[5, k])
+        J[3, k], J[4, k], J[5, k] = _half_product(B, (q0, q1, q2, q3), scale, (J[3, k], J[4, k], J[5, k]))
     o = data.angular_velocity
     w0 = o[a, 0] - o[b, 0]
     w1 = o[a, 1] - o[b, 1]
     w2 = o[a, 2] - o[b, 2]
     c0, c1, c2 = cross(o[b, 0], o[b, 1], o[b, 2], w0, w1, w2)
     d = equipment.data.loop_drift
-    d0, d1, d2 = _half_product(B, q0, q1, q2, q3, scale, d[3] - c0, d[4] - c1, d[5] - c2)
+    d0, d1, d2 = _half_product(B, (q0, q1, q2, q3), scale, (d[3] - c0, d[4] - c1, d[5] - c2))
     square = 0.25 * scale * (w0 * w0 + w1 * w1 + w2 * w2)
     d[3] = d0 - square * q1
     d[4] = d1 - square * q2
@@ -438,8 +438,10 @@ def _relative(A: Any, B: Any) -> Any:
 
 
 @inlined
-def _half_product(B: Any, q0: Any, q1: Any, q2: Any, q3: Any, scale: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """Vector part of ½ scale (Bᵀ x) Q."""
+def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
+    """Vector part of ½ scale (Bᵀ x) q, of a quaternion q."""
+    q0, q1, q2, q3 = q
+    x0, x1, x2 = x
     y0 = B[0] * x0 + B[3] * x1 + B[6] * x2
     y1 = B[1] * x0 + B[4] * x1 + B[7] * x2
     y2 = B[2] * x0 + B[5] * x1 + B[8] * x2

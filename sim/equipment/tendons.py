@@ -91,32 +91,19 @@ def site_point(model: Any, data: Any, equipment: Any, site: Any) -> Any:
 def _straight(robot: Any, equipment: Any, first: Any, second: Any, share: Any) -> Any:
     """Length of the straight piece between two sites."""
     model, data = robot.model, robot.data
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    return _piece(
-        robot,
-        equipment.model.site_body[first],
-        equipment.model.site_body[second],
-        a0,
-        a1,
-        a2,
-        b0,
-        b1,
-        b2,
-        share,
-        equipment.data.row,
-    )
+    a = site_point(model, data, equipment, first)
+    b = site_point(model, data, equipment, second)
+    body_a, body_b = equipment.model.site_body[first], equipment.model.site_body[second]
+    return _piece(robot, body_a, body_b, a, b, share, equipment.data.row)
 
 
 @njit
-def _piece(
-    robot: Any, body_a: Any, body_b: Any, a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any, share: Any, out: Any
-) -> Any:
+def _piece(robot: Any, body_a: Any, body_b: Any, a: Any, b: Any, share: Any, out: Any) -> Any:
     """Length from point a of one body to b of another; share × its derivatives by the dofs are added to out (nv,)."""
-    u0, u1, u2, length = unit3(b0 - a0, b1 - a1, b2 - a2)
+    u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if body_a != body_b:
-        add_point_force(robot, body_a, a0, a1, a2, -share * u0, -share * u1, -share * u2, out)
-        add_point_force(robot, body_b, b0, b1, b2, share * u0, share * u1, share * u2, out)
+        add_point_force(robot, body_a, a, (-share * u0, -share * u1, -share * u2), out)
+        add_point_force(robot, body_b, b, (share * u0, share * u1, share * u2), out)
     return length
 
 
@@ -129,14 +116,14 @@ def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
         equipment.model.path_index[p + 1],
         equipment.model.path_index[p + 2],
     )
-    on_geom, c0, c1, c2, d0, d1, d2 = way_around(model, data, equipment, p)
+    on_geom, meets, leaves = way_around(model, data, equipment, p)
     if on_geom < 0.0:
         return _straight(robot, equipment, first, second, share)
     body = equipment.model.wrap_body[geom]
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    before = _piece(robot, equipment.model.site_body[first], body, a0, a1, a2, c0, c1, c2, share, equipment.data.row)
-    after = _piece(robot, body, equipment.model.site_body[second], d0, d1, d2, b0, b1, b2, share, equipment.data.row)
+    a = site_point(model, data, equipment, first)
+    b = site_point(model, data, equipment, second)
+    before = _piece(robot, equipment.model.site_body[first], body, a, meets, share, equipment.data.row)
+    after = _piece(robot, body, equipment.model.site_body[second], leaves, b, share, equipment.data.row)
     return before + on_geom + after
 
 
@@ -148,33 +135,30 @@ def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
         equipment.model.path_index[p + 1],
         equipment.model.path_index[p + 2],
     )
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    l0, l1, l2 = _in_geom(model, data, equipment, geom, a0, a1, a2)
-    r0, r1, r2 = _in_geom(model, data, equipment, geom, b0, b1, b2)
+    side = site_point(model, data, equipment, first)
+    start = _in_geom(model, data, equipment, geom, side)
+    end = _in_geom(model, data, equipment, geom, site_point(model, data, equipment, second))
     sided = equipment.model.path_side[p + 1] >= 0
-    s0, s1, s2 = a0, a1, a2
     if sided:
-        s0, s1, s2 = site_point(model, data, equipment, equipment.model.path_side[p + 1])
-        s0, s1, s2 = _in_geom(model, data, equipment, geom, s0, s1, s2)
-    on_geom, c0, c1, c2, d0, d1, d2 = wrap(
-        equipment.model.path_kind[p + 1], equipment.model.wrap_radius[geom], l0, l1, l2, r0, r1, r2, sided, s0, s1, s2
-    )
+        side = site_point(model, data, equipment, equipment.model.path_side[p + 1])
+        side = _in_geom(model, data, equipment, geom, side)
+    kind, radius = equipment.model.path_kind[p + 1], equipment.model.wrap_radius[geom]
+    on_geom, meets, leaves = wrap(kind, radius, start, end, sided, side)
     if on_geom >= 0.0:
-        c0, c1, c2 = _out_of_geom(model, data, equipment, geom, c0, c1, c2)
-        d0, d1, d2 = _out_of_geom(model, data, equipment, geom, d0, d1, d2)
-    return on_geom, c0, c1, c2, d0, d1, d2
+        meets = _out_of_geom(model, data, equipment, geom, meets)
+        leaves = _out_of_geom(model, data, equipment, geom, leaves)
+    return on_geom, meets, leaves
 
 
 @inlined
-def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z: Any) -> Any:
+def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
     """A point of the world in the frame of a wrap geom."""
     body = equipment.model.wrap_body[geom]
     R = data.rotation[body]
     L = equipment.model.wrap_rotation[geom]
     p = equipment.model.wrap_position[geom]
     o0, o1, o2 = origin_of(model, data, body)
-    x, y, z = x - o0, y - o1, z - o2
+    x, y, z = point[0] - o0, point[1] - o1, point[2] - o2
     d0 = R[0, 0] * x + R[1, 0] * y + R[2, 0] * z - p[0]
     d1 = R[0, 1] * x + R[1, 1] * y + R[2, 1] * z - p[1]
     d2 = R[0, 2] * x + R[1, 2] * y + R[2, 2] * z - p[2]
@@ -186,10 +170,10 @@ def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z
 
 
 @inlined
-def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, x: Any, y: Any, z: Any) -> Any:
+def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
     """A point of a wrap geom in the world."""
     p = equipment.model.wrap_position[geom]
-    d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, x, y, z)
+    d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, point[0], point[1], point[2])
     return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d0, p[1] + d1, p[2] + d2)
 
 

@@ -36,25 +36,16 @@ def _unit2(x: Any, y: Any) -> Any:
 
 
 @njit
-def wrap(
-    kind: Any,
-    radius: Any,
-    p0: Any,
-    p1: Any,
-    p2: Any,
-    q0: Any,
-    q1: Any,
-    q2: Any,
-    sided: Any,
-    s0: Any,
-    s1: Any,
-    s2: Any,
-) -> Any:
-    """The way from p to q by way of the geom: its length on the geom, where it comes and where it goes (7 numbers).
+def wrap(kind: Any, radius: Any, p: Any, q: Any, sided: Any, side: Any) -> Any:
+    """The way from p to q by way of the geom: its length on the geom, where it comes and where it goes.
 
-    `sided`: the way is on the side of s, or goes through the geom where s is inside. Length -1: straight from p to q.
+    `sided`: the way is on the side of `side`, or goes through the geom where that is inside. Length -1: straight from p
+    to q.
     """
-    nothing = (-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    p0, p1, p2 = p
+    q0, q1, q2 = q
+    s0, s1, s2 = side
+    nothing = (-1.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     x0, x1, x2, far = unit3(p0, p1, p2)
     if far < _LEAST or q0 * q0 + q1 * q1 + q2 * q2 < _LEAST * _LEAST:
         return nothing
@@ -74,19 +65,13 @@ def wrap(
     if length < 0.0:
         return nothing
     if kind == PATH_SPHERE:
-        return (
-            length,
-            t0 * x0 + t1 * y0,
-            t0 * x1 + t1 * y1,
-            t0 * x2 + t1 * y2,
-            u0 * x0 + u1 * y0,
-            u0 * x1 + u1 * y1,
-            u0 * x2 + u1 * y2,
-        )
+        meets = (t0 * x0 + t1 * y0, t0 * x1 + t1 * y1, t0 * x2 + t1 * y2)
+        leaves = (u0 * x0 + u1 * y0, u0 * x1 + u1 * y1, u0 * x2 + u1 * y2)
+        return length, meets, leaves
     before = math.sqrt((a0 - t0) ** 2 + (a1 - t1) ** 2)
     after = math.sqrt((b0 - u0) ** 2 + (b1 - u1) ** 2)
     slope = (q2 - p2) / (before + length + after)  # unrolled, the way up is a straight line
-    return math.sqrt(1.0 + slope * slope) * length, t0, t1, p2 + slope * before, u0, u1, q2 - slope * after
+    return math.sqrt(1.0 + slope * slope) * length, (t0, t1, p2 + slope * before), (u0, u1, q2 - slope * after)
 
 
 @njit

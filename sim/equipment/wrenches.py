@@ -15,6 +15,8 @@ from artsim.sim.equipment.wrapping import unit3
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import cross, link_frame, origin_of
 
+_NONE = (0.0, 0.0, 0.0)
+
 
 @njit
 def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
@@ -40,11 +42,12 @@ def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
 
 
 @inlined
-def _take_off(
-    robot: Any, step: Any, link: Any, p0: Any, p1: Any, p2: Any, f0: Any, f1: Any, f2: Any, t0: Any, t1: Any, t2: Any
-) -> None:
+def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: Any) -> None:
     """Subtract a force at a point of the world and a torque from what link `link` (-1: the world) receives."""
     model, data = robot.model, robot.data
+    p0, p1, p2 = point
+    f0, f1, f2 = force
+    t0, t1, t2 = torque
     if link >= 0:
         _, d = link_frame(model, data, link)
         o0, o1, o2 = origin_of(model, data, model.link_body[link])
@@ -84,12 +87,9 @@ def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) ->
 @njit
 def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second: Any, force: Any) -> None:
     """A straight piece between two sites."""
-    model, data = robot.model, robot.data
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    _take_off_piece(
-        robot, step, equipment.model.site_link[first], equipment.model.site_link[second], a0, a1, a2, b0, b1, b2, force
-    )
+    a = site_point(robot.model, robot.data, equipment, first)
+    b = site_point(robot.model, robot.data, equipment, second)
+    _take_off_piece(robot, step, equipment.model.site_link[first], equipment.model.site_link[second], a, b, force)
 
 
 @njit
@@ -97,26 +97,24 @@ def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any)
     """The pieces to and from the geom at path element p + 1, or the one that passes it."""
     model, data = robot.model, robot.data
     first, second = equipment.model.path_index[p], equipment.model.path_index[p + 2]
-    on_geom, c0, c1, c2, d0, d1, d2 = way_around(model, data, equipment, p)
+    on_geom, meets, leaves = way_around(model, data, equipment, p)
     if on_geom < 0.0:
         _take_off_straight(robot, step, equipment, first, second, force)
         return
     link = equipment.model.wrap_link[equipment.model.path_index[p + 1]]
-    a0, a1, a2 = site_point(model, data, equipment, first)
-    b0, b1, b2 = site_point(model, data, equipment, second)
-    _take_off_piece(robot, step, equipment.model.site_link[first], link, a0, a1, a2, c0, c1, c2, force)
-    _take_off_piece(robot, step, link, equipment.model.site_link[second], d0, d1, d2, b0, b1, b2, force)
+    a = site_point(model, data, equipment, first)
+    b = site_point(model, data, equipment, second)
+    _take_off_piece(robot, step, equipment.model.site_link[first], link, a, meets, force)
+    _take_off_piece(robot, step, link, equipment.model.site_link[second], leaves, b, force)
 
 
 @njit
-def _take_off_piece(
-    robot: Any, step: Any, link_a: Any, link_b: Any, a0: Any, a1: Any, a2: Any, b0: Any, b1: Any, b2: Any, force: Any
-) -> None:
+def _take_off_piece(robot: Any, step: Any, link_a: Any, link_b: Any, a: Any, b: Any, force: Any) -> None:
     """A straight piece from point a of one link to b of another; a positive force pushes them apart."""
-    u0, u1, u2, _ = unit3(b0 - a0, b1 - a1, b2 - a2)
+    u0, u1, u2, _ = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if link_a != link_b:
-        _take_off(robot, step, link_a, a0, a1, a2, -force * u0, -force * u1, -force * u2, 0.0, 0.0, 0.0)
-        _take_off(robot, step, link_b, b0, b1, b2, force * u0, force * u1, force * u2, 0.0, 0.0, 0.0)
+        _take_off(robot, step, link_a, a, (-force * u0, -force * u1, -force * u2), _NONE)
+        _take_off(robot, step, link_b, b, (force * u0, force * u1, force * u2), _NONE)
 
 
 # ------------------------------------------------------------------ actuators
@@ -135,21 +133,21 @@ def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) ->
     gear = equipment.model.actuator_gear[a]
     f0, f1, f2 = turned_gear(data, equipment, frame, force * gear[0], force * gear[1], force * gear[2])
     t0, t1, t2 = turned_gear(data, equipment, frame, force * gear[3], force * gear[4], force * gear[5])
-    p0, p1, p2 = site_point(model, data, equipment, site)
+    p = site_point(model, data, equipment, site)
     link = equipment.model.site_link[site]
-    _take_off(robot, step, link, p0, p1, p2, f0, f1, f2, t0, t1, t2)
+    _take_off(robot, step, link, p, (f0, f1, f2), (t0, t1, t2))
     if reference < 0:
         return
-    r0, r1, r2 = site_point(model, data, equipment, reference)
+    r = site_point(model, data, equipment, reference)
     base = equipment.model.site_link[reference]
-    _take_off(robot, step, base, r0, r1, r2, -f0, -f1, -f2, -t0, -t1, -t2)
+    _take_off(robot, step, base, r, (-f0, -f1, -f2), (-t0, -t1, -t2))
     while link != base:
         if link > base:
             link = model.link_parent[link]
         else:
             base = model.link_parent[base]
-    c0, c1, c2 = cross(r0 - p0, r1 - p1, r2 - p2, f0, f1, f2)
-    _take_off(robot, step, link, p0, p1, p2, 0.0, 0.0, 0.0, c0, c1, c2)
+    c0, c1, c2 = cross(r[0] - p[0], r[1] - p[1], r[2] - p[2], f0, f1, f2)
+    _take_off(robot, step, link, p, _NONE, (c0, c1, c2))
 
 
 @njit
@@ -159,9 +157,8 @@ def _take_off_crank(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -
     pin, slider = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     _, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)
     f0, f1, f2 = force * f0, force * f1, force * f2
-    p0, p1, p2 = site_point(model, data, equipment, pin)
-    s0, s1, s2 = site_point(model, data, equipment, slider)
-    _take_off(robot, step, equipment.model.site_link[pin], p0, p1, p2, f0, f1, f2, 0.0, 0.0, 0.0)
-    _take_off(
-        robot, step, equipment.model.site_link[slider], s0, s1, s2, -f0, -f1, -f2, force * n0, force * n1, force * n2
-    )
+    p = site_point(model, data, equipment, pin)
+    s = site_point(model, data, equipment, slider)
+    _take_off(robot, step, equipment.model.site_link[pin], p, (f0, f1, f2), _NONE)
+    torque = (force * n0, force * n1, force * n2)
+    _take_off(robot, step, equipment.model.site_link[slider], s, (-f0, -f1, -f2), torque)

@@ -31,7 +31,7 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
     restart(model, data, rows, step, solver, k)
     if sweeps > 0:
         sweep(model, data, rows, work, k, tolerance, sweeps)
-    return coulomb(robot, rows, step, work, k, tolerance, limit, steps, first, False)
+    return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False))
 
 
 @njit

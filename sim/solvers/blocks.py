@@ -108,50 +108,35 @@ def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
         start = _start(work, b)
         stop = _stop(work, b)
         for i in range(stop - 1, start - 1, -1):
-            _reduce_row(work, b, H, G, both, i, i + 1, stop, start)
+            _reduce_row(work, b, H, G, both, i, (i + 1, stop), start)
             work.pivot[i] = 1.0 / H[i, i]
         for run in range(work.run_count[b]):
             for i in range(work.run_start[b, run], work.run_stop[b, run]):
-                _reduce_row(work, b, H, G, both, i, start, stop, -1)
+                _reduce_row(work, b, H, G, both, i, (start, stop), -1)
 
 
 @inlined
-def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, first: Any, last: Any, own: Any) -> None:
-    """Take the rows first to last of block b off row i, in the block itself, which begins at `own`, or beyond (-1)."""
-    _reduce(
-        work.pivot,
-        work.factors,
-        work.run_start[b],
-        work.run_stop[b],
-        work.run_count[b],
-        H,
-        G,
-        i,
-        first,
-        last,
-        own,
-    )
+def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, rows: Any, own: Any) -> None:
+    """Take rows of block b, from the first to the one before the last, off row i: in the block itself, which begins at
+    `own`, or beyond (-1)."""
+    _reduce(work, b, H, G, i, rows, own)
     if both:
-        _reduce(
-            work.pivot,
-            work.factors,
-            work.run_start[b],
-            work.run_stop[b],
-            work.run_count[b],
-            G,
-            H,
-            i,
-            first,
-            last,
-            own,
-        )
+        _reduce(work, b, G, H, i, rows, own)
+
+
+@inlined
+def _reduce(work: Any, b: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
+    """The same of one of both triangles, for the runs of entries that the block has beside its own."""
+    runs = (work.run_start[b], work.run_stop[b], work.run_count[b])
+    _reduce_runs((work.pivot, work.factors), runs, H, G, i, rows, own)
 
 
 @njit
-def _reduce(
-    pivot: Any, x: Any, starts: Any, stops: Any, count: Any, H: Any, G: Any, i: Any, first: Any, last: Any, own: Any
-) -> None:
-    """The same of one of both triangles, for the runs of entries that the block has beside its own."""
+def _reduce_runs(scratch: Any, runs: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
+    """Of arrays, which a call hands over in registers: runs are their starts, their ends and how many there are."""
+    pivot, x = scratch
+    starts, stops, count = runs
+    first, last = rows
     for q in range(first, last):
         x[q] = G[q, i] * pivot[q]
     if own >= 0:

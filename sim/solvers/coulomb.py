@@ -43,18 +43,18 @@ _OVERFLOWING = 1e100  # [rad/s or m/s]
 
 
 @njit
-def coulomb(
-    robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, most: Any, first: Any, near: Any
-) -> Any:
-    """Go on from the x and λ of island k for `most` steps at most; what is then left of its rows [rad/s or m/s].
+def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
+    """Go on from the x and λ of island k; what is then left of its rows [rad/s or m/s].
 
-    Rounding may end the search before `tolerance` [rad/s or m/s] is met: what is within ENOUGH times that and gets no
-    better is as good as it gets. Impulses above `limit` [N s or N m s] are no solution. `first`: ε at the start, times
-    that in solver.eps. `near`: no rounds, λ_k follows every good step, which takes fewer of them from close to the
-    solution and misses it more often from afar. solver.gradient holds M̂ x - f - Jᵀλ. Steps are added to
-    solver.sizes[2]; one costs a factorisation without symmetry and two evaluations of the residual.
+    effort: (most, first, near). `most`: steps. `first`: ε at the start, times that in solver.eps. `near`: no rounds,
+    λ_k follows every good step, which takes fewer of them from close to the solution and misses it more often from
+    afar. Rounding may end the search before `tolerance` [rad/s or m/s] is met: what is within ENOUGH times that and
+    gets no better is as good as it gets. Impulses above `limit` [N s or N m s] are no solution. solver.gradient holds
+    M̂ x - f - Jᵀλ. Steps are added to solver.sizes[NEWTON_STEPS]; one costs a factorisation without symmetry and two
+    evaluations of the residual.
     """
     model, data = robot.model, robot.data
+    most, first, near = effort
     left = UNTRIED
     _balance(model, data, rows, work, k)
     set_rates(rows, work, k, tolerance)

@@ -64,7 +64,7 @@ def _articulate(model: Any, data: Any, tree: Any) -> None:
                 tree.counts[LIFTED_PIVOTS] += 1
                 D = lift
             data.pivot[k] = 1.0 / D
-            take_out(data, i, k, U0, U1, U2, U3, U4, U5, data.pivot[k])
+            take_out(data, i, k, (U0, U1, U2, U3, U4, U5), data.pivot[k])
         if model.body_parent[i] > 0:
             shift_inertia(model, data, i)
 

@@ -152,7 +152,7 @@ def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     set_gradient(rows, step.free, work, k)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, _SLIDING_STEPS, CLOSE, True)
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, (_SLIDING_STEPS, CLOSE, True))
     return left, is_solved(left, tolerance)
 
 
