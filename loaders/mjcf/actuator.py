@@ -99,7 +99,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         bias=kind.bias,
         bias_parameters=kind.b,
         inputs=kind.inputs,
-        activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
+        activation_early=kind.early,
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
         frozen="actuation" in options.off,
         delay=read_delay(item),
@@ -199,14 +199,19 @@ def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) ->
         item.refuse(f"ctrlrange begins at {control[0]:g}, want at least 0")
     if "clampctrl" in targets.bodies.options.off:
         ranges = [None] * len(ranges)
-    force = kind.force_range or read_range(item, "force", autolimits)
+    force = range_of(item, "force", kind.force_range, kind.force_limited, autolimits)
     return replace(actuator, control_ranges=tuple(ranges), activation_range=activation, force_range=force)
 
 
 def read_range(item: Item, what: str, autolimits: bool, *, always: bool = False) -> Range | None:
-    """ctrlrange, forcerange or actrange, where it limits."""
-    low, high = item.numbers(f"{what}range", 2, 2, (0.0, 0.0))
+    """ctrlrange or actrange, where it limits."""
     limited = "true" if always else item.word(f"{what}limited", LIMITED, "auto")
+    return range_of(item, what, item.numbers(f"{what}range", 2, 2, (0.0, 0.0)), limited, autolimits)
+
+
+def range_of(item: Item, what: str, given: tuple[float, ...], limited: str, autolimits: bool) -> Range | None:
+    """A range where it limits."""
+    low, high = given
     if limited == "auto" and not autolimits and (low or high):
         item.refuse(f"has a {what}range, but {what}limited is not set and the compiler's autolimits is false")
     if limited == "false" or (limited == "auto" and not (low or high)):

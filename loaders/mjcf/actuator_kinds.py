@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import chain
 
 from artsim.loaders.elements import Element, tag
+from artsim.loaders.mjcf.joint import LIMITED
 from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import ActivationDynamics, Bias, Gain
@@ -54,8 +55,11 @@ class Kind:
     g: Parameters = (1.0, *ZEROS[1:])
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
+    early: bool = False  # the force is that of the activation at the step's end
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
-    force_range: tuple[float, float] | None = None  # of a DC motor's current; until a forcerange says otherwise
+    torque: float = 0.0  # at which a DC motor saturates [N m]; 0: nowhere
+    force_range: Parameters = (0.0, 0.0)
+    force_limited: str = "auto"
     limited: bool = False  # a control range must be given
 
     def serves(self, name: str) -> bool:
@@ -88,11 +92,20 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
             own.refuse(f"has {plain} and inheritrange, want one of them")
         if own.has(plain) or own.has("posrange"):
             made = replace(made, inherit=0.0)
-    if own.has("forcerange") or own.text("forcelimited") == "false":
-        return replace(made, force_range=None)
-    if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
-        return replace(made, force_range=states[-1].force_range)
-    return made
+    return bounded(own, made, states[-1] if states else Kind())
+
+
+def bounded(own: Item, made: Kind, before: Kind) -> Kind:
+    """With the range of its force: that of a DC motor's saturation, else what was last said, of whatever kind."""
+    if made.torque > 0:
+        return replace(made, force_range=(-made.torque, made.torque), force_limited="true")
+    if own.has("saturation"):
+        return replace(made, force_range=(0.0, 0.0), force_limited="auto")
+    return replace(
+        made,
+        force_range=own.numbers("forcerange", 2, 2, before.force_range),
+        force_limited=own.word("forcelimited", LIMITED, before.force_limited),
+    )
 
 
 def inheriting(name: str) -> str:
@@ -144,6 +157,8 @@ def general(item: Item, kind: Kind) -> Kind:
         d=item.filled("dynprm", kind.d),
         g=item.filled("gainprm", kind.g),
         b=item.filled("biasprm", kind.b),
+        early=item.flag("actearly", kind.early),
+        torque=0.0,
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
@@ -235,10 +250,8 @@ def muscle(item: Item, kind: Kind) -> Kind:
     given = [*item.numbers("range", 2, 2, (-1.0, -1.0))]
     given += [item.number(name, -1.0) for name in ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")]
     g = [new if new >= 0 else old for old, new in zip(g, given, strict=True)]
-    both = (*g, kind.g[9])
-    return replace(
-        kind, dynamics="muscle", gain="muscle", bias="muscle", d=(*d, *kind.d[3:]), g=both, b=(*g, kind.b[9])
-    )
+    made = replace(kind, dynamics="muscle", gain="muscle", bias="muscle", early=False)
+    return replace(made, d=(*d, *kind.d[3:]), g=(*g, kind.g[9]), b=(*g, kind.b[9]))
 
 
 def adhesion(item: Item, kind: Kind) -> Kind:
@@ -307,7 +320,6 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
         item.refuse("a controller needs one of the inputs pos, vel, ff")
     if ki > 0 and "position" not in inputs and not in_class(item):
         item.refuse("the integral of a controller needs the input pos")
-    most_torque = torque or K * current
     return replace(
         kind,
         dynamics="dcmotor",
@@ -317,7 +329,8 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
         g=(R, K, *heat[3:], kp, ki, kd, most, 0.0, 0.0),
         b=(*item.filled("cogging", kind.b[:3]), *bristle[2:], *kind.b[6:]),
         inputs=inputs,
-        force_range=(-most_torque, most_torque) if most_torque > 0 else kind.force_range,
+        early=True,
+        torque=(torque or K * current) if item.has("saturation") else kind.torque,
     )
 
 
