@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.joint import LIMITED
@@ -39,8 +40,16 @@ _INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # that MuJoCo takes
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
+RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # that inheritrange stands for
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
 Parameters = tuple[float, ...]
+
+
+class Bounds(NamedTuple):
+    """A range, and whether it limits."""
+
+    range: Parameters = (0.0, 0.0)
+    limited: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +67,10 @@ class Kind:
     early: bool = False  # the force is that of the activation at the step's end
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
     torque: float = 0.0  # at which a DC motor saturates [N m]; 0: nowhere
-    force_range: Parameters = (0.0, 0.0)
-    force_limited: str = "auto"
     limited: bool = False  # a control range must be given
+    control: Bounds = Bounds()
+    activation: Bounds = Bounds()
+    force: Bounds = Bounds()
 
     def serves(self, name: str) -> bool:
         """Whether an element of that name starts from these parameters."""
@@ -71,13 +81,18 @@ class Kind:
 
 def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
     """An actuator's parameters: what the elements of its classes set, outermost class first, and what it sets."""
+    return applied(reading, element, read_classes(reading, classes))
+
+
+def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> list[Kind]:
+    """What the elements of each class leave to the next and to actuators."""
     states: list[Kind] = []
     for elements in classes:
         current = states[-1] if states else Kind()
         for default in elements:
             current = applied(reading, default, [*states, current])
         states.append(current)
-    return applied(reading, element, states)
+    return states
 
 
 def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> Kind:
@@ -86,31 +101,49 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
     made = replace(KINDS[name](own, start), tag=name)
-    plain = inheriting(name)
-    if name != "general":  # there inheritrange goes before ctrlrange
-        if own.has(plain) and own.has("inheritrange"):
-            own.refuse(f"has {plain} and inheritrange, want one of them")
-        if own.has(plain) or own.has("posrange"):
-            made = replace(made, inherit=0.0)
-    return bounded(own, made, states[-1] if states else Kind())
+    return inheriting(own, bounded(own, made, states[-1] if states else Kind()))
 
 
 def bounded(own: Item, made: Kind, before: Kind) -> Kind:
-    """With the range of its force: that of a DC motor's saturation, else what was last said, of whatever kind."""
-    if made.torque > 0:
-        return replace(made, force_range=(-made.torque, made.torque), force_limited="true")
-    if own.has("saturation"):
-        return replace(made, force_range=(0.0, 0.0), force_limited="auto")
-    return replace(
-        made,
-        force_range=own.numbers("forcerange", 2, 2, before.force_range),
-        force_limited=own.word("forcelimited", LIMITED, before.force_limited),
+    """With its ranges as they were last said, of whatever kind; what MuJoCo sets of its own besides."""
+    control, activation, force = (
+        Bounds(own.numbers(f"{what}range", 2, 2, last.range), own.word(f"{what}limited", LIMITED, last.limited))
+        for what, last in (("ctrl", before.control), ("act", before.activation), ("force", before.force))
     )
+    if own.has("posrange"):  # another name of ctrlrange
+        control = Bounds(own.numbers("posrange", 2, 2), control.limited)
+    if made.limited:
+        control = Bounds(control.range, "true")
+        if control.range[0] < 0:
+            own.refuse(f"ctrlrange begins at {control.range[0]:g}, want at least 0")
+    if made.tag != "general":  # alone it has actlimited
+        activation = Bounds(activation.range, "false" if made.tag == "dcmotor" else "auto")
+    if made.torque > 0:
+        force = Bounds((-made.torque, made.torque), "true")
+    elif own.has("saturation"):
+        force = Bounds()
+    inherit = made.inherit if made.tag in RANGE_OF or made.tag == "general" else before.inherit
+    return replace(made, inherit=inherit, control=control, activation=activation, force=force)
 
 
-def inheriting(name: str) -> str:
-    """The range that inheritrange of a kind stands for."""
-    return "actrange" if name == "intvelocity" else "ctrlrange"
+def inheriting(own: Item, made: Kind) -> Kind:
+    """Without the range that inheritrange stands for, which a class may have said; or without inheritrange.
+
+    Where a class says both, or the element does, they are refused. <general> may have both, inheritrange goes first.
+    """
+    plain = RANGE_OF.get(made.tag)
+    if plain is None:
+        return made
+    bounds = made.activation if plain == "actrange" else made.control
+    said = own.has(plain) or own.has("posrange")
+    if said and not own.has("inheritrange"):
+        return replace(made, inherit=0.0)
+    if made.inherit <= 0:
+        return made
+    if said or (any(bounds.range) and not own.has("inheritrange")):
+        own.refuse(f"has {plain} and inheritrange, want one of them")
+    bounds = Bounds(limited=bounds.limited)
+    return replace(made, activation=bounds) if plain == "actrange" else replace(made, control=bounds)
 
 
 def not_yet(element: Element) -> str:
@@ -141,7 +174,7 @@ def put(values: Parameters, **at: float) -> Parameters:
 def general(item: Item, kind: Kind) -> Kind:
     """Everything by its own name."""
     own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
-    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
+    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types:
         item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
@@ -192,7 +225,9 @@ def position(item: Item, kind: Kind) -> Kind:
     time = item.number("timeconst", kind.d[0] if kind.dynamics == "filterexact" else 0.0, least=0.0)
     made = Kind(gain="fixed", bias="affine", g=put(ZEROS, _0=kp), inherit=item.number("inheritrange", kind.inherit))
     made = replace(made, b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])))
-    return replace(made, d=put(ZEROS, _0=time), dynamics="filterexact") if time else made
+    if time or item.has("timeconst"):
+        made = replace(made, d=put(ZEROS, _0=time))
+    return replace(made, dynamics="filterexact") if time else made
 
 
 def intvelocity(item: Item, kind: Kind) -> Kind:
@@ -227,6 +262,8 @@ def velocity(item: Item, kind: Kind) -> Kind:
 def damper(item: Item, kind: Kind) -> Kind:
     """-kv · control · velocity."""
     kv = item.number("kv", -kind.g[2] if kind.gain == "affine" else 0.0, least=0.0)
+    if kv < 0:
+        item.refuse(f"kv is {kv:g} by its class, want at least 0")
     return Kind(gain="affine", g=put(ZEROS, _2=-kv), limited=True)
 
 
@@ -294,7 +331,7 @@ def pid(item: Item, kind: Kind) -> Kind:
         dynamics="pid" if ki or slew else "none",
         gain="pid",
         bias="affine",
-        d=put(ZEROS, _0=limit, _1=slew),
+        d=put(ZEROS, _0=limit if ki else 0.0, _1=slew),
         g=put(ZEROS, _0=ki),
         b=put(ZEROS, _1=-kp, _2=damping_of(item, 0.0 if fresh else kind.b[2])),
         inputs=inputs,
