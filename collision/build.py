@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.collision.hull import Polyhedron, polyhedron
-from artsim.collision.mesh import Real
+from artsim.collision.mesh import Real, Whole
 from artsim.collision.shapes import (
     BOX,
     CAPSULE,
@@ -44,7 +44,7 @@ class Solid(NamedTuple):
     points: Real | None = None  # (n, 3) [m] in its frame
     faces: NDArray[np.integer[Any]] | None = None  # (m, 3)
     heights: Real | None = None  # (rows, columns) [m] over the middle of its frame
-    most_vertices: int = -1  # of a hull; -1: as many as it has
+    corners: Whole | None = None  # which of the points its hull is made of; None: all
     made: Polyhedron | None = None  # the hull, where it is known already
 
 
@@ -97,7 +97,8 @@ def _content(solid: Solid) -> object:
         return id(solid.made)
     assert solid.points is not None
     points = np.ascontiguousarray(solid.points, np.float64)
-    return solid.kind, points.tobytes(), b"" if solid.faces is None else solid.faces.tobytes(), solid.most_vertices
+    numbers = [b"" if listed is None else listed.tobytes() for listed in (solid.faces, solid.corners)]
+    return solid.kind, points.tobytes(), *numbers
 
 
 def _piece(solid: Solid) -> tuple[Solid, Polyhedron | TriangleTree]:
@@ -110,7 +111,7 @@ def _piece(solid: Solid) -> tuple[Solid, Polyhedron | TriangleTree]:
     made = solid.made
     if made is None:
         assert points is not None
-        made = polyhedron(points, solid.most_vertices)
+        made = polyhedron(points if solid.corners is None else points[solid.corners])
     return piece._replace(made=made), made
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from artsim.collision.mesh import Real, Whole, cache_folder, convex_hull, keep, merged, recall
 
-STAMP = b"artsim hull 1 "  # changes with what is made of the points
+STAMP = b"artsim hull 2 "  # changes with what is made of the points
 FLAT = 4e-7  # of the size: what lies this near to a plane lies in it (STL holds 24 bits)
 THIN = 1e-9  # of the size: what is thinner has no thickness
 KEPT_ABOVE = 100  # points: smaller hulls are made faster than they are found in the cache
@@ -27,8 +27,8 @@ class Polyhedron(NamedTuple):
     corners: Whole  # counter-clockwise seen from outside
 
 
-def polyhedron(points: Real, most: int = -1) -> Polyhedron:
-    """The convex hull of points (n, 3), of at most `most` vertices where it is not -1; kept in the user's cache folder.
+def polyhedron(points: Real) -> Polyhedron:
+    """The convex hull of points (n, 3), kept in the user's cache folder.
 
     Raises ValueError where the points lie on a line.
     """
@@ -36,12 +36,12 @@ def polyhedron(points: Real, most: int = -1) -> Polyhedron:
     folder = cache_folder() if len(points) > KEPT_ABOVE else None
     path = None
     if folder is not None:
-        digest = hashlib.sha256(STAMP + most.to_bytes(8, "little", signed=True) + points.tobytes())
+        digest = hashlib.sha256(STAMP + points.tobytes())
         path = folder / f"{digest.hexdigest()}.npz"
         kept = recall(path, Polyhedron)
         if kept is not None:
             return kept
-    made = _make(points, most)
+    made = _make(points)
     for array in made:
         array.setflags(write=False)
     if path is not None:
@@ -49,7 +49,22 @@ def polyhedron(points: Real, most: int = -1) -> Polyhedron:
     return made
 
 
-def _make(points: Real, most: int) -> Polyhedron:
+def corners_of(points: Real, most: int) -> Whole | None:
+    """Which of a mesh's points (n, 3) a hull of at most `most` vertices is made of; None stands for all.
+
+    qhull stops when it has so many. Which ones it has then depends on the axes and, where points lie alike, on
+    rounding. So `points` are those of the file, before their scale and pose, and are taken in single precision: as
+    MuJoCo holds them where it does so.
+    """
+    if most < 0:
+        return None
+    try:
+        return np.unique(convex_hull(points.astype(np.float32).astype(np.float64), most))
+    except ValueError:  # in one plane
+        return None
+
+
+def _make(points: Real) -> Polyhedron:
     """The hull, about the middle of the points for the sake of digits."""
     distinct, _ = merged(points)
     middle = (distinct.min(axis=0) + distinct.max(axis=0)) / 2
@@ -62,7 +77,7 @@ def _make(points: Real, most: int) -> Polyhedron:
     faces = None
     if lengths[2] > THIN * lengths[0]:
         try:
-            faces = _faces(centred, convex_hull(centred, most), flat)
+            faces = _faces(centred, convex_hull(centred), flat)
         except ValueError:  # too thin for qhull
             faces = None
     if faces is None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from artsim.collision.build import Solid
 from artsim.collision.decompose import NoDecomposerError, convex_parts
-from artsim.collision.hull import from_faces, hull_volume, polyhedron, triangles_of, volume
+from artsim.collision.hull import corners_of, from_faces, hull_volume, polyhedron, triangles_of, volume
 from artsim.collision.mesh import MAX_FACES, Mesh, MeshError, read_mesh
 from artsim.sim.description import Articulation, Geom
 from artsim.sim.errors import ModelError
@@ -157,7 +157,8 @@ def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
     """A mesh in the geom's frame, as it is or as what its hull is to be made of."""
     points, faces = _in_geom_frame(geom, mesh)
     kind = "triangles" if exact and len(faces) else "convex"
-    return plain._replace(kind=kind, points=points, faces=faces, most_vertices=geom.most_hull_vertices)
+    corners = corners_of(mesh.vertices, geom.most_hull_vertices) if kind == "convex" else None
+    return plain._replace(kind=kind, points=points, faces=faces, corners=corners)
 
 
 def _in_geom_frame(geom: Geom, mesh: Mesh) -> tuple[Real, NDArray[Any]]:
@@ -186,8 +187,9 @@ def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray
     points, faces = _in_geom_frame(geom, mesh)
     if len(faces):
         return points, faces
+    corners = corners_of(mesh.vertices, geom.most_hull_vertices)
     try:
-        hull = polyhedron(points, geom.most_hull_vertices)
+        hull = polyhedron(points if corners is None else points[corners])
     except ValueError as error:
         raise ModelError(f"{_title(geom)}: {error}") from error
     return hull.vertices, triangles_of(hull)
@@ -238,7 +240,12 @@ def _parts(solid: Solid, geom: Geom, mesh: Mesh, decompose: bool, notes: list[st
     if decompose:
         try:
             found = convex_parts(mesh.vertices, mesh.faces)
-            return [solid._replace(points=_placed(geom, points), faces=None) for points in found]
+            return [
+                solid._replace(
+                    points=_placed(geom, points), faces=None, corners=corners_of(points, geom.most_hull_vertices)
+                )
+                for points in found
+            ]
         except NoDecomposerError:
             why = "--decompose needs `pip install artsim[decompose]`"
         except ValueError as error:
@@ -254,7 +261,7 @@ def _swelling(solid: Solid) -> float:
     if solid.points is None or solid.faces is None or not len(solid.faces):
         return 0.0
     try:
-        hull = hull_volume(polyhedron(solid.points, solid.most_vertices))
+        hull = hull_volume(polyhedron(solid.points if solid.corners is None else solid.points[solid.corners]))
     except ValueError:  # refused where the shape is built
         return 0.0
     held = volume(solid.points, solid.faces)

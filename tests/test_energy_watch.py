@@ -67,6 +67,18 @@ def test_a_top_that_gains_energy_is_told(tmp_path: Path) -> None:
     assert told.count("kinetic energy") == 1
 
 
+def test_a_run_that_goes_on_is_watched_too(tmp_path: Path) -> None:
+    path = tmp_path / "run.h5"
+    spin = ("--v0", "top.wy=200", "--v0", "top.wx=1", "--v0", "top.wz=1", "--solver", "pgs")
+    good("run", written(tmp_path, TOP), *spin, "--steps", 2, "-o", path)
+    told = refused(
+        3, "run", "--resume", path, "--steps", 500, "--strict", words=("--strict", "kinetic energy", "top.w")
+    )
+    assert told.count("kinetic energy") == 1
+    with artsim.open(path) as recording:  # it ended where it was told
+        assert 2 < recording.n_valid < 500
+
+
 def run_to_the_end(*words: Any) -> str:
     """What a run says on stdout that may end with a state that is not finite."""
     from tests.test_cli_run import run

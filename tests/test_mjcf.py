@@ -237,6 +237,15 @@ def test_inertia(name: str, compiler: str) -> None:
     )
 
 
+def test_a_body_of_the_least_mass_weighs_at_its_origin() -> None:
+    """Its inertia about its own joint is the least one, wherever it is. (MuJoCo puts the mass at twice its place.)"""
+    for place in ("0 0 0", "1 2 3"):
+        text = world(f'<body pos="{place}"><joint/></body>', '<compiler boundmass=".3" boundinertia=".01"/>')
+        robot = Robot.of(read(text))
+        M = robot.compute(np.zeros(robot.nq), quantities=["mass_matrix"])["mass_matrix"]
+        assert M.item() == pytest.approx(0.01, rel=1e-15)
+
+
 def test_an_inertia_that_no_body_has() -> None:
     body = '<body><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/></body>'
     assert_refused(world(body), ":1: <body>", "A + B >= C", "balanceinertia")

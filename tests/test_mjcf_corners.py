@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -312,6 +313,44 @@ def test_it_is_read_as_mujoco_reads_it(name: str) -> None:
     model = mujoco.MjModel.from_xml_string(text)
     articulation = load_text(text, name="model.xml", meshes=False)
     assert np.array(ours(articulation), float) == pytest.approx(np.array(theirs(model), float), rel=1e-9, abs=1e-14)
+
+
+MOTORS = """<mujoco><default>{}<default class="b">{}</default></default>
+<worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody><actuator>{}</actuator></mujoco>"""
+SATURATED, SATURATED_NEVER = (f'<dcmotor {MOTOR} saturation="{most}"/>' for most in ("3", "0"))
+ORDERS = [
+    *("", '<general actearly="true"/>', '<motor forcerange="-1 2" forcelimited="true"/>', "<position/>"),
+    *('<motor forcelimited="false"/>', SATURATED, '<velocity forcelimited="false"/>' + SATURATED),
+    *('<motor forcerange="-1 2"/>' + SATURATED_NEVER, SATURATED + '<motor forcelimited="false"/>'),
+]
+UNDER = [
+    *("", "<motor/>", "<general/>", "<cylinder/>", '<general actearly="true"/>', '<general actearly="false"/>'),
+    *('<motor forcerange="-5 6"/>', SATURATED, f"<dcmotor {MOTOR}/>"),
+]
+ACTING = [
+    '<general class="b" joint="j" dyntype="integrator" gaintype="fixed" biastype="none"/>',
+    *('<intvelocity class="b" joint="j" actrange="0 1"/>', f'<dcmotor class="b" joint="j" {MOTOR}/>'),
+    *('<motor class="b" joint="j" forcerange="-7 8"/>', '<motor class="b" joint="j" forcelimited="auto"/>'),
+]
+
+
+@pytest.mark.parametrize("actuator", ACTING)
+def test_what_a_class_hands_on_whose_elements_are_of_several_kinds(actuator: str) -> None:
+    """actearly and the range of forces, by every class and class below it that MuJoCo takes."""
+    compared = 0
+    for above, below in itertools.product(ORDERS, UNDER):
+        text = MOTORS.format(above, below, actuator)
+        try:
+            theirs = mujoco.MjModel.from_xml_string(text)
+        except ValueError:
+            continue
+        if actuator.startswith("<general") and "dcmotor" in above + below:
+            continue  # not supported yet
+        (ours,) = load_text(text, name="model.xml", meshes=False).actuators
+        bounds = tuple(theirs.actuator_forcerange[0]) if theirs.actuator_forcelimited[0] else None
+        assert (ours.activation_early, ours.force_range) == (theirs.actuator_actearly[0], bounds), text
+        compared += 1
+    assert compared > 25
 
 
 REFUSED = {

@@ -16,10 +16,12 @@ mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where t
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "least"), [("mjcf", 150, 130), ("urdf", 50, 40), ("still", 60, 50), ("refused", 60, 50)]
+    ("kind", "count", "least"),
+    [("mjcf", 150, 130), ("urdf", 50, 40), ("still", 60, 50), ("refused", 60, 50), ("classes", 400, 150)],
 )
 def test_they_agree(kind: str, count: int, least: int, tmp_path: Path) -> None:
-    """still: what has no effect changes nothing; refused: what is refused is refused by name."""
+    """still: what has no effect changes nothing; refused: what is refused is refused by name; classes: what actuators
+    of several kinds hand on through classes."""
     table = Table()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what random models hold that is told

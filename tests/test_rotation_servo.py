@@ -23,6 +23,7 @@ from artsim.loaders.load import load_articulation, load_text
 from artsim.sim.configuration import RunConfig
 from artsim.sim.errors import ModelError
 from artsim.sim.plan import plan_run
+from artsim.sim.robot import Robot
 from artsim.sim.rollout import reason_against_packs
 from tests.actuator_kernels import Actuators
 from tests.test_actuators import OFF, against_mujoco, balance, compared, finish, read_text, simulation, state_error
@@ -86,6 +87,15 @@ def test_forces_lengths_moments_and_velocities_are_mujocos(option: str) -> None:
     for spread in (0.3, 1.0, 3.0):
         errors = compared(read_text(text), model, 5, spread, seed=int(10 * spread))
         assert {name: error for name, error in errors.items() if not error < 1e-10} == {}
+
+
+def test_a_site_that_is_hardly_turned_is_turned() -> None:
+    """About one axis rotations add up. (MuJoCo takes frames for their body's that differ by less than 1e-6.)"""
+    text = """<mujoco><worldbody><site name="still"/><site name="turned" axisangle="0 0 1 1e-4"/><body><joint/>
+    <geom size=".1"/></body></worldbody><actuator><orientation site="turned" refsite="still" kp="1e6"/></actuator>
+    </mujoco>"""
+    run = artsim.simulate(Robot.of(read_text(text)), steps=1, control=[0.0, 0.0, 0.3], record=["actuator_force"])
+    np.testing.assert_allclose(run["actuator_force"][0], [0.0, 0.0, 1e6 * (0.3 - np.radians(1e-4))], rtol=1e-13)
 
 
 def test_half_turns_whole_turns_and_no_quaternion_at_all() -> None:

@@ -14,7 +14,7 @@ import trimesh
 from numpy.typing import NDArray
 
 from artsim.collision.build import Solid, build_shapes
-from artsim.collision.hull import hull_volume, polyhedron, volume
+from artsim.collision.hull import corners_of, hull_volume, polyhedron, volume
 from artsim.collision.shapes import BOX, CONVEX, HEIGHT_FIELD, PLANE, TRIANGLES, Shapes
 from artsim.collision.triangle_tree import triangle_tree
 from artsim.loaders.load import load_articulation, load_text
@@ -116,7 +116,7 @@ def test_what_has_no_extent_is_named(points: Real) -> None:
 def test_a_hull_of_so_many_vertices() -> None:
     points = np.random.default_rng(3).normal(size=(500, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
-    assert len(polyhedron(points, 20).vertices) <= 20
+    assert len(polyhedron(points[corners_of(points, 20)]).vertices) <= 20
     assert len(polyhedron(points).vertices) == 500
 
 
@@ -267,6 +267,21 @@ def test_hulls_are_where_mujoco_has_them() -> None:
     points = np.random.default_rng(7).normal(size=(60, 3)).astype(np.float32)
     text = BESIDE.format(" ".join(f"{x:.9g}" for x in points.ravel()))
     assert compare(load_text(text, name="m.xml"), mujoco.MjModel.from_xml_string(text)) == 2
+
+
+FEW = """<mujoco><asset><mesh name="a" maxhullvert="8" {} scale="1 -2 .5" refpos=".1 .2 .3" refquat="1 2 3 4"/></asset>
+<worldbody><body name="p"><freejoint/><geom type="mesh" mesh="a"/></body></worldbody></mujoco>"""
+CLOUD = np.random.default_rng(8).normal(size=(40, 3)).astype(np.float32)
+ROUND = {"cone": "6 .5", "sphere": "1", "hemisphere": "3", "supersphere": "5 1.2 .7", "supertorus": "6 .3 .7 1.1"}
+MADE = {kind: f'builtin="{kind}" params="{params}"' for kind, params in ROUND.items()}
+MADE["wedge"] = 'builtin="wedge" params="6 4 50 30 .1" inertia="shell"'
+
+
+@pytest.mark.parametrize("made", [*MADE.values(), f'vertex="{" ".join(map(repr, CLOUD.ravel().tolist()))}"'])
+def test_hulls_of_few_vertices_are_of_those_that_mujoco_takes(made: str) -> None:
+    """Where many corners lie alike, the last digit of the file's numbers decides, before they are scaled and turned."""
+    text = FEW.format(made)
+    assert compare(load_text(text, name="m.xml"), mujoco.MjModel.from_xml_string(text)) == 1
 
 
 def test_height_fields_are_mujocos() -> None:

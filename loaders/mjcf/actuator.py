@@ -11,10 +11,10 @@ from itertools import chain
 from typing import Any
 
 from artsim.loaders.elements import Element, children, tag
-from artsim.loaders.mjcf.actuator_kinds import Kind, not_yet, read_kind
+from artsim.loaders.mjcf.actuator_kinds import Bounds, Kind, not_yet, read_kind
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.delay import read_delay
-from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
+from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.pid_plugin import as_servo
 from artsim.loaders.mjcf.reading import Item, describe
@@ -99,7 +99,7 @@ def read_actuator(targets: Targets, item: Item, kind: Kind, count: int) -> Actua
         bias=kind.bias,
         bias_parameters=kind.b,
         inputs=kind.inputs,
-        activation_early=kind.dynamics == "dcmotor" or (tag(item.element) == "general" and item.flag("actearly")),
+        activation_early=kind.early,
         disabled="actuation" in options.off or item.whole("group") in options.disabled_groups,
         frozen="actuation" in options.off,
         delay=read_delay(item),
@@ -178,35 +178,34 @@ def count_states(item: Item, actuator: Actuator) -> int:
 def read_ranges(targets: Targets, item: Item, actuator: Actuator, kind: Kind) -> Actuator:
     """Where controls, activation and force are clamped."""
     autolimits = targets.bodies.compiler_at(item.element).autolimits
-    control = read_range(item, "ctrl", autolimits, always=kind.limited)
-    activation = None if kind.dynamics == "dcmotor" else read_range(item, "act", autolimits)
-    if activation is not None and kind.dynamics == "none":
-        item.refuse("has an actrange, but no dyntype")
     servo = kind.gain == "pid" or (kind.gain == "fixed" and kind.g[0] == -kind.b[1])
     if kind.inherit > 0 and actuator.bias == "affine" and servo:
+        if kind.dynamics not in ("none", "integrator", "filterexact", "pid"):
+            item.refuse(f"inheritrange goes with dyntype none, integrator, filterexact and pid, not {kind.dynamics}")
         inherited = target_range(targets, item, actuator, kind.inherit)
         if kind.dynamics == "integrator":
-            activation = inherited
+            kind = replace(kind, activation=kind.activation._replace(range=inherited))
         else:
-            control = inherited
+            kind = replace(kind, control=kind.control._replace(range=inherited))
+    control = range_of(item, "ctrl", kind.control, autolimits)
+    activation = range_of(item, "act", kind.activation, autolimits)
+    if activation is not None and kind.dynamics == "none":
+        item.refuse("has an actrange, but no dyntype")
+    if activation is not None and kind.dynamics == "dcmotor":
+        item.refuse("an actrange that limits where a class has a <dcmotor> is not supported yet")
     ranges = [control] * len(kind.inputs)
     if kind.gain == "pid":
         own = {"velocity": "vel", "feedforward": "ff"}
         ranges = [read_plain(item, own[name]) if name in own else control for name in kind.inputs]
-        if item.has("posrange") and "position" in kind.inputs:
-            ranges[0] = read_plain(item, "pos")
-    if kind.limited and control is not None and control[0] < 0:
-        item.refuse(f"ctrlrange begins at {control[0]:g}, want at least 0")
     if "clampctrl" in targets.bodies.options.off:
         ranges = [None] * len(ranges)
-    force = kind.force_range or read_range(item, "force", autolimits)
+    force = range_of(item, "force", kind.force, autolimits)
     return replace(actuator, control_ranges=tuple(ranges), activation_range=activation, force_range=force)
 
 
-def read_range(item: Item, what: str, autolimits: bool, *, always: bool = False) -> Range | None:
+def range_of(item: Item, what: str, bounds: Bounds, autolimits: bool) -> Range | None:
     """ctrlrange, forcerange or actrange, where it limits."""
-    low, high = item.numbers(f"{what}range", 2, 2, (0.0, 0.0))
-    limited = "true" if always else item.word(f"{what}limited", LIMITED, "auto")
+    (low, high), limited = bounds
     if limited == "auto" and not autolimits and (low or high):
         item.refuse(f"has a {what}range, but {what}limited is not set and the compiler's autolimits is false")
     if limited == "false" or (limited == "auto" and not (low or high)):

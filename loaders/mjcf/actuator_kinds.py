@@ -10,8 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 from artsim.loaders.elements import Element, tag
+from artsim.loaders.mjcf.joint import LIMITED
 from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.sim.dataclass import dataclass
 from artsim.sim.description import ActivationDynamics, Bias, Gain
@@ -38,8 +40,16 @@ _INPUTS_OF_OTHERS = {"none", "pos", "vel", "ff", "voltage"}  # that MuJoCo takes
 ROTATIONS = {"expmap": ("x", "y", "z"), "quat": ("qw", "qx", "qy", "qz")}  # controls of a servo of rotations
 INPUTS = {"pos": "position", "vel": "velocity", "ff": "feedforward", "voltage": "voltage"}
 ZEROS = (0.0,) * 10
+RANGE_OF = {"position": "ctrlrange", "intvelocity": "actrange", "pid": "ctrlrange"}  # that inheritrange stands for
 MUSCLE = (0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2)  # range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
 Parameters = tuple[float, ...]
+
+
+class Bounds(NamedTuple):
+    """A range, and whether it limits."""
+
+    range: Parameters = (0.0, 0.0)
+    limited: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +64,13 @@ class Kind:
     g: Parameters = (1.0, *ZEROS[1:])
     b: Parameters = ZEROS
     inputs: tuple[str, ...] = ("",)
+    early: bool = False  # the force is that of the activation at the step's end
     inherit: float = 0.0  # the control's range is the target's, this many times as wide
-    force_range: tuple[float, float] | None = None  # of a DC motor's current; until a forcerange says otherwise
+    torque: float = 0.0  # at which a DC motor saturates [N m]; 0: nowhere
     limited: bool = False  # a control range must be given
+    control: Bounds = Bounds()
+    activation: Bounds = Bounds()
+    force: Bounds = Bounds()
 
     def serves(self, name: str) -> bool:
         """Whether an element of that name starts from these parameters."""
@@ -67,13 +81,18 @@ class Kind:
 
 def read_kind(reading: MjcfReading, classes: Sequence[Sequence[Element]], element: Element) -> Kind:
     """An actuator's parameters: what the elements of its classes set, outermost class first, and what it sets."""
+    return applied(reading, element, read_classes(reading, classes))
+
+
+def read_classes(reading: MjcfReading, classes: Sequence[Sequence[Element]]) -> list[Kind]:
+    """What the elements of each class leave to the next and to actuators."""
     states: list[Kind] = []
     for elements in classes:
         current = states[-1] if states else Kind()
         for default in elements:
             current = applied(reading, default, [*states, current])
         states.append(current)
-    return applied(reading, element, states)
+    return states
 
 
 def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> Kind:
@@ -82,22 +101,49 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
     made = replace(KINDS[name](own, start), tag=name)
-    plain = inheriting(name)
-    if name != "general":  # there inheritrange goes before ctrlrange
-        if own.has(plain) and own.has("inheritrange"):
-            own.refuse(f"has {plain} and inheritrange, want one of them")
-        if own.has(plain) or own.has("posrange"):
-            made = replace(made, inherit=0.0)
-    if own.has("forcerange") or own.text("forcelimited") == "false":
-        return replace(made, force_range=None)
-    if made.force_range is None and states:  # what a class's <dcmotor> says of it is meant for every kind
-        return replace(made, force_range=states[-1].force_range)
-    return made
+    return inheriting(own, bounded(own, made, states[-1] if states else Kind()))
 
 
-def inheriting(name: str) -> str:
-    """The range that inheritrange of a kind stands for."""
-    return "actrange" if name == "intvelocity" else "ctrlrange"
+def bounded(own: Item, made: Kind, before: Kind) -> Kind:
+    """With its ranges as they were last said, of whatever kind; what MuJoCo sets of its own besides."""
+    control, activation, force = (
+        Bounds(own.numbers(f"{what}range", 2, 2, last.range), own.word(f"{what}limited", LIMITED, last.limited))
+        for what, last in (("ctrl", before.control), ("act", before.activation), ("force", before.force))
+    )
+    if own.has("posrange"):  # another name of ctrlrange
+        control = Bounds(own.numbers("posrange", 2, 2), control.limited)
+    if made.limited:
+        control = Bounds(control.range, "true")
+        if control.range[0] < 0:
+            own.refuse(f"ctrlrange begins at {control.range[0]:g}, want at least 0")
+    if made.tag != "general":  # alone it has actlimited
+        activation = Bounds(activation.range, "false" if made.tag == "dcmotor" else "auto")
+    if made.torque > 0:
+        force = Bounds((-made.torque, made.torque), "true")
+    elif own.has("saturation"):
+        force = Bounds()
+    inherit = made.inherit if made.tag in RANGE_OF or made.tag == "general" else before.inherit
+    return replace(made, inherit=inherit, control=control, activation=activation, force=force)
+
+
+def inheriting(own: Item, made: Kind) -> Kind:
+    """Without the range that inheritrange stands for, which a class may have said; or without inheritrange.
+
+    Where a class says both, or the element does, they are refused. <general> may have both, inheritrange goes first.
+    """
+    plain = RANGE_OF.get(made.tag)
+    if plain is None:
+        return made
+    bounds = made.activation if plain == "actrange" else made.control
+    said = own.has(plain) or own.has("posrange")
+    if said and not own.has("inheritrange"):
+        return replace(made, inherit=0.0)
+    if made.inherit <= 0:
+        return made
+    if said or (any(bounds.range) and not own.has("inheritrange")):
+        own.refuse(f"has {plain} and inheritrange, want one of them")
+    bounds = Bounds(limited=bounds.limited)
+    return replace(made, activation=bounds) if plain == "actrange" else replace(made, control=bounds)
 
 
 def not_yet(element: Element) -> str:
@@ -128,7 +174,7 @@ def put(values: Parameters, **at: float) -> Parameters:
 def general(item: Item, kind: Kind) -> Kind:
     """Everything by its own name."""
     own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
-    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
+    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types:
         item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
@@ -144,6 +190,8 @@ def general(item: Item, kind: Kind) -> Kind:
         d=item.filled("dynprm", kind.d),
         g=item.filled("gainprm", kind.g),
         b=item.filled("biasprm", kind.b),
+        early=item.flag("actearly", kind.early),
+        torque=0.0,
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
@@ -177,7 +225,9 @@ def position(item: Item, kind: Kind) -> Kind:
     time = item.number("timeconst", kind.d[0] if kind.dynamics == "filterexact" else 0.0, least=0.0)
     made = Kind(gain="fixed", bias="affine", g=put(ZEROS, _0=kp), inherit=item.number("inheritrange", kind.inherit))
     made = replace(made, b=put(ZEROS, _1=-kp, _2=damping_of(item, kind.b[2])))
-    return replace(made, d=put(ZEROS, _0=time), dynamics="filterexact") if time else made
+    if time or item.has("timeconst"):
+        made = replace(made, d=put(ZEROS, _0=time))
+    return replace(made, dynamics="filterexact") if time else made
 
 
 def intvelocity(item: Item, kind: Kind) -> Kind:
@@ -212,6 +262,8 @@ def velocity(item: Item, kind: Kind) -> Kind:
 def damper(item: Item, kind: Kind) -> Kind:
     """-kv · control · velocity."""
     kv = item.number("kv", -kind.g[2] if kind.gain == "affine" else 0.0, least=0.0)
+    if kv < 0:
+        item.refuse(f"kv is {kv:g} by its class, want at least 0")
     return Kind(gain="affine", g=put(ZEROS, _2=-kv), limited=True)
 
 
@@ -235,10 +287,8 @@ def muscle(item: Item, kind: Kind) -> Kind:
     given = [*item.numbers("range", 2, 2, (-1.0, -1.0))]
     given += [item.number(name, -1.0) for name in ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")]
     g = [new if new >= 0 else old for old, new in zip(g, given, strict=True)]
-    both = (*g, kind.g[9])
-    return replace(
-        kind, dynamics="muscle", gain="muscle", bias="muscle", d=(*d, *kind.d[3:]), g=both, b=(*g, kind.b[9])
-    )
+    made = replace(kind, dynamics="muscle", gain="muscle", bias="muscle", early=False)
+    return replace(made, d=(*d, *kind.d[3:]), g=(*g, kind.g[9]), b=(*g, kind.b[9]))
 
 
 def adhesion(item: Item, kind: Kind) -> Kind:
@@ -281,7 +331,7 @@ def pid(item: Item, kind: Kind) -> Kind:
         dynamics="pid" if ki or slew else "none",
         gain="pid",
         bias="affine",
-        d=put(ZEROS, _0=limit, _1=slew),
+        d=put(ZEROS, _0=limit if ki else 0.0, _1=slew),
         g=put(ZEROS, _0=ki),
         b=put(ZEROS, _1=-kp, _2=damping_of(item, 0.0 if fresh else kind.b[2])),
         inputs=inputs,
@@ -307,7 +357,6 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
         item.refuse("a controller needs one of the inputs pos, vel, ff")
     if ki > 0 and "position" not in inputs and not in_class(item):
         item.refuse("the integral of a controller needs the input pos")
-    most_torque = torque or K * current
     return replace(
         kind,
         dynamics="dcmotor",
@@ -317,7 +366,8 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
         g=(R, K, *heat[3:], kp, ki, kd, most, 0.0, 0.0),
         b=(*item.filled("cogging", kind.b[:3]), *bristle[2:], *kind.b[6:]),
         inputs=inputs,
-        force_range=(-most_torque, most_torque) if most_torque > 0 else kind.force_range,
+        early=True,
+        torque=(torque or K * current) if item.has("saturation") else kind.torque,
     )
 
 

@@ -314,7 +314,7 @@ def built(item: Item) -> Item:
     if given is not None:
         item.refuse(f"has builtin and {given}, want one of them")
     made = item.tried(lambda: make_mesh(item.text("builtin"), item.numbers("params", 0, 5, ())))
-    attributes = {**item.attributes, "vertex": listed_numbers(made.vertices)}
+    attributes = {**item.attributes, "vertex": listed_numbers(made.vertices.astype("float32"))}  # as MuJoCo holds them
     if len(made.faces):
         attributes["face"] = listed_numbers(made.faces)
     if item.text("builtin") == "plate":

@@ -112,9 +112,10 @@ def cone(edges: float, radius: float) -> Made:
     count = whole("number of edges", edges, 3)
     if not 0 <= radius <= 1:
         raise ValueError(f"the radius is {radius:g}, want 0 to 1")
-    angle = 2 * np.arange(count) * math.pi / count
-    ring = np.stack([np.cos(angle), np.sin(angle), -np.ones(count)], axis=1)
-    top = np.stack([radius * np.cos(angle), radius * np.sin(angle), np.ones(count)], axis=1)
+    angle = 2 * np.arange(2 * count) * math.pi / count  # the upper one is a second turn, which rounds otherwise
+    x, y = np.cos(angle), np.sin(angle)
+    ring = np.stack([x[:count], y[:count], -np.ones(count)], axis=1)
+    top = np.stack([radius * x[count:], radius * y[count:], np.ones(count)], axis=1)
     return Made(np.concatenate([ring, top if radius > 0 else np.array([[0.0, 0.0, 1.0]])]))
 
 
@@ -173,8 +174,8 @@ def wedge(columns: float, rows: float, width: float, height: float, gamma: float
         raise ValueError(f"field of view and gamma are {width:g} {height:g} {gamma:g}, want up to 180, 90 and 1")
     middles = []
     for number, view in zip(count, (width, height), strict=True):
-        even = np.cumsum(np.full(number + 1, 2.0 / number)) - 2.0 / number - 1.0
-        edges = (gamma * even**5 + (1 - gamma) * even) * view * math.pi / 180
+        even = np.cumsum([-1.0, *[2.0 / number] * number])
+        edges = (gamma * even**5 + (1 - gamma) * even) * (view * math.pi / 180)
         middles.append((edges[1:] + edges[:-1]) / 2)
     a, e = middles[0][:, None], middles[1][None, :]
     up = np.broadcast_to(np.sin(e), count)

@@ -63,10 +63,6 @@ class Defaults:
                 own[section] = overlay(own.get(section, {}), item)
                 if tag(item) in ACTUATORS and tag(item) != "general":  # which takes back what one before it said
                     own[section].pop("actdim", None)
-                if item.get("inheritrange") is not None:  # it stands for a range, which the class then has not
-                    own[section].pop("actrange" if tag(item) == "intvelocity" else "ctrlrange", None)
-                if "posrange" in own[section]:  # another name of it
-                    own[section]["ctrlrange"] = own[section].pop("posrange")
                 continue
             new = item.get("class", "")
             if not new:
