@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from artsim.sim.errors import StoppedError
@@ -33,9 +31,11 @@ from artsim.sim.run import (
     STOP_DOF,
     TOO_FAST,
     UNSOLVED_STEPS,
+    Rows,
+    Step,
 )
 from artsim.sim.spatial import Real
-from artsim.sim.state import SHAPE_A, SHAPE_B
+from artsim.sim.state import SHAPE_A, SHAPE_B, State
 
 
 class Account:
@@ -45,9 +45,9 @@ class Account:
     stop_reason: int
     _odd: str  # what of the recorded rows or the state is not finite
     _room: int
-    _state: Any
-    _step: Any
-    _rows: Any
+    _state: State
+    _step: Step
+    _rows: Rows
 
     @property
     def step(self) -> int:
