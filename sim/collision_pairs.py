@@ -196,6 +196,7 @@ def _parts(articulation: Articulation) -> tuple[Part, ...]:
     if articulation.parts:
         return articulation.parts
     a = articulation
+    assert a.format != "scene"
     return (Part(a.name, a.format, len(a.links), a.self_collide, a.conventions),)
 
 
