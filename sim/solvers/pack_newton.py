@@ -30,7 +30,7 @@ _STEPS = 8  # that all wait for the slowest
 
 
 @njit
-def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
+def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
     """step.next (nu,) becomes the velocities at the end of the step, pack.impulse (rows,) what makes them.
 
     pack.skip: 1 for robots that nothing is asked of; pack.solved: 1 for those, and for those whose rows are met. M̂ is
@@ -39,26 +39,26 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: A
     work = solver.newton
     u = step.next
     find_structure(model, rows, work)
-    pack.solved[0] = like(1.0, data)
+    solver.pack.solved[0] = like(1.0, data)
     for k in range(work.sizes[1]):
         work.factorised[k] = 0
         prepare(model, data, rows, u, solver, k)
-        pack.solved[0] = least(pack.solved[0], _settle(model, data, rows, step, solver, pack, k))
+        solver.pack.solved[0] = least(solver.pack.solved[0], _settle(model, data, rows, step, solver, k))
     for a in range(u.shape[0]):
-        u[a] = u[a] + pack.change[a]
+        u[a] = u[a] + solver.pack.change[a]
 
 
 @njit
-def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any, k: Any) -> Any:
+def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """pack.change and pack.impulse of island k; 1 where its rows are met. The steps are those of newton.py."""
     work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
-    ended = pack.skip[0]
+    ended = solver.pack.skip[0]
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            pack.change[a] = zero
+            solver.pack.change[a] = zero
     project(rows, work, k)
     hold(rows, work, k)
     for turn in range(_STEPS):
@@ -76,7 +76,7 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any,
             left = _recentre(rows, work, k, flat)
             now = where_greater(left, tolerance, zero, flat) * (one - ended)
             if highest(now) > 0.0:
-                _keep(rows, work, pack, k, now)
+                _keep(rows, solver, k, now)
                 ended = ended + now
             if highest(one - ended) <= 0.0:
                 break
@@ -85,17 +85,18 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any,
 
 
 @njit
-def _keep(rows: Any, work: Any, pack: Any, k: Any, now: Any) -> None:
+def _keep(rows: Any, solver: Any, k: Any, now: Any) -> None:
     """What the robots have found for which `now` is 1."""
+    work = solver.newton
     zero = now - now
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            pack.change[a] = where_greater(now, zero, work.change[a], pack.change[a])
+            solver.pack.change[a] = where_greater(now, zero, work.change[a], solver.pack.change[a])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            pack.impulse[row] = where_greater(now, zero, work.linear[row], pack.impulse[row])
+            solver.pack.impulse[row] = where_greater(now, zero, work.linear[row], solver.pack.impulse[row])
 
 
 @njit
