@@ -4,133 +4,131 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.collision.frames import axis, centre, clamp, dot, into, turned, turned_back
-from artsim.collision.sphere import NEAR, add_ball, direction, from_box
+from artsim.collision.frames import along_axes, axis, centre, clamp, into, turned
+from artsim.collision.shapes import Pair
+from artsim.collision.sphere import NEAR, add_ball, beyond, direction, from_box
 from artsim.sim.jit import inlined, njit
 from artsim.sim.lanes import sqrt
+from artsim.sim.vec3 import (
+    combined,
+    component,
+    crossed,
+    dot,
+    length,
+    minus,
+    minus_times,
+    negative,
+    plus_times,
+    row_of,
+    shifted,
+    times,
+)
 
 ALONG = 0.01  # sine of the angle of two capsules below which they lie along each other
 SAME = 1e-9  # relative: distances that differ by less are one
 BESIDE = 0.1  # cosine of the normal and an axis of a box below which a capsule is beside the faces across that axis
 APART = 0.01  # of the radius: contacts nearer to each other are one
+NOWHERE = 1e300
 
 
 @inlined
-def alike(n0: Any, n1: Any, n2: Any, m0: Any, m1: Any, m2: Any) -> Any:
+def alike(one: Any, two: Any) -> Any:
     """Whether two unit normals are one."""
-    return max(abs(n0 - m0), max(abs(n1 - m1), abs(n2 - m2))) < SAME
+    return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < SAME
+
+
+# ------------------------------------------------------------------ capsules
 
 
 @inlined
-def ball_on_capsule(
-    placed: Any, a: Any, b: Any, s: Any, hb: Any, ra: Any, rb: Any, least: Any, f0: Any, f1: Any, f2: Any
-) -> Any:
-    """Capsule a's ball at s along its axis against capsule b: centre, distance, normal."""
-    u0, u1, u2 = axis(placed, a, 2)
-    v0, v1, v2 = axis(placed, b, 2)
-    x0, x1, x2 = centre(placed, a)
-    x0 += s * u0
-    x1 += s * u1
-    x2 += s * u2
-    y0, y1, y2 = centre(placed, b)
-    t = clamp(dot(x0 - y0, x1 - y1, x2 - y2, v0, v1, v2), hb)
-    d, n0, n1, n2 = direction(y0 + t * v0 - x0, y1 + t * v1 - x1, y2 + t * v2 - x2, least, f0, f1, f2)
-    return x0, x1, x2, d - ra - rb, n0, n1, n2
+def ball_on_capsule(pair: Pair, s: Any, least: Any, otherwise: Any) -> Any:
+    """Capsule a's ball at s along its axis against capsule b: centre, distance, normal; see `direction`."""
+    placed, size, a, b = pair.placed, pair.shapes.size, pair.a, pair.b
+    v = axis(placed, b, 2)
+    x = plus_times(centre(placed, a), s, axis(placed, a, 2))
+    y = centre(placed, b)
+    t = clamp(dot(minus(x, y), v), size[b, 1])
+    d, normal = direction(minus(plus_times(y, t, v), x), least, otherwise)
+    return x, d - size[a, 0] - size[b, 0], normal
 
 
 @njit
-def capsule_capsule(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+def capsule_capsule(pair: Pair) -> None:
     """The nearest points (feature 0); of capsules along each other the ends of their common part (1, 2) too.
 
     Nearest points of two segments: Ericson, Real-Time Collision Detection, 5.1.9, with the part of b's axis across
     a's, so that nearly parallel ones lose no digits.
     """
-    u0, u1, u2 = axis(placed, a, 2)
-    v0, v1, v2 = axis(placed, b, 2)
-    x0, x1, x2 = centre(placed, a)
-    y0, y1, y2 = centre(placed, b)
-    r0 = y0 - x0
-    r1 = y1 - x1
-    r2 = y2 - x2
-    ha = shapes.size[a, 1]
-    hb = shapes.size[b, 1]
-    ra = shapes.size[a, 0]
-    rb = shapes.size[b, 0]
-    if sqrt(dot(r0, r1, r2, r0, r1, r2)) - (ha + hb + ra + rb) >= margin:
+    placed, a, b = pair.placed, pair.a, pair.b
+    ra, ha, _ = row_of(pair.shapes.size, a)
+    rb, hb, _ = row_of(pair.shapes.size, b)
+    u = axis(placed, a, 2)
+    v = axis(placed, b, 2)
+    r = minus(centre(placed, b), centre(placed, a))
+    if length(r) - (ha + hb + ra + rb) >= pair.margin:
         return
-    k = dot(u0, u1, u2, v0, v1, v2)
-    w0 = u0 - k * v0
-    w1 = u1 - k * v1
-    w2 = u2 - k * v2
-    across = dot(w0, w1, w2, w0, w1, w2)
-    along_a = dot(r0, r1, r2, u0, u1, u2)
-    along_b = dot(r0, r1, r2, v0, v1, v2)
+    k = dot(u, v)
+    w = minus_times(u, k, v)
+    across = dot(w, w)
+    along_a = dot(r, u)
+    along_b = dot(r, v)
     s = 0.0
     if across > 1e-30:
-        s = clamp(dot(w0, w1, w2, r0 - along_b * v0, r1 - along_b * v1, r2 - along_b * v2) / across, ha)
-    t = k * s - along_b
-    if abs(t) > hb:
-        t = clamp(t, hb)
-        s = clamp(along_a + k * t, ha)
+        s = clamp(dot(w, minus_times(r, along_b, v)) / across, ha)
+    if abs(k * s - along_b) > hb:
+        s = clamp(along_a + k * clamp(k * s - along_b, hb), ha)
     # where the axes meet the way out is across both
-    f0 = u1 * v2 - u2 * v1
-    f1 = u2 * v0 - u0 * v2
-    f2 = u0 * v1 - u1 * v0
-    e0, e1, e2 = axis(placed, a, 0)
-    _, f0, f1, f2 = direction(f0, f1, f2, 1e-8, e0, e1, e2)
-    if dot(f0, f1, f2, r0, r1, r2) < 0.0:
-        f0 = -f0
-        f1 = -f1
-        f2 = -f2
+    _, out = direction(crossed(u, v), 1e-8, axis(placed, a, 0))
+    if dot(out, r) < 0.0:
+        out = negative(out)
     least = NEAR * (ra + rb + ha + hb)
-    z0, z1, z2, gap, n0, n1, n2 = ball_on_capsule(placed, a, b, s, hb, ra, rb, least, f0, f1, f2)
-    if gap >= margin:
+    x, gap, normal = ball_on_capsule(pair, s, least, out)
+    if gap >= pair.margin:
         return
     if across < ALONG * ALONG:
         low = max(along_a - abs(k) * hb, -ha)
         high = min(along_a + abs(k) * hb, ha)
         if high - low > APART * (ra + rb):
-            p0, p1, p2, first, m0, m1, m2 = ball_on_capsule(placed, a, b, low, hb, ra, rb, least, f0, f1, f2)
-            add_ball(manifold, margin, p0, p1, p2, ra, first, m0, m1, m2, 1)
-            known = alike(n0, n1, n2, m0, m1, m2) and first <= gap + SAME * (ha + hb)
-            p0, p1, p2, second, m0, m1, m2 = ball_on_capsule(placed, a, b, high, hb, ra, rb, least, f0, f1, f2)
-            add_ball(manifold, margin, p0, p1, p2, ra, second, m0, m1, m2, 2)
-            if known or (alike(n0, n1, n2, m0, m1, m2) and second <= gap + SAME * (ha + hb)):
+            most = gap + SAME * (ha + hb)
+            y, first, one = ball_on_capsule(pair, low, least, out)
+            add_ball(pair, y, first, one, 1)
+            y, second, two = ball_on_capsule(pair, high, least, out)
+            add_ball(pair, y, second, two, 2)
+            if (alike(normal, one) and first <= most) or (alike(normal, two) and second <= most):
                 return
-    add_ball(manifold, margin, z0, z1, z2, ra, gap, n0, n1, n2, 0)
+    add_ball(pair, x, gap, normal, 0)
+
+
+# ------------------------------------------------------------------ capsule and box
 
 
 @inlined
-def slope(h0: Any, h1: Any, h2: Any, x0: Any, x1: Any, x2: Any, u0: Any, u1: Any, u2: Any, t: Any) -> Any:
+def slope(h: Any, x: Any, u: Any, t: Any) -> Any:
     """Half the derivative by t of the squared distance of x + t u from a box; grows with t."""
-    y0 = x0 + t * u0
-    y1 = x1 + t * u1
-    y2 = x2 + t * u2
-    return dot(u0, u1, u2, y0 - clamp(y0, h0), y1 - clamp(y1, h1), y2 - clamp(y2, h2))
+    return dot(u, beyond(plus_times(x, t, u), h))
 
 
 @njit
-def nearest_on_segment(h0: Any, h1: Any, h2: Any, x0: Any, x1: Any, x2: Any, u0: Any, u1: Any, u2: Any, h: Any) -> Any:
-    """The t in [-h, h] where x + t u is nearest to a box.
+def nearest_on_segment(h: Any, x: Any, u: Any, half: Any) -> Any:
+    """The t in [-half, half] where x + t u is nearest to a box of half extents h.
 
     The slope is linear between the six t at which a face's plane is crossed: they shrink the interval around its zero.
     """
-    low = -h
-    high = h
-    g_low = slope(h0, h1, h2, x0, x1, x2, u0, u1, u2, low)
+    low = -half
+    high = half
+    g_low = slope(h, x, u, low)
     if g_low >= 0.0:
         return low
-    g_high = slope(h0, h1, h2, x0, x1, x2, u0, u1, u2, high)
+    g_high = slope(h, x, u, high)
     if g_high <= 0.0:
         return high
     for k in range(6):
-        u = u0 if k < 2 else (u1 if k < 4 else u2)
-        x = x0 if k < 2 else (x1 if k < 4 else x2)
-        e = h0 if k < 2 else (h1 if k < 4 else h2)
-        if abs(u) > 1e-12:
-            t = ((e if k & 1 else -e) - x) / u
+        along = component(u, k // 2)
+        e = component(h, k // 2)
+        if abs(along) > 1e-12:
+            t = ((e if k & 1 else -e) - component(x, k // 2)) / along
             if low < t and t < high:
-                g = slope(h0, h1, h2, x0, x1, x2, u0, u1, u2, t)
+                g = slope(h, x, u, t)
                 if g < 0.0:
                     low = t
                     g_low = g
@@ -152,224 +150,143 @@ def shrink(low: Any, high: Any, h: Any, x: Any, u: Any) -> Any:
 
 
 @njit
-def capsule_box(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
+def capsule_box(pair: Pair) -> None:
     """The nearest points and, where the capsule lies along a face or an edge, the other end of what they share.
 
     Features: 0 and 1 the lower and the higher of two along the axis, 2 one alone.
     """
-    p0, p1, p2 = centre(placed, a)
-    x0, x1, x2 = into(placed, b, p0, p1, p2)
-    p0, p1, p2 = axis(placed, a, 2)
-    u0, u1, u2 = turned_back(placed, b, p0, p1, p2)
-    h0 = shapes.size[b, 0]
-    h1 = shapes.size[b, 1]
-    h2 = shapes.size[b, 2]
-    radius = shapes.size[a, 0]
-    h = shapes.size[a, 1]
-    if max(abs(x0) - h0 - h * abs(u0), max(abs(x1) - h1 - h * abs(u1), abs(x2) - h2 - h * abs(u2))) - radius >= margin:
+    placed, a, b = pair.placed, pair.a, pair.b
+    x = into(placed, b, centre(placed, a))
+    u = along_axes(placed, b, axis(placed, a, 2))
+    h = row_of(pair.shapes.size, b)
+    radius, half, _ = row_of(pair.shapes.size, a)
+    apart = max(abs(x[1]) - h[1] - half * abs(u[1]), abs(x[2]) - h[2] - half * abs(u[2]))
+    if max(abs(x[0]) - h[0] - half * abs(u[0]), apart) - radius >= pair.margin:
         return
-    t = nearest_on_segment(h0, h1, h2, x0, x1, x2, u0, u1, u2, h)
-    d, m0, m1, m2 = from_box(h0, h1, h2, x0 + t * u0, x1 + t * u1, x2 + t * u2)
-    if d - radius >= margin:
+    t = nearest_on_segment(h, x, u, half)
+    d, away = from_box(h, plus_times(x, t, u))
+    if d - radius >= pair.margin:
         return
-    size = h0 + h1 + h2
+    size = h[0] + h[1] + h[2]
     if d <= NEAR * size:
-        axis_through_box(shapes, placed, a, b, x0, x1, x2, u0, u1, u2, margin, manifold)
+        axis_through_box(pair, x, u)
         return
-    low = -h
-    high = h
-    if abs(m0) < BESIDE:
-        low, high = shrink(low, high, h0, x0, u0)
-    if abs(m1) < BESIDE:
-        low, high = shrink(low, high, h1, x1, u1)
-    if abs(m2) < BESIDE:
-        low, high = shrink(low, high, h2, x2, u2)
+    low = -half
+    high = half
+    if abs(away[0]) < BESIDE:
+        low, high = shrink(low, high, h[0], x[0], u[0])
+    if abs(away[1]) < BESIDE:
+        low, high = shrink(low, high, h[1], x[1], u[1])
+    if abs(away[2]) < BESIDE:
+        low, high = shrink(low, high, h[2], x[2], u[2])
     near = low
     far = high
     if t - low > high - t:
         near = high
         far = low
-    e, l0, l1, l2 = from_box(h0, h1, h2, x0 + near * u0, x1 + near * u1, x2 + near * u2)
-    if e > d + SAME * size or not alike(l0, l1, l2, m0, m1, m2):
+    e, other = from_box(h, plus_times(x, near, u))
+    if e > d + SAME * size or not alike(other, away):
         near = t
     if high - low <= APART * radius:
-        add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, t, radius, margin, 2, manifold)
+        add_at(pair, h, x, u, t, 2)
         return
-    add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, min(near, far), radius, margin, 0, manifold)
-    add_at(placed, a, b, h0, h1, h2, x0, x1, x2, u0, u1, u2, max(near, far), radius, margin, 1, manifold)
+    add_at(pair, h, x, u, min(near, far), 0)
+    add_at(pair, h, x, u, max(near, far), 1)
 
 
 @njit
-def add_at(
-    placed: Any,
-    a: Any,
-    b: Any,
-    h0: Any,
-    h1: Any,
-    h2: Any,
-    x0: Any,
-    x1: Any,
-    x2: Any,
-    u0: Any,
-    u1: Any,
-    u2: Any,
-    t: Any,
-    radius: Any,
-    margin: Any,
-    feature: Any,
-    manifold: Any,
-) -> None:
+def add_at(pair: Pair, h: Any, x: Any, u: Any, t: Any, feature: Any) -> None:
     """The contact of the ball at x + t u with the box, both in its axes."""
-    d, m0, m1, m2 = from_box(h0, h1, h2, x0 + t * u0, x1 + t * u1, x2 + t * u2)
-    n0, n1, n2 = turned(placed, b, -m0, -m1, -m2)
-    y0, y1, y2 = centre(placed, a)
-    v0, v1, v2 = axis(placed, a, 2)
-    add_ball(manifold, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, d - radius, n0, n1, n2, feature)
+    d, away = from_box(h, plus_times(x, t, u))
+    normal = turned(pair.placed, pair.b, negative(away))
+    add_ball(pair, on_axis(pair, t), d - pair.shapes.size[pair.a, 0], normal, feature)
 
 
 @inlined
-def edge_depth(h1: Any, h2: Any, x1: Any, x2: Any, u1: Any, u2: Any) -> Any:
-    """Depth of a line in a rectangle, across the line; sine of the angle of line and edge too."""
-    length = sqrt(u1 * u1 + u2 * u2)
-    if length < 1e-8:
-        return 1e300, length
-    return (h1 * abs(u2) + h2 * abs(u1) - abs(x1 * u2 - x2 * u1)) / length, length
+def on_axis(pair: Pair, t: Any) -> Any:
+    """The point at t along the capsule's axis, world axes."""
+    return plus_times(centre(pair.placed, pair.a), t, axis(pair.placed, pair.a, 2))
+
+
+@inlined
+def edge_depth(h: Any, x: Any, u: Any) -> Any:
+    """Depth of a line in a box across the line and an edge along the first axis."""
+    across = sqrt(u[1] * u[1] + u[2] * u[2])
+    if across < 1e-8:
+        return NOWHERE
+    return (h[1] * abs(u[2]) + h[2] * abs(u[1]) - abs(x[1] * u[2] - x[2] * u[1])) / across
+
+
+@inlined
+def shallower(depth: Any, k: Any, other: Any, j: Any, bias: Any) -> Any:
+    """The lesser depth and its axis; the earlier axis if they are equal."""
+    if other < depth - bias:
+        return other, j
+    return depth, k
 
 
 @njit
-def axis_through_box(
-    shapes: Any,
-    placed: Any,
-    a: Any,
-    b: Any,
-    x0: Any,
-    x1: Any,
-    x2: Any,
-    u0: Any,
-    u1: Any,
-    u2: Any,
-    margin: Any,
-    manifold: Any,
-) -> None:
+def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
     """Contacts of a capsule whose axis meets the box: the shortest way out, by separating axes.
 
     Those of a segment and a box are the box's normals and what is across both the segment and an edge.
     """
-    h0 = shapes.size[b, 0]
-    h1 = shapes.size[b, 1]
-    h2 = shapes.size[b, 2]
-    h = shapes.size[a, 1]
-    bias = SAME * (h0 + h1 + h2)
+    h = row_of(pair.shapes.size, pair.b)
+    half = pair.shapes.size[pair.a, 1]
+    bias = SAME * (h[0] + h[1] + h[2])
+    h1, x1, u1 = shifted(h), shifted(x), shifted(u)
+    h2, x2, u2 = shifted(h1), shifted(x1), shifted(u1)
     k = 0
-    depth = h0 + h * abs(u0) - abs(x0)
-    other = h1 + h * abs(u1) - abs(x1)
-    if other < depth - bias:
-        depth = other
-        k = 1
-    other = h2 + h * abs(u2) - abs(x2)
-    if other < depth - bias:
-        depth = other
-        k = 2
-    other, _ = edge_depth(h1, h2, x1, x2, u1, u2)
-    if other < depth - bias:
-        depth = other
-        k = 3
-    other, _ = edge_depth(h2, h0, x2, x0, u2, u0)
-    if other < depth - bias:
-        depth = other
-        k = 4
-    other, _ = edge_depth(h0, h1, x0, x1, u0, u1)
-    if other < depth - bias:
-        depth = other
-        k = 5
+    depth = h[0] + half * abs(u[0]) - abs(x[0])
+    depth, k = shallower(depth, k, h[1] + half * abs(u[1]) - abs(x[1]), 1, bias)
+    depth, k = shallower(depth, k, h[2] + half * abs(u[2]) - abs(x[2]), 2, bias)
+    depth, k = shallower(depth, k, edge_depth(h, x, u), 3, bias)
+    depth, k = shallower(depth, k, edge_depth(h1, x1, u1), 4, bias)
+    depth, k = shallower(depth, k, edge_depth(h2, x2, u2), 5, bias)
     if k == 0:
-        leave_by_face(shapes, placed, a, b, 0, h0, h1, h2, x0, x1, x2, u0, u1, u2, margin, manifold)
+        leave_by_face(pair, 0, h, x, u)
     elif k == 1:
-        leave_by_face(shapes, placed, a, b, 1, h1, h2, h0, x1, x2, x0, u1, u2, u0, margin, manifold)
+        leave_by_face(pair, 1, h1, x1, u1)
     elif k == 2:
-        leave_by_face(shapes, placed, a, b, 2, h2, h0, h1, x2, x0, x1, u2, u0, u1, margin, manifold)
+        leave_by_face(pair, 2, h2, x2, u2)
     elif k == 3:
-        leave_by_edge(shapes, placed, a, b, 0, h1, h2, x1, x2, u1, u2, depth, margin, manifold)
+        leave_by_edge(pair, 0, h, x, u, depth)
     elif k == 4:
-        leave_by_edge(shapes, placed, a, b, 1, h2, h0, x2, x0, u2, u0, depth, margin, manifold)
+        leave_by_edge(pair, 1, h1, x1, u1, depth)
     else:
-        leave_by_edge(shapes, placed, a, b, 2, h0, h1, x0, x1, u0, u1, depth, margin, manifold)
+        leave_by_edge(pair, 2, h2, x2, u2, depth)
 
 
 @njit
-def leave_by_face(
-    shapes: Any,
-    placed: Any,
-    a: Any,
-    b: Any,
-    k: Any,
-    h0: Any,
-    h1: Any,
-    h2: Any,
-    x0: Any,
-    x1: Any,
-    x2: Any,
-    u0: Any,
-    u1: Any,
-    u2: Any,
-    margin: Any,
-    manifold: Any,
-) -> None:
-    """Both ends of what of the axis is over the face across the box's axis k; x, u, h begin with k."""
-    h = shapes.size[a, 1]
-    radius = shapes.size[a, 0]
-    low, high = shrink(-h, h, h1, x1, u1)
-    low, high = shrink(low, high, h2, x2, u2)
-    out = 1.0 if x0 >= 0.0 else -1.0
-    deep = low if out * u0 > 0.0 else high  # of the two, the one that is farther in
-    m0, m1, m2 = axis(placed, b, k)
-    v0, v1, v2 = axis(placed, a, 2)
-    y0, y1, y2 = centre(placed, a)
+def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
+    """Both ends of what of the axis is over the face across the box's axis k; h, x, u begin with k."""
+    radius, half, _ = row_of(pair.shapes.size, pair.a)
+    low, high = shrink(-half, half, h[1], x[1], u[1])
+    low, high = shrink(low, high, h[2], x[2], u[2])
+    out = 1.0 if x[0] >= 0.0 else -1.0
+    deep = low if out * u[0] > 0.0 else high  # of the two, the one that is farther in
+    normal = times(-out, axis(pair.placed, pair.b, k))
     for end in range(2):
         t = high if end else low
         if t == deep or high - low > APART * radius:
-            gap = out * (x0 + t * u0) - h0 - radius
-            z0 = y0 + t * v0
-            z1 = y1 + t * v1
-            z2 = y2 + t * v2
-            add_ball(manifold, margin, z0, z1, z2, radius, gap, -out * m0, -out * m1, -out * m2, end)
+            gap = out * (x[0] + t * u[0]) - h[0] - radius
+            add_ball(pair, on_axis(pair, t), gap, normal, end)
             if low == high:
                 return
 
 
 @njit
-def leave_by_edge(
-    shapes: Any,
-    placed: Any,
-    a: Any,
-    b: Any,
-    k: Any,
-    h1: Any,
-    h2: Any,
-    x1: Any,
-    x2: Any,
-    u1: Any,
-    u2: Any,
-    depth: Any,
-    margin: Any,
-    manifold: Any,
-) -> None:
-    """The axis against an edge along the box's axis k; x, u, h are the two components after k."""
-    radius = shapes.size[a, 0]
-    length = sqrt(u1 * u1 + u2 * u2)
-    w1 = u2 / length
-    w2 = -u1 / length
-    if x1 * w1 + x2 * w2 < 0.0:
+def leave_by_edge(pair: Pair, k: Any, h: Any, x: Any, u: Any, depth: Any) -> None:
+    """The axis against an edge along the box's axis k; h, x, u begin with k."""
+    radius, half, _ = row_of(pair.shapes.size, pair.a)
+    across = sqrt(u[1] * u[1] + u[2] * u[2])
+    w1 = u[2] / across
+    w2 = -u[1] / across
+    if x[1] * w1 + x[2] * w2 < 0.0:
         w1 = -w1
         w2 = -w2
-    e1 = h1 if w1 >= 0.0 else -h1
-    e2 = h2 if w2 >= 0.0 else -h2
-    t = clamp(((e1 - x1) * u1 + (e2 - x2) * u2) / (length * length), shapes.size[a, 1])
-    i0, i1, i2 = axis(placed, b, (k + 1) % 3)
-    j0, j1, j2 = axis(placed, b, (k + 2) % 3)
-    v0, v1, v2 = axis(placed, a, 2)
-    y0, y1, y2 = centre(placed, a)
-    n0 = -(w1 * i0 + w2 * j0)
-    n1 = -(w1 * i1 + w2 * j1)
-    n2 = -(w1 * i2 + w2 * j2)
-    add_ball(manifold, margin, y0 + t * v0, y1 + t * v1, y2 + t * v2, radius, -depth - radius, n0, n1, n2, 2)
+    e1 = h[1] if w1 >= 0.0 else -h[1]
+    e2 = h[2] if w2 >= 0.0 else -h[2]
+    t = clamp(((e1 - x[1]) * u[1] + (e2 - x[2]) * u[2]) / (across * across), half)
+    way = combined(w1, axis(pair.placed, pair.b, (k + 1) % 3), w2, axis(pair.placed, pair.b, (k + 2) % 3))
+    add_ball(pair, on_axis(pair, t), -depth - radius, negative(way), 2)

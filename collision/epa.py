@@ -12,8 +12,23 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
-from artsim.collision.support import across, are_smooth, difference, is_round
+from artsim.collision.support import across, are_smooth, difference, is_round, keep_point, point_of_a
 from artsim.sim.jit import inlined, njit
+from artsim.sim.vec3 import (
+    combined,
+    crossed,
+    divided,
+    dot,
+    length,
+    minus,
+    minus_times,
+    negative,
+    plus_times,
+    put,
+    row_of,
+    set_row,
+    times,
+)
 
 PRECISION = 1e-10  # of the depth, relative to the scale
 SMOOTH_PRECISION = 1e-7  # the same of two smooth ones: Newton's method goes on from there
@@ -36,64 +51,39 @@ def depth(shapes: Any, gjk: Any) -> bool:
 
 
 @inlined
-def _put_vertex(gjk: Any, i: int, w0: Any, w1: Any, w2: Any, a0: Any, a1: Any, a2: Any) -> None:
-    V = gjk.vertex
-    V[i, 0] = w0
-    V[i, 1] = w1
-    V[i, 2] = w2
-    V[i, 3] = a0
-    V[i, 4] = a1
-    V[i, 5] = a2
-
-
-@inlined
-def _keep_witness(gjk: Any, height: Any, n0: Any, n1: Any, n2: Any, a0: Any, a1: Any, a2: Any) -> None:
-    """The shortest way out so far: along the unit normal n, from the point of a that lies over the origin."""
+def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
+    """The shortest way out so far: along the unit normal, from the point of a that lies over the origin."""
     gjk.gap[0] = -height
-    gjk.normal[0] = n0
-    gjk.normal[1] = n1
-    gjk.normal[2] = n2
-    gjk.point[0, 0] = a0
-    gjk.point[0, 1] = a1
-    gjk.point[0, 2] = a2
-    for axis in range(3):
-        gjk.point[1, axis] = gjk.point[0, axis] - height * gjk.normal[axis]
+    put(gjk.normal, normal)
+    set_row(gjk.point, 0, a)
+    set_row(gjk.point, 1, minus_times(a, height, normal))
 
 
 # ------------------------------------------------------------------ the first polytope
 
 
 @njit
-def _try_direction(shapes: Any, gjk: Any, i: int, d0: Any, d1: Any, d2: Any) -> bool:
-    """Vertex i farthest along d (any length); True when the origin lies on the surface there: nothing more to do."""
-    factor = 1.0 / sqrt(d0 * d0 + d1 * d1 + d2 * d2)
-    d0 *= factor
-    d1 *= factor
-    d2 *= factor
-    w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, d0, d1, d2)
-    _put_vertex(gjk, i, w0, w1, w2, a0, a1, a2)
-    height = d0 * w0 + d1 * w1 + d2 * w2
+def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
+    """Vertex i farthest along `way` (any length); True when the origin lies on the surface there: nothing is to do."""
+    d = times(1.0 / length(way), way)
+    w, a = difference(shapes, gjk, d)
+    keep_point(gjk.vertex, i, w, a)
+    height = dot(d, w)
     if height > FLAT * gjk.scale[0]:
         return False
-    a0, a1, a2 = _point_of_simplex(gjk)
-    _keep_witness(gjk, height, d0, d1, d2, a0, a1, a2)
+    _keep_witness(gjk, height, d, _point_of_simplex(gjk))
     return True
 
 
 @inlined
 def _point_of_simplex(gjk: Any) -> Any:
     """The point of a where the simplex of `distance` comes nearest to the origin."""
-    a0 = 0.0
-    a1 = 0.0
-    a2 = 0.0
+    a = (0.0, 0.0, 0.0)
     total = 0.0
     for i in range(min(gjk.points[0], 3)):
-        weight = gjk.weight[i]
-        total += weight
-        a0 += weight * gjk.simplex[i, 3]
-        a1 += weight * gjk.simplex[i, 4]
-        a2 += weight * gjk.simplex[i, 5]
-    return (a0 / total, a1 / total, a2 / total) if total > 0.0 else (a0, a1, a2)
+        total += gjk.weight[i]
+        a = plus_times(a, gjk.weight[i], point_of_a(gjk.simplex, i))
+    return divided(a, total) if total > 0.0 else a
 
 
 @njit
@@ -101,8 +91,7 @@ def _make_tetrahedron(shapes: Any, gjk: Any) -> bool:
     """Vertices 0 to 3 around the origin (on the surface at worst). False: the depth is nothing, and known."""
     n = gjk.points[0]
     for i in range(n):
-        W = gjk.simplex
-        _put_vertex(gjk, i, W[i, 0], W[i, 1], W[i, 2], W[i, 3], W[i, 4], W[i, 5])
+        keep_point(gjk.vertex, i, row_of(gjk.simplex, i), point_of_a(gjk.simplex, i))
     if n == 1 and _to_second(shapes, gjk):
         return False
     if n <= 2 and _to_third(shapes, gjk):
@@ -116,10 +105,8 @@ def _to_second(shapes: Any, gjk: Any) -> bool:
     for trial in range(6):
         sign = 1.0 if trial % 2 == 0 else -1.0
         axis = trial // 2
-        d0 = sign if axis == 0 else 0.0
-        d1 = sign if axis == 1 else 0.0
-        d2 = sign if axis == 2 else 0.0
-        if _try_direction(shapes, gjk, 1, d0, d1, d2):
+        way = (sign if axis == 0 else 0.0, sign if axis == 1 else 0.0, sign if axis == 2 else 0.0)
+        if _try_direction(shapes, gjk, 1, way):
             return True
     return False
 
@@ -127,15 +114,14 @@ def _to_second(shapes: Any, gjk: Any) -> bool:
 @njit
 def _to_third(shapes: Any, gjk: Any) -> bool:
     """A third vertex, off the segment of the first two on which the origin lies."""
-    V = gjk.vertex
-    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
-    f0, f1, f2 = across(e0, e1, e2)
-    g0, g1, g2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
+    e = minus(row_of(gjk.vertex, 1), row_of(gjk.vertex, 0))
+    f = across(e)
+    g = crossed(e, f)
     return (
-        _try_direction(shapes, gjk, 2, f0, f1, f2)
-        or _try_direction(shapes, gjk, 2, -f0, -f1, -f2)
-        or _try_direction(shapes, gjk, 2, g0, g1, g2)
-        or _try_direction(shapes, gjk, 2, -g0, -g1, -g2)
+        _try_direction(shapes, gjk, 2, f)
+        or _try_direction(shapes, gjk, 2, negative(f))
+        or _try_direction(shapes, gjk, 2, g)
+        or _try_direction(shapes, gjk, 2, negative(g))
     )
 
 
@@ -143,16 +129,13 @@ def _to_third(shapes: Any, gjk: Any) -> bool:
 def _to_fourth(shapes: Any, gjk: Any) -> bool:
     """A fourth vertex, off the triangle of the first three on which the origin lies."""
     V = gjk.vertex
-    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
-    f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
-    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
-    if n0 * n0 + n1 * n1 + n2 * n2 == 0.0:
-        n0, n1, n2 = across(e0, e1, e2)
+    e = minus(row_of(V, 1), row_of(V, 0))
+    normal = crossed(e, minus(row_of(V, 2), row_of(V, 0)))
+    if dot(normal, normal) == 0.0:
+        normal = across(e)
     # towards b first: of two ways out of something flat the one that the centres say
-    sign = 1.0 if n0 * gjk.offset[0] + n1 * gjk.offset[1] + n2 * gjk.offset[2] >= 0.0 else -1.0
-    return _try_direction(shapes, gjk, 3, sign * n0, sign * n1, sign * n2) or _try_direction(
-        shapes, gjk, 3, -sign * n0, -sign * n1, -sign * n2
-    )
+    sign = 1.0 if dot(normal, gjk.offset) >= 0.0 else -1.0
+    return _try_direction(shapes, gjk, 3, times(sign, normal)) or _try_direction(shapes, gjk, 3, times(-sign, normal))
 
 
 # ------------------------------------------------------------------ growing
@@ -172,18 +155,18 @@ def _expand(shapes: Any, gjk: Any) -> bool:
         lower = gjk.distance[face]
         if gjk.loose[0] <= SETTLED * gjk.scale[0] and -gjk.gap[0] - lower <= tolerance:
             return True
-        n0, n1, n2 = gjk.plane[face, 0], gjk.plane[face, 1], gjk.plane[face, 2]
-        w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, n0, n1, n2)
-        height = n0 * w0 + n1 * w1 + n2 * w2
+        normal = row_of(gjk.plane, face)
+        w, a = difference(shapes, gjk, normal)
+        height = dot(normal, w)
         shorter = height < -gjk.gap[0] - tolerance
         if shorter or (height <= -gjk.gap[0] + tolerance and height - lower < gjk.loose[0]):
-            b0, b1, b2, beside = _point_of_face(gjk, _face_below(gjk, face))
-            _keep_witness(gjk, height, n0, n1, n2, b0, b1, b2)
+            point, beside = _point_of_face(gjk, _face_below(gjk, face))
+            _keep_witness(gjk, height, normal, point)
             gjk.loose[0] = height - lower + beside
         if height - lower <= tolerance:
             return True
-        _put_vertex(gjk, vertex, w0, w1, w2, a0, a1, a2)
-        edges = _open(gjk, face, w0, w1, w2)
+        keep_point(gjk.vertex, vertex, w, a)
+        edges = _open(gjk, face, w)
         if edges < 3 or not _close(gjk, edges, vertex):
             break
     return False
@@ -193,10 +176,9 @@ def _expand(shapes: Any, gjk: Any) -> bool:
 def _first_faces(gjk: Any) -> None:
     """The tetrahedron's faces, turned outwards."""
     V = gjk.vertex
-    e0, e1, e2 = V[1, 0] - V[0, 0], V[1, 1] - V[0, 1], V[1, 2] - V[0, 2]
-    f0, f1, f2 = V[2, 0] - V[0, 0], V[2, 1] - V[0, 1], V[2, 2] - V[0, 2]
-    g0, g1, g2 = V[3, 0] - V[0, 0], V[3, 1] - V[0, 1], V[3, 2] - V[0, 2]
-    volume = g0 * (e1 * f2 - e2 * f1) + g1 * (e2 * f0 - e0 * f2) + g2 * (e0 * f1 - e1 * f0)
+    volume = dot(
+        minus(row_of(V, 3), row_of(V, 0)), crossed(minus(row_of(V, 1), row_of(V, 0)), minus(row_of(V, 2), row_of(V, 0)))
+    )
     if volume > 0.0:  # then 0 1 2 is seen clockwise from outside
         for axis in range(6):
             V[0, axis], V[1, axis] = V[1, axis], V[0, axis]
@@ -221,25 +203,17 @@ def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, acro
     gjk.beside[face, 0] = across_ij
     gjk.beside[face, 1] = across_jh
     gjk.beside[face, 2] = across_hi
-    e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
-    f0, f1, f2 = V[h, 0] - V[i, 0], V[h, 1] - V[i, 1], V[h, 2] - V[i, 2]
-    n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
-    nn = n0 * n0 + n1 * n1 + n2 * n2
-    size = (e0 * e0 + e1 * e1 + e2 * e2) * (f0 * f0 + f1 * f1 + f2 * f2)
-    if nn <= 1e-24 * size or nn == 0.0:  # a sliver has no normal: it is there, but never the nearest, never seen
-        gjk.plane[face, 0] = 0.0
-        gjk.plane[face, 1] = 0.0
-        gjk.plane[face, 2] = 0.0
+    e, f = minus(row_of(V, j), row_of(V, i)), minus(row_of(V, h), row_of(V, i))
+    normal = crossed(e, f)
+    square = dot(normal, normal)
+    # a sliver has no normal: it is there, but never the nearest, never seen
+    if square <= 1e-24 * (dot(e, e) * dot(f, f)) or square == 0.0:
+        set_row(gjk.plane, face, (0.0, 0.0, 0.0))
         gjk.distance[face] = 1e300
         return
-    factor = 1.0 / sqrt(nn)
-    n0 *= factor
-    n1 *= factor
-    n2 *= factor
-    gjk.plane[face, 0] = n0
-    gjk.plane[face, 1] = n1
-    gjk.plane[face, 2] = n2
-    gjk.distance[face] = n0 * V[i, 0] + n1 * V[i, 1] + n2 * V[i, 2]
+    normal = times(1.0 / sqrt(square), normal)
+    set_row(gjk.plane, face, normal)
+    gjk.distance[face] = dot(normal, row_of(V, i))
     if gjk.distance[face] <= -gjk.gap[0] + ROUND_PRECISION * gjk.scale[0] and gjk.listed[face] == 0:
         gjk.listed[face] = 1
         gjk.candidate[gjk.faces[2]] = face
@@ -270,9 +244,8 @@ def _nearest_face(gjk: Any, tolerance: Any) -> Any:
 
 
 @inlined
-def _is_visible(gjk: Any, f: int, w0: Any, w1: Any, w2: Any) -> bool:
-    height = gjk.plane[f, 0] * w0 + gjk.plane[f, 1] * w1 + gjk.plane[f, 2] * w2 - gjk.distance[f]
-    return bool(height > VISIBLE * gjk.scale[0])
+def _is_visible(gjk: Any, f: int, w: Any) -> bool:
+    return bool(dot(row_of(gjk.plane, f), w) - gjk.distance[f] > VISIBLE * gjk.scale[0])
 
 
 @inlined
@@ -283,7 +256,7 @@ def _remove(gjk: Any, f: int) -> None:
 
 
 @njit
-def _open(gjk: Any, face: int, w0: Any, w1: Any, w2: Any) -> int:
+def _open(gjk: Any, face: int, w: Any) -> int:
     """Remove what is seen from w, around `face`; the edges of the hole in turn: corners, the face across, its edge.
 
     From each face on over its edges counter-clockwise, depth first: so the edges come in order.
@@ -306,7 +279,7 @@ def _open(gjk: Any, face: int, w0: Any, w1: Any, w2: Any) -> int:
         start = gjk.corner[f, e]
         end = gjk.corner[f, (e + 1) % 3]
         j = 0 if gjk.corner[g, 0] == end else (1 if gjk.corner[g, 1] == end else 2)
-        if _is_visible(gjk, g, w0, w1, w2):
+        if _is_visible(gjk, g, w):
             _remove(gjk, g)
             top += 1
             _push(gjk, top, g, (j + 1) % 3, 2)
@@ -360,23 +333,21 @@ def _face_below(gjk: Any, face: int) -> Any:
     """The origin's projection into the nearest plane lies in one of the faces in that plane: over edges to that one."""
     V = gjk.vertex
     d = gjk.distance[face]
-    n0, n1, n2 = gjk.plane[face, 0], gjk.plane[face, 1], gjk.plane[face, 2]
+    normal = row_of(gjk.plane, face)
+    below = times(d, normal)
     for _ in range(MOST_WAY):
         across = -1
         worst = -FLAT * gjk.scale[0] * gjk.scale[0]
         for e in range(3):
             i, j = gjk.corner[face, e], gjk.corner[face, (e + 1) % 3]
-            e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
-            q0, q1, q2 = d * n0 - V[i, 0], d * n1 - V[i, 1], d * n2 - V[i, 2]
-            inwards = n0 * (e1 * q2 - e2 * q1) + n1 * (e2 * q0 - e0 * q2) + n2 * (e0 * q1 - e1 * q0)
+            inwards = dot(normal, crossed(minus(row_of(V, j), row_of(V, i)), minus(below, row_of(V, i))))
             if inwards < worst:
                 worst = inwards
                 across = e
         if across < 0:
             break
         beyond = gjk.beside[face, across]
-        cosine = n0 * gjk.plane[beyond, 0] + n1 * gjk.plane[beyond, 1] + n2 * gjk.plane[beyond, 2]
-        if gjk.distance[beyond] > d + COPLANAR * gjk.scale[0] or cosine < 0.999:
+        if gjk.distance[beyond] > d + COPLANAR * gjk.scale[0] or dot(normal, row_of(gjk.plane, beyond)) < 0.999:
             break
         face = beyond
     return face
@@ -387,20 +358,15 @@ def _point_of_face(gjk: Any, face: int) -> Any:
     """The point of a over the origin's projection into a face, and how far beside the face that projection is."""
     V = gjk.vertex
     i, j, h = gjk.corner[face, 0], gjk.corner[face, 1], gjk.corner[face, 2]
-    n0, n1, n2 = gjk.plane[face, 0], gjk.plane[face, 1], gjk.plane[face, 2]
-    e0, e1, e2 = V[j, 0] - V[i, 0], V[j, 1] - V[i, 1], V[j, 2] - V[i, 2]
-    f0, f1, f2 = V[h, 0] - V[i, 0], V[h, 1] - V[i, 1], V[h, 2] - V[i, 2]
-    q0, q1, q2 = -V[i, 0], -V[i, 1], -V[i, 2]
-    area = n0 * (e1 * f2 - e2 * f1) + n1 * (e2 * f0 - e0 * f2) + n2 * (e0 * f1 - e1 * f0)
-    s = (n0 * (q1 * f2 - q2 * f1) + n1 * (q2 * f0 - q0 * f2) + n2 * (q0 * f1 - q1 * f0)) / area
-    t = (n0 * (e1 * q2 - e2 * q1) + n1 * (e2 * q0 - e0 * q2) + n2 * (e0 * q1 - e1 * q0)) / area
-    beside = max(-s, -t, s + t - 1.0, 0.0) * (abs(e0) + abs(e1) + abs(e2) + abs(f0) + abs(f1) + abs(f2))
+    normal = row_of(gjk.plane, face)
+    e, f = minus(row_of(V, j), row_of(V, i)), minus(row_of(V, h), row_of(V, i))
+    q = negative(row_of(V, i))
+    area = dot(normal, crossed(e, f))
+    s = dot(normal, crossed(q, f)) / area
+    t = dot(normal, crossed(e, q)) / area
+    edges = abs(e[0]) + abs(e[1]) + abs(e[2]) + abs(f[0]) + abs(f[1]) + abs(f[2])
+    beside = max(-s, -t, s + t - 1.0, 0.0) * edges
     s = min(max(s, 0.0), 1.0)
     t = min(max(t, 0.0), 1.0 - s)
-    r = 1.0 - s - t
-    return (
-        r * V[i, 3] + s * V[j, 3] + t * V[h, 3],
-        r * V[i, 4] + s * V[j, 4] + t * V[h, 4],
-        r * V[i, 5] + s * V[j, 5] + t * V[h, 5],
-        beside,
-    )
+    point = plus_times(combined(1.0 - s - t, point_of_a(V, i), s, point_of_a(V, j)), t, point_of_a(V, h))
+    return point, beside

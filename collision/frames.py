@@ -1,16 +1,11 @@
-"""Between the world's axes and a shape's; points and vectors as three scalars."""
+"""Between axes: the world's, a shape's, and those that gjk works in, which are those of its side 0."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from artsim.sim.jit import inlined
-
-
-@inlined
-def dot(x0: Any, x1: Any, x2: Any, y0: Any, y1: Any, y2: Any) -> Any:
-    """x . y of two vectors."""
-    return x0 * y0 + x1 * y1 + x2 * y2
+from artsim.sim.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
 
 
 @inlined
@@ -27,46 +22,82 @@ def axis(placed: Any, s: Any, k: Any) -> Any:
 
 
 @inlined
-def turned(placed: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
-    """A vector in the axes of shape s, in world axes."""
-    R = placed.rotation
-    return (
-        R[s, 0, 0] * v0 + R[s, 0, 1] * v1 + R[s, 0, 2] * v2,
-        R[s, 1, 0] * v0 + R[s, 1, 1] * v1 + R[s, 1, 2] * v2,
-        R[s, 2, 0] * v0 + R[s, 2, 1] * v1 + R[s, 2, 2] * v2,
-    )
-
-
-@inlined
-def turned_back(placed: Any, s: Any, v0: Any, v1: Any, v2: Any) -> Any:
-    """A vector in world axes, in those of shape s."""
-    R = placed.rotation
-    return (
-        R[s, 0, 0] * v0 + R[s, 1, 0] * v1 + R[s, 2, 0] * v2,
-        R[s, 0, 1] * v0 + R[s, 1, 1] * v1 + R[s, 2, 1] * v2,
-        R[s, 0, 2] * v0 + R[s, 1, 2] * v1 + R[s, 2, 2] * v2,
-    )
-
-
-@inlined
-def into(placed: Any, s: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """A point of the world, in the axes of shape s from its origin."""
-    o = placed.position
-    return turned_back(placed, s, x0 - o[s, 0], x1 - o[s, 1], x2 - o[s, 2])
-
-
-@inlined
 def centre(placed: Any, s: Any) -> Any:
     """The origin of shape s, world axes."""
     return placed.position[s, 0], placed.position[s, 1], placed.position[s, 2]
 
 
 @inlined
-def to_world(gjk: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """A vector in gjk's axes turned into the world's; a point needs gjk.origin added."""
-    F = gjk.frame
+def turned(placed: Any, s: Any, v: Any) -> Any:
+    """A vector in the axes of shape s, in world axes."""
+    R = placed.rotation
     return (
-        F[0, 0] * x0 + F[0, 1] * x1 + F[0, 2] * x2,
-        F[1, 0] * x0 + F[1, 1] * x1 + F[1, 2] * x2,
-        F[2, 0] * x0 + F[2, 1] * x1 + F[2, 2] * x2,
+        R[s, 0, 0] * v[0] + R[s, 0, 1] * v[1] + R[s, 0, 2] * v[2],
+        R[s, 1, 0] * v[0] + R[s, 1, 1] * v[1] + R[s, 1, 2] * v[2],
+        R[s, 2, 0] * v[0] + R[s, 2, 1] * v[1] + R[s, 2, 2] * v[2],
     )
+
+
+@inlined
+def along_axes(placed: Any, s: Any, v: Any) -> Any:
+    """A vector in world axes, in those of shape s."""
+    R = placed.rotation
+    return (
+        R[s, 0, 0] * v[0] + R[s, 1, 0] * v[1] + R[s, 2, 0] * v[2],
+        R[s, 0, 1] * v[0] + R[s, 1, 1] * v[1] + R[s, 2, 1] * v[2],
+        R[s, 0, 2] * v[0] + R[s, 1, 2] * v[1] + R[s, 2, 2] * v[2],
+    )
+
+
+@inlined
+def into(placed: Any, s: Any, x: Any) -> Any:
+    """A point of the world, in the axes of shape s from its origin."""
+    return along_axes(placed, s, minus(x, centre(placed, s)))
+
+
+# ------------------------------------------------------------------ gjk's axes
+
+
+@inlined
+def to_world(gjk: Any, v: Any) -> Any:
+    """A vector in gjk's axes, in world axes."""
+    return rotated(gjk.frame, v)
+
+
+@inlined
+def point_to_world(gjk: Any, x: Any) -> Any:
+    """A point in gjk's axes, in world axes."""
+    return plus(triple(gjk.origin), rotated(gjk.frame, x))
+
+
+@inlined
+def axis_of_side(gjk: Any, side: int, k: int) -> Any:
+    """Axis k of a side, gjk's axes."""
+    R = gjk.rotation
+    if side == 1:
+        return R[0, k], R[1, k], R[2, k]
+    return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
+
+
+@inlined
+def from_side(gjk: Any, side: int, v: Any) -> Any:
+    """A vector in a side's own axes, in gjk's."""
+    if side == 1:
+        return rotated(gjk.rotation, v)
+    return v
+
+
+@inlined
+def to_side(gjk: Any, side: int, v: Any) -> Any:
+    """A vector in gjk's axes, in a side's own."""
+    if side == 1:
+        return rotated_back(gjk.rotation, v)
+    return v
+
+
+@inlined
+def point_from_side(gjk: Any, side: int, x: Any) -> Any:
+    """A point in a side's own axes, in gjk's."""
+    if side == 1:
+        return plus_rotated(gjk.offset, gjk.rotation, x)
+    return x

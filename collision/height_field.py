@@ -9,41 +9,41 @@ from __future__ import annotations
 from math import floor, inf
 from typing import Any
 
+from artsim.collision.shapes import Pair
 from artsim.collision.support import begin_triangle
 from artsim.collision.triangles import (
-    MOST_KEPT,
-    SAME,
     SHARP,
     STRIDE,
-    TIE,
     add_touch,
     box_of,
     find_touch,
+    finish,
+    highest,
     is_touched,
     look_at,
     make_room,
-    merge,
+    nearer,
     push_out,
     rise_over,
     rises,
-    thin_out,
 )
 from artsim.sim.jit import inlined, njit
+from artsim.sim.vec3 import minus
 
 
 @njit
-def height_field_convex(shapes: Any, placed: Any, gjk: Any, a: int, b: int, margin: Any, manifold: Any) -> None:
+def height_field_convex(pair: Pair, gjk: Any) -> None:
     """The kernel of a height field and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
-    l0, l1, l2, h0, h1, h2 = box_of(shapes, placed, gjk, a, b, margin)
+    shapes, a = pair.shapes, pair.a
+    low, high = box_of(pair, gjk)
     inside = _holds(shapes, gjk, a)
-    first = manifold.number[0]
+    first = pair.manifold.number[0]
     rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
-    c0 = _cell(l0, shapes.size[a, 0], columns)
-    c1 = _cell(h0, shapes.size[a, 0], columns)
-    r0 = _cell(l1, shapes.size[a, 1], rows)
-    r1 = _cell(h1, shapes.size[a, 1], rows)
-    x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
-    if l0 > x or h0 < -x or l1 > y or h1 < -y or l2 > z or h2 < -z:
+    c0 = _cell(low[0], shapes.size[a, 0], columns)
+    c1 = _cell(high[0], shapes.size[a, 0], columns)
+    r0 = _cell(low[1], shapes.size[a, 1], rows)
+    r1 = _cell(high[1], shapes.size[a, 1], rows)
+    if _is_beside(shapes, a, low, high):
         return
     nearest = inf
     behind = -1
@@ -52,39 +52,31 @@ def height_field_convex(shapes: Any, placed: Any, gjk: Any, a: int, b: int, marg
     for r in range(r0, r1 + 1):
         for x in range(c0, c1 + 1):
             for half in range(2):
-                if _highest(shapes, a, r, x, half) < l2:
+                corners = _corners(shapes, a, r, x, half)
+                if highest(corners)[2] < low[2]:
                     continue
-                begin_triangle(shapes, placed, gjk, a, b, _corners(shapes, a, r, x, half), 0.0)
-                height, distance = look_at(gjk)
+                begin_triangle(pair, gjk, corners, 0.0)
+                height, away = look_at(gjk)
                 feature = 2 * (r * columns + x) + half
-                if distance < nearest * (1.0 + TIE) and (height >= 0.0 or distance < nearest * (1.0 - TIE)):
-                    nearest = distance
-                    behind = feature if height < 0.0 else -1
-                if height >= 0.0 and find_touch(shapes, gjk, b, margin):
-                    make_room(gjk, manifold, first)
-                    peaks = (
-                        _is_peak(shapes, gjk, a, r, x),
-                        _is_peak(shapes, gjk, a, r + half, x + 1),
-                        _is_peak(shapes, gjk, a, r + 1, x + 1 - half),
-                    )
-                    gap = add_touch(
-                        shapes, gjk, margin, manifold, _rises(shapes, a, r, x, half), peaks, STRIDE * feature
-                    )
+                nearest, behind = nearer(nearest, behind, height, away, feature)
+                if height >= 0.0 and find_touch(pair, gjk):
+                    make_room(pair, gjk, first)
+                    p, q, s = _grid_points(r, x, half)
+                    peaks = _is_peak(shapes, gjk, a, p), _is_peak(shapes, gjk, a, q), _is_peak(shapes, gjk, a, s)
+                    gap = add_touch(pair, gjk, _rises(shapes, a, r, x, half), peaks, STRIDE * feature)
                     if gap > left_out:
                         left_out = gap
                         crossed = feature
     if not inside:
         behind = -1
-        _touch_walls(shapes, placed, gjk, a, b, margin, manifold, first, r0, r1, c0, c1)
+        _touch_walls(pair, gjk, first, r0, r1, c0, c1)
     pushing = behind if behind >= 0 else crossed
-    if pushing >= 0 and not is_touched(manifold, first):
+    if pushing >= 0 and not is_touched(pair, first):
         cell = pushing // 2
-        begin_triangle(
-            shapes, placed, gjk, a, b, _corners(shapes, a, cell // columns, cell % columns, pushing % 2), 0.0
-        )
-        push_out(shapes, gjk, margin, manifold, STRIDE * pushing)
-    merge(manifold, first, SAME * shapes.reach[b])
-    thin_out(gjk, manifold, first, MOST_KEPT)
+        corners = _corners(shapes, a, cell // columns, cell % columns, pushing % 2)
+        begin_triangle(pair, gjk, corners, 0.0)
+        push_out(pair, gjk, STRIDE * pushing)
+    finish(pair, gjk, first)
 
 
 @inlined
@@ -95,17 +87,28 @@ def _holds(shapes: Any, gjk: Any, a: int) -> bool:
 
 
 @inlined
+def _is_beside(shapes: Any, a: int, low: Any, high: Any) -> bool:
+    """Whether a box is beside the field's, or above or below it."""
+    x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
+    return bool(low[0] > x or high[0] < -x or low[1] > y or high[1] < -y or low[2] > z or high[2] < -z)
+
+
+@inlined
 def _cell(x: Any, half: Any, points: int) -> int:
     """The cell along one direction in which x lies, or the nearest one."""
     place = (x + half) / (2.0 * half) * (points - 1)
     return int(min(max(floor(place), 0.0), points - 2.0))
 
 
+# ------------------------------------------------------------------ points of the grid: row, column
+
+
 @inlined
-def _point(shapes: Any, a: int, r: int, x: int) -> Any:
+def _point(shapes: Any, a: int, at: Any) -> Any:
     """A point of the grid, in a's axes."""
     f = shapes.mesh[a]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
+    r, x = at
     return (
         shapes.size[a, 0] * (2.0 * x / (columns - 1.0) - 1.0),
         shapes.size[a, 1] * (2.0 * r / (rows - 1.0) - 1.0),
@@ -113,190 +116,121 @@ def _point(shapes: Any, a: int, r: int, x: int) -> Any:
     )
 
 
-@njit
-def _corners(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
-    """The nine numbers of a triangle's corners, two of them on the diagonal; half 0 is the one at low y."""
-    p0, p1, p2 = _point(shapes, a, r, x)
-    q0, q1, q2 = _point(shapes, a, r + half, x + 1)
-    s0, s1, s2 = _point(shapes, a, r + 1, x + 1 - half)
-    return p0, p1, p2, q0, q1, q2, s0, s1, s2
+@inlined
+def _has_point(shapes: Any, a: int, at: Any) -> bool:
+    """Whether the grid has such a point."""
+    f = shapes.mesh[a]
+    return bool(0 <= at[0] < shapes.field_shape[f, 0] and 0 <= at[1] < shapes.field_shape[f, 1])
 
 
 @inlined
-def _highest(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
-    """The highest z of a triangle."""
-    _, _, p2, _, _, q2, _, _, s2 = _corners(shapes, a, r, x, half)
-    return max(p2, q2, s2)
+def _grid_points(r: int, x: int, half: int) -> Any:
+    """The corners of a triangle of the cell that begins at row r and column x, the first one there; half 0 is the
+    triangle at low y."""
+    return (r, x), (r + half, x + 1), (r + 1, x + 1 - half)
+
+
+@njit
+def _corners(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
+    """The same, in a's axes."""
+    p, q, s = _grid_points(r, x, half)
+    return _point(shapes, a, p), _point(shapes, a, q), _point(shapes, a, s)
 
 
 @njit
 def _rises(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
     """How far normals may lean over the three edges of a triangle."""
+    p, q, s = _grid_points(r, x, half)
     if half == 0:  # along x at low y; along y at high x; the diagonal
         return (
-            _rise(shapes, a, r, x, r, x + 1, r + 1, x + 1, r - 1, x),
-            _rise(shapes, a, r, x + 1, r + 1, x + 1, r, x, r + 1, x + 2),
-            _rise(shapes, a, r + 1, x + 1, r, x, r, x + 1, r + 1, x),
+            _rise(shapes, a, p, q, s, (r - 1, x)),
+            _rise(shapes, a, q, s, p, (r + 1, x + 2)),
+            _rise(shapes, a, s, p, q, (r + 1, x)),
         )
     return (  # the diagonal; along x at high y; along y at low x
-        _rise(shapes, a, r, x, r + 1, x + 1, r + 1, x, r, x + 1),
-        _rise(shapes, a, r + 1, x + 1, r + 1, x, r, x, r + 2, x + 1),
-        _rise(shapes, a, r + 1, x, r, x, r + 1, x + 1, r, x - 1),
+        _rise(shapes, a, p, q, s, (r, x + 1)),
+        _rise(shapes, a, q, s, p, (r + 2, x + 1)),
+        _rise(shapes, a, s, p, q, (r, x - 1)),
     )
 
 
 @njit
-def _is_peak(shapes: Any, gjk: Any, a: int, r: int, x: int) -> bool:
+def _is_peak(shapes: Any, gjk: Any, a: int, at: Any) -> bool:
     """Whether no edge from a point of the grid rises along the normal."""
-    f = shapes.mesh[a]
-    p0, p1, p2 = _point(shapes, a, r, x)
+    p = _point(shapes, a, at)
     for i in range(6):  # the diagonals, along x, along y
         along = 1 if i % 2 == 0 else -1
-        s = r + (along if i // 2 != 1 else 0)
-        y = x + (along if i // 2 != 2 else 0)
-        if 0 <= s < shapes.field_shape[f, 0] and 0 <= y < shapes.field_shape[f, 1]:
-            q0, q1, q2 = _point(shapes, a, s, y)
-            if rises(gjk, q0 - p0, q1 - p1, q2 - p2):
-                return False
+        other = (at[0] + (along if i // 2 != 1 else 0), at[1] + (along if i // 2 != 2 else 0))
+        if _has_point(shapes, a, other) and rises(gjk, minus(_point(shapes, a, other), p)):
+            return False
     return True
 
 
 @njit
-def _rise(shapes: Any, a: int, r0: int, x0: int, r1: int, x1: int, r2: int, x2: int, r3: int, x3: int) -> Any:
-    """`rise_over` the edge from grid point 0 to 1 of a triangle with corner 2; corner 3 is the one across."""
-    f = shapes.mesh[a]
-    if r3 < 0 or x3 < 0 or r3 >= shapes.field_shape[f, 0] or x3 >= shapes.field_shape[f, 1]:
+def _rise(shapes: Any, a: int, begin: Any, end: Any, own: Any, other: Any) -> Any:
+    """`rise_over` the edge between two points of a triangle with the corner `own`; the `other` corner is across."""
+    if not _has_point(shapes, a, other):
         return SHARP
-    p0, p1, p2 = _point(shapes, a, r0, x0)
-    q0, q1, q2 = _point(shapes, a, r1, x1)
-    s0, s1, s2 = _point(shapes, a, r2, x2)
-    t0, t1, t2 = _point(shapes, a, r3, x3)
-    return rise_over(q0 - p0, q1 - p1, q2 - p2, s0 - p0, s1 - p1, s2 - p2, t0 - p0, t1 - p1, t2 - p2)
+    p = _point(shapes, a, begin)
+    e = minus(_point(shapes, a, end), p)
+    return rise_over(e, minus(_point(shapes, a, own), p), minus(_point(shapes, a, other), p))
 
 
 # ------------------------------------------------------------------ walls and underside
 
 
 @njit
-def _touch_walls(
-    shapes: Any,
-    placed: Any,
-    gjk: Any,
-    a: int,
-    b: int,
-    margin: Any,
-    manifold: Any,
-    first: int,
-    r0: int,
-    r1: int,
-    c0: int,
-    c1: int,
-) -> None:
+def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1: int) -> None:
     """Contacts of the walls' pieces beside the cells under b, and of the underside."""
+    shapes, a = pair.shapes, pair.a
     rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
     feature = STRIDE * 2 * rows * columns
     for x in range(c0, c1 + 1):
         if r0 == 0:
-            _touch_wall(shapes, placed, gjk, a, b, margin, manifold, first, 0, x, 0, x + 1, feature + STRIDE * (8 * x))
+            _touch_wall(pair, gjk, first, (0, x), (0, x + 1), feature + STRIDE * (8 * x))
         if r1 == rows - 2:
-            _touch_wall(
-                shapes,
-                placed,
-                gjk,
-                a,
-                b,
-                margin,
-                manifold,
-                first,
-                rows - 1,
-                x + 1,
-                rows - 1,
-                x,
-                feature + STRIDE * (8 * x + 2),
-            )
+            _touch_wall(pair, gjk, first, (rows - 1, x + 1), (rows - 1, x), feature + STRIDE * (8 * x + 2))
     for r in range(r0, r1 + 1):
         if c0 == 0:
-            _touch_wall(
-                shapes, placed, gjk, a, b, margin, manifold, first, r + 1, 0, r, 0, feature + STRIDE * (8 * r + 4)
-            )
+            _touch_wall(pair, gjk, first, (r + 1, 0), (r, 0), feature + STRIDE * (8 * r + 4))
         if c1 == columns - 2:
-            _touch_wall(
-                shapes,
-                placed,
-                gjk,
-                a,
-                b,
-                margin,
-                manifold,
-                first,
-                r,
-                columns - 1,
-                r + 1,
-                columns - 1,
-                feature + STRIDE * (8 * r + 6),
-            )
+            _touch_wall(pair, gjk, first, (r, columns - 1), (r + 1, columns - 1), feature + STRIDE * (8 * r + 6))
     x, y, z = shapes.size[a, 0], shapes.size[a, 1], -shapes.size[a, 2]
-    corners = (-x, -y, z, -x, y, z, x, y, z)
-    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, corners, SHARP, feature - 2 * STRIDE)
-    corners = (x, y, z, x, -y, z, -x, -y, z)
-    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, corners, SHARP, feature - STRIDE)
+    _touch_half(pair, gjk, first, ((-x, -y, z), (-x, y, z), (x, y, z)), SHARP, feature - 2 * STRIDE)
+    _touch_half(pair, gjk, first, ((x, y, z), (x, -y, z), (-x, -y, z)), SHARP, feature - STRIDE)
 
 
 @njit
-def _touch_wall(
-    shapes: Any,
-    placed: Any,
-    gjk: Any,
-    a: int,
-    b: int,
-    margin: Any,
-    manifold: Any,
-    first: int,
-    r0: int,
-    x0: int,
-    r1: int,
-    x1: int,
-    feature: int,
-) -> None:
+def _touch_wall(pair: Pair, gjk: Any, first: int, begin: Any, end: Any, feature: int) -> None:
     """The two triangles below a border edge of the surface, which has the field on its left."""
-    p0, p1, p2 = _point(shapes, a, r0, x0)
-    q0, q1, q2 = _point(shapes, a, r1, x1)
-    z = -shapes.size[a, 2]
-    rise = SHARP if _is_corner(shapes, a, r0, x0) else 0.0
-    _touch_quad(shapes, placed, gjk, a, b, margin, manifold, first, (p0, p1, p2, p0, p1, z, q0, q1, z), rise, feature)
-    rise = SHARP if _is_corner(shapes, a, r1, x1) else 0.0
-    _touch_quad(
-        shapes, placed, gjk, a, b, margin, manifold, first, (q0, q1, z, q0, q1, q2, p0, p1, p2), rise, feature + STRIDE
-    )
+    p = _point(pair.shapes, pair.a, begin)
+    q = _point(pair.shapes, pair.a, end)
+    z = -pair.shapes.size[pair.a, 2]
+    below_p = (p[0], p[1], z)
+    below_q = (q[0], q[1], z)
+    rise = SHARP if _is_corner(pair.shapes, pair.a, begin) else 0.0
+    _touch_half(pair, gjk, first, (p, below_p, below_q), rise, feature)
+    rise = SHARP if _is_corner(pair.shapes, pair.a, end) else 0.0
+    _touch_half(pair, gjk, first, (below_q, q, p), rise, feature + STRIDE)
 
 
 @inlined
-def _is_corner(shapes: Any, a: int, r: int, x: int) -> bool:
+def _is_corner(shapes: Any, a: int, at: Any) -> bool:
     """Whether a point of the grid is one of its four corners."""
     f = shapes.mesh[a]
-    return (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)
+    r, x = at
+    corner: bool = (r == 0 or r == shapes.field_shape[f, 0] - 1) and (x == 0 or x == shapes.field_shape[f, 1] - 1)
+    return corner
 
 
 @njit
-def _touch_quad(
-    shapes: Any,
-    placed: Any,
-    gjk: Any,
-    a: int,
-    b: int,
-    margin: Any,
-    manifold: Any,
-    first: int,
-    corners: Any,
-    rise: Any,
-    feature: int,
-) -> None:
+def _touch_half(pair: Pair, gjk: Any, first: int, corners: Any, rise: Any, feature: int) -> None:
     """Half of a quadrilateral: the rise over its first edge is given, its second is a border, its third the diagonal.
 
     Corners are no peaks: where two walls meet above the ground, the edges have it.
     """
-    begin_triangle(shapes, placed, gjk, a, b, corners, 0.0)
+    begin_triangle(pair, gjk, corners, 0.0)
     height, _ = look_at(gjk)
-    if height >= 0.0 and find_touch(shapes, gjk, b, margin):
-        make_room(gjk, manifold, first)
-        add_touch(shapes, gjk, margin, manifold, (rise, SHARP, 0.0), (False, False, False), feature)
+    if height >= 0.0 and find_touch(pair, gjk):
+        make_room(pair, gjk, first)
+        add_touch(pair, gjk, (rise, SHARP, 0.0), (False, False, False), feature)

@@ -1,33 +1,37 @@
-"""Appending a contact to the manifold of a pair, and whether one is there already."""
+"""Appending a contact to the manifold of a pair, if need be only where there is none yet."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from artsim.sim.jit import inlined
+from artsim.sim.vec3 import dot, minus, row_of, set_row
 
 
 @inlined
-def add_contact(manifold: Any, gap: Any, p0: Any, p1: Any, p2: Any, n0: Any, n1: Any, n2: Any, feature: Any) -> None:
-    """A contact at point p half way between the surfaces, normal n from a to b; what finds no room is left out."""
+def add_contact(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any) -> None:
+    """A contact at a point half way between the surfaces, normal from a to b; what finds no room is left out."""
     k = manifold.number[0]
     if k < manifold.gap.shape[0]:
         manifold.number[0] = k + 1
         manifold.gap[k] = gap
-        manifold.point[k, 0] = p0
-        manifold.point[k, 1] = p1
-        manifold.point[k, 2] = p2
-        manifold.normal[k, 0] = n0
-        manifold.normal[k, 1] = n1
-        manifold.normal[k, 2] = n2
+        set_row(manifold.point, k, point)
+        set_row(manifold.normal, k, normal)
         manifold.feature[k] = feature
 
 
 @inlined
-def is_known(manifold: Any, p0: Any, p1: Any, p2: Any, near: Any) -> bool:
-    """Whether there is a contact so near to p."""
+def is_known(manifold: Any, point: Any, near: Any) -> bool:
+    """Whether there is a contact so near to a point."""
     known = False
     for n in range(manifold.number[0]):
-        d0, d1, d2 = manifold.point[n, 0] - p0, manifold.point[n, 1] - p1, manifold.point[n, 2] - p2
-        known = known or d0 * d0 + d1 * d1 + d2 * d2 <= near * near
+        way = minus(row_of(manifold.point, n), point)
+        known = known or dot(way, way) <= near * near
     return known
+
+
+@inlined
+def add_apart(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any, near: Any) -> None:
+    """The same unless there is one so near to the point."""
+    if not is_known(manifold, point, near):
+        add_contact(manifold, gap, point, normal, feature)

@@ -16,7 +16,7 @@ from artsim.collision.plane import (
     plane_ellipsoid,
     plane_sphere,
 )
-from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES
+from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Pair
 from artsim.collision.sphere import sphere_box, sphere_capsule, sphere_cylinder, sphere_sphere
 from artsim.collision.triangles import triangles_convex
 from artsim.sim.jit import njit
@@ -29,62 +29,64 @@ def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, man
     In closed form where there is one, else by GJK and EPA. What cannot move (planes, fields, triangles) does not touch
     its like.
     """
+    pair = Pair(shapes, placed, a, b, margin, manifold)
     one = shapes.kind[a]
     if one == PLANE:
-        _with_plane(shapes, placed, a, b, margin, manifold)
+        with_plane(pair)
     elif one == HEIGHT_FIELD or one == TRIANGLES:
         if shapes.kind[b] > TRIANGLES:
-            _with_triangles(shapes, placed, gjk, a, b, margin, manifold)
+            _with_triangles(pair, gjk)
     elif one == SPHERE:
-        _with_sphere(shapes, placed, gjk, a, b, margin, manifold)
+        _with_sphere(pair, gjk)
     elif one == CAPSULE and shapes.kind[b] == CAPSULE:
-        capsule_capsule(shapes, placed, a, b, margin, manifold)
+        capsule_capsule(pair)
     elif one == CAPSULE and shapes.kind[b] == BOX:
-        capsule_box(shapes, placed, a, b, margin, manifold)
+        capsule_box(pair)
     elif one == BOX and shapes.kind[b] == BOX:
-        if box_box(shapes, placed, a, b, margin, manifold):
-            crossed_boxes(shapes, placed, gjk, a, b, margin, manifold)
+        if box_box(pair):
+            crossed_boxes(pair, gjk)
     else:
-        convex_convex(shapes, placed, gjk, a, b, margin, manifold)
+        convex_convex(pair, gjk)
 
 
 @njit
-def _with_plane(shapes: Any, placed: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
-    other = shapes.kind[b]
+def with_plane(pair: Pair) -> None:
+    """The same where shape a is a plane."""
+    other = pair.shapes.kind[pair.b]
     if other == SPHERE:
-        plane_sphere(shapes, placed, a, b, margin, manifold)
+        plane_sphere(pair)
     elif other == CAPSULE:
-        plane_capsule(shapes, placed, a, b, margin, manifold)
+        plane_capsule(pair)
     elif other == ELLIPSOID:
-        plane_ellipsoid(shapes, placed, a, b, margin, manifold)
+        plane_ellipsoid(pair)
     elif other == CYLINDER:
-        plane_cylinder(shapes, placed, a, b, margin, manifold)
+        plane_cylinder(pair)
     elif other == BOX:
-        plane_box(shapes, placed, a, b, margin, manifold)
+        plane_box(pair)
     else:
-        plane_convex(shapes, placed, a, b, margin, manifold)
+        plane_convex(pair)
 
 
 @njit
-def _with_triangles(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
-    if shapes.kind[a] == TRIANGLES:
-        triangles_convex(shapes, placed, gjk, a, b, margin, manifold)
+def _with_triangles(pair: Pair, gjk: Any) -> None:
+    if pair.shapes.kind[pair.a] == TRIANGLES:
+        triangles_convex(pair, gjk)
     else:
-        height_field_convex(shapes, placed, gjk, a, b, margin, manifold)
+        height_field_convex(pair, gjk)
 
 
 @njit
-def _with_sphere(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
-    other = shapes.kind[b]
+def _with_sphere(pair: Pair, gjk: Any) -> None:
+    other = pair.shapes.kind[pair.b]
     if other == SPHERE:
-        sphere_sphere(shapes, placed, a, b, margin, manifold)
+        sphere_sphere(pair)
     elif other == CAPSULE:
-        sphere_capsule(shapes, placed, a, b, margin, manifold)
+        sphere_capsule(pair)
     elif other == CYLINDER:
-        sphere_cylinder(shapes, placed, a, b, margin, manifold)
+        sphere_cylinder(pair)
     elif other == BOX:
-        sphere_box(shapes, placed, a, b, margin, manifold)
+        sphere_box(pair)
     else:
-        convex_convex(shapes, placed, gjk, a, b, margin, manifold)
+        convex_convex(pair, gjk)
     if other == CAPSULE or other == CYLINDER or other == BOX:
-        beside_ball(shapes, placed, gjk, a, b, margin, manifold)
+        beside_ball(pair, gjk)

@@ -9,10 +9,26 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import Any
 
+from artsim.collision.frames import axis_of_side
 from artsim.collision.gjk import NEAR, approach
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
-from artsim.collision.support import across, difference
+from artsim.collision.support import across, difference, keep_point, point_of_a
 from artsim.sim.jit import inlined, njit
+from artsim.sim.vec3 import (
+    combined,
+    crossed,
+    dot,
+    length,
+    minus_times,
+    negative,
+    plus,
+    plus_times,
+    put,
+    row_of,
+    set_row,
+    times,
+    triple,
+)
 
 AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
 FAR = 1e300
@@ -28,37 +44,34 @@ ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below whic
 
 
 @njit
-def try_normal(shapes: Any, gjk: Any, n0: Any, n1: Any, n2: Any, tolerance: Any) -> bool:
-    """Take the unit direction n for the normal when it sees as much [m]; the points move to it about their middle,
-    the farthest ones of the cores along n stay in the simplex.
+def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
+    """Take a unit direction for the normal when it sees as much [m]; the points move to it about their middle, the
+    farthest ones of the cores along it stay in the simplex.
     """
-    w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, n0, n1, n2)
-    gap = -(n0 * w0 + n1 * w1 + n2 * w2) - gjk.radius[0] - gjk.radius[1]
+    w, a = difference(shapes, gjk, normal)
+    gap = -dot(normal, w) - gjk.radius[0] - gjk.radius[1]
     if gap < gjk.gap[0] - tolerance:
         return False
     gjk.gap[0] = gap
-    gjk.normal[0] = n0
-    gjk.normal[1] = n1
-    gjk.normal[2] = n2
-    for axis in range(3):
-        middle = 0.5 * (gjk.point[0, axis] + gjk.point[1, axis])
-        gjk.point[0, axis] = middle - 0.5 * gap * gjk.normal[axis]
-        gjk.point[1, axis] = middle + 0.5 * gap * gjk.normal[axis]
-    gjk.simplex[0, 0] = w0
-    gjk.simplex[0, 1] = w1
-    gjk.simplex[0, 2] = w2
-    gjk.simplex[0, 3] = a0
-    gjk.simplex[0, 4] = a1
-    gjk.simplex[0, 5] = a2
+    put(gjk.normal, normal)
+    middle = times(0.5, plus(row_of(gjk.point, 0), row_of(gjk.point, 1)))
+    set_row(gjk.point, 0, minus_times(middle, 0.5 * gap, normal))
+    set_row(gjk.point, 1, plus_times(middle, 0.5 * gap, gjk.normal))
+    keep_point(gjk.simplex, 0, w, a)
     return True
+
+
+@njit
+def try_towards(shapes: Any, gjk: Any, way: Any, tolerance: Any) -> bool:
+    """`try_normal` of a direction of any length."""
+    return try_normal(shapes, gjk, times(1.0 / length(way), way), tolerance)
 
 
 @njit
 def snap_to_face(shapes: Any, gjk: Any, side: int) -> bool:
     """Take the normal of a side's face when it is as good."""
-    sign = 1.0 if side == 0 else -1.0
-    n0, n1, n2 = sign * gjk.facing[side, 0], sign * gjk.facing[side, 1], sign * gjk.facing[side, 2]
-    if not try_normal(shapes, gjk, n0, n1, n2, AS_GOOD * gjk.scale[1]):
+    normal = times(1.0 if side == 0 else -1.0, row_of(gjk.facing, side))
+    if not try_normal(shapes, gjk, normal, AS_GOOD * gjk.scale[1]):
         return False
     _touch(gjk, 1 - side)
     return True
@@ -81,7 +94,7 @@ def _touch(gjk: Any, side: int) -> None:
 @njit
 def touch_ellipsoid(shapes: Any, gjk: Any) -> None:
     """The points are where the farthest one of side 1, an ellipsoid, lies: no other belongs to the normal."""
-    if try_normal(shapes, gjk, gjk.normal[0], gjk.normal[1], gjk.normal[2], FAR):
+    if try_normal(shapes, gjk, triple(gjk.normal), FAR):
         _touch(gjk, 1)
 
 
@@ -90,16 +103,15 @@ def snap_across_axes(shapes: Any, gjk: Any) -> None:
     """Take a normal across a cylinder's axis when it is better: coaxial ones have a ring of equally deep directions."""
     for side in range(2):
         if gjk.kind[side, 0] == CYLINDER:
-            R = gjk.rotation
-            u0 = 0.0 if side == 0 else R[0, 2]
-            u1 = 0.0 if side == 0 else R[1, 2]
-            u2 = 1.0 if side == 0 else R[2, 2]
-            along = gjk.normal[0] * u0 + gjk.normal[1] * u1 + gjk.normal[2] * u2
-            if along != 0.0 and abs(along) < ACROSS_AXIS:
-                n0, n1, n2 = gjk.normal[0] - along * u0, gjk.normal[1] - along * u1, gjk.normal[2] - along * u2
-                factor = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                if try_normal(shapes, gjk, factor * n0, factor * n1, factor * n2, 0.0) and abs(along) > FAR_OFF:
-                    gjk.loose[0] = inf
+            u = axis_of_side(gjk, side, 2)
+            along = dot(gjk.normal, u)
+            if (
+                along != 0.0
+                and abs(along) < ACROSS_AXIS
+                and try_towards(shapes, gjk, minus_times(gjk.normal, along, u), 0.0)
+                and abs(along) > FAR_OFF
+            ):
+                gjk.loose[0] = inf
 
 
 # ------------------------------------------------------------------ depths that EPA has not proven, or not precisely
@@ -112,89 +124,78 @@ def settle_normal(shapes: Any, gjk: Any) -> None:
     cross there is none. Each step is taken only if it is better.
     """
     for _ in range(MOST_STEPS):
-        creases, e0, e1, e2 = _snap_to_creases(shapes, gjk)
-        if creases == 2 or not (_step_along(shapes, gjk, e0, e1, e2) if creases == 1 else _step(shapes, gjk)):
+        creases, crease = _snap_to_creases(shapes, gjk)
+        if creases == 2 or not (_step_along(shapes, gjk, crease) if creases == 1 else _step(shapes, gjk)):
             break
 
 
 @inlined
-def _crease(gjk: Any, i: int) -> Any:
-    """Axis i of the three of each side, and whether the side is straight along it."""
-    side = i // 3
-    axis = i - 3 * side
+def _is_crease(gjk: Any, side: int, k: int) -> bool:
+    """Whether a side is straight along its axis k."""
     kind = gjk.kind[side, 0]
-    straight = kind == BOX or (axis == 2 and (kind == CYLINDER or kind == CAPSULE))
-    if side == 0:
-        return straight, 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
-    return straight, gjk.rotation[0, axis], gjk.rotation[1, axis], gjk.rotation[2, axis]
+    return bool(kind == BOX or (k == 2 and (kind == CYLINDER or kind == CAPSULE)))
 
 
 @njit
 def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
     """Take the normal across up to two axes near it where that is better; how many, and the first one."""
     creases = 0
-    e0, e1, e2 = 0.0, 0.0, 0.0
+    crease = (0.0, 0.0, 0.0)
     for i in range(6):
-        straight, u0, u1, u2 = _crease(gjk, i)
-        along = gjk.normal[0] * u0 + gjk.normal[1] * u1 + gjk.normal[2] * u2
-        if not straight or abs(along) > ACROSS_AXIS:
+        u = axis_of_side(gjk, i // 3, i % 3)
+        along = dot(gjk.normal, u)
+        if not _is_crease(gjk, i // 3, i % 3) or abs(along) > ACROSS_AXIS:
             continue
-        n0, n1, n2 = gjk.normal[0] - along * u0, gjk.normal[1] - along * u1, gjk.normal[2] - along * u2
+        way = minus_times(gjk.normal, along, u)
         if creases == 1:
-            m0, m1, m2 = e1 * u2 - e2 * u1, e2 * u0 - e0 * u2, e0 * u1 - e1 * u0
-            length = m0 * n0 + m1 * n1 + m2 * n2
-            if abs(length) < ACROSS_AXIS:  # the same crease, or nearly
+            both = crossed(crease, u)
+            share = dot(both, way)
+            if abs(share) < ACROSS_AXIS:  # the same crease, or nearly
                 continue
-            n0, n1, n2 = m0 * length, m1 * length, m2 * length
-        factor = 1.0 / sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-        if not try_normal(shapes, gjk, factor * n0, factor * n1, factor * n2, ROUNDING * gjk.scale[0]):
+            way = times(share, both)
+        if not try_towards(shapes, gjk, way, ROUNDING * gjk.scale[0]):
             continue
         if abs(along) > ENOUGH:
             gjk.loose[0] = inf
-        if _rises(shapes, gjk, u0, u1, u2):
+        if _rises(shapes, gjk, u):
             creases += 1
             if creases == 2:
                 break
-            e0, e1, e2 = u0, u1, u2
-    return creases, e0, e1, e2
+            crease = u
+    return creases, crease
 
 
 @njit
-def _rises(shapes: Any, gjk: Any, u0: Any, u1: Any, u2: Any) -> bool:
+def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
     """Whether the depth grows to both sides of a crease that the normal is on."""
     for way in range(2):
         d = NUDGE if way == 0 else -NUDGE
-        w0, w1, w2, _, _, _ = difference(
-            shapes, gjk, gjk.normal[0] + d * u0, gjk.normal[1] + d * u1, gjk.normal[2] + d * u2
-        )
-        if d * (w0 * u0 + w1 * u1 + w2 * u2) < 0.0:
+        w, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))
+        if d * dot(w, u) < 0.0:
             return False
     return True
 
 
 @njit
-def _step_along(shapes: Any, gjk: Any, e0: Any, e1: Any, e2: Any) -> bool:
-    """A step on the crease across e; whether there is more to gain."""
-    n0, n1, n2 = gjk.normal[0], gjk.normal[1], gjk.normal[2]
-    t0, t1, t2 = n1 * e2 - n2 * e1, n2 * e0 - n0 * e2, n0 * e1 - n1 * e0
-    g, _ = _slope(shapes, gjk, 0.0, 0.0, t0, t1, t2, e0, e1, e2)
-    p, _ = _slope(shapes, gjk, NUDGE, 0.0, t0, t1, t2, e0, e1, e2)
+def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
+    """A step on a crease; whether there is more to gain."""
+    t = crossed(gjk.normal, crease)
+    g, _ = _slope(shapes, gjk, 0.0, 0.0, t, crease)
+    p, _ = _slope(shapes, gjk, NUDGE, 0.0, t, crease)
     if not p > g:
         return False
-    return _try_step(shapes, gjk, -g * NUDGE / (p - g), t0, t1, t2)
+    return _try_step(shapes, gjk, -g * NUDGE / (p - g), t)
 
 
 @njit
 def _step(shapes: Any, gjk: Any) -> bool:
     """A step in any direction; whether there is more to gain."""
-    n0, n1, n2 = gjk.normal[0], gjk.normal[1], gjk.normal[2]
-    t0, t1, t2 = across(n0, n1, n2)
-    factor = 1.0 / sqrt(t0 * t0 + t1 * t1 + t2 * t2)
-    t0, t1, t2 = factor * t0, factor * t1, factor * t2
-    u0, u1, u2 = n1 * t2 - n2 * t1, n2 * t0 - n0 * t2, n0 * t1 - n1 * t0
-    g0, g1 = _slope(shapes, gjk, 0.0, 0.0, t0, t1, t2, u0, u1, u2)
-    p0, p1 = _slope(shapes, gjk, NUDGE, 0.0, t0, t1, t2, u0, u1, u2)
-    q0, q1 = _slope(shapes, gjk, 0.0, NUDGE, t0, t1, t2, u0, u1, u2)
+    t = across(gjk.normal)
+    t = times(1.0 / length(t), t)
+    u = crossed(gjk.normal, t)
+    g0, g1 = _slope(shapes, gjk, 0.0, 0.0, t, u)
+    p0, p1 = _slope(shapes, gjk, NUDGE, 0.0, t, u)
+    q0, q1 = _slope(shapes, gjk, 0.0, NUDGE, t, u)
     h00, h11, h01 = (p0 - g0) / NUDGE, (q1 - g1) / NUDGE, 0.5 * (p1 - g1 + q0 - g0) / NUDGE
     mean, half = 0.5 * (h00 + h11), 0.5 * (h00 - h11)
     most = mean + sqrt(half * half + h01 * h01)  # the eigenvalues: this and the smaller one
@@ -202,37 +203,34 @@ def _step(shapes: Any, gjk: Any) -> bool:
         return False
     least = max(2.0 * mean - most, EVEN * most)
     c, s = (most - h11, h01) if half > 0.0 else (h01, most - h00)
-    length = sqrt(c * c + s * s)
-    c, s = (c / length, s / length) if length > 0.0 else (1.0, 0.0)
+    size = sqrt(c * c + s * s)
+    c, s = (c / size, s / size) if size > 0.0 else (1.0, 0.0)
     x, y = -(g0 * c + g1 * s) / most, -(g1 * c - g0 * s) / least
     x, y = c * x - s * y, s * x + c * y
     size = sqrt(x * x + y * y)
     factor = 1.0 / size if size > 0.0 else 0.0
-    x, y = factor * x, factor * y
-    return _try_step(shapes, gjk, size, x * t0 + y * u0, x * t1 + y * u1, x * t2 + y * u2)
+    return _try_step(shapes, gjk, size, combined(factor * x, t, factor * y, u))
 
 
 @njit
-def _try_step(shapes: Any, gjk: Any, size: Any, t0: Any, t1: Any, t2: Any) -> bool:
+def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
     """Turn the normal towards t, across it, by `size` [rad] if that is better; whether there is more to gain."""
     size = min(max(size, -FARTHEST), FARTHEST)
-    m0, m1, m2 = gjk.normal[0] + size * t0, gjk.normal[1] + size * t1, gjk.normal[2] + size * t2
-    factor = 1.0 / sqrt(m0 * m0 + m1 * m1 + m2 * m2)
-    if not try_normal(shapes, gjk, factor * m0, factor * m1, factor * m2, 0.0):
+    if not try_towards(shapes, gjk, plus_times(gjk.normal, size, t), 0.0):
         return False
     gjk.loose[0] = inf
     return bool(abs(size) > ENOUGH)
 
 
 @njit
-def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t0: Any, t1: Any, t2: Any, u0: Any, u1: Any, u2: Any) -> Any:
+def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
     """How the cores' extent along m = n + x t + y u, per length of m, changes with x and y."""
-    m0, m1, m2 = gjk.normal[0] + x * t0 + y * u0, gjk.normal[1] + x * t1 + y * u1, gjk.normal[2] + x * t2 + y * u2
-    w0, w1, w2, _, _, _ = difference(shapes, gjk, m0, m1, m2)
-    mm = m0 * m0 + m1 * m1 + m2 * m2
-    length = sqrt(mm)
-    share = (w0 * m0 + w1 * m1 + w2 * m2) / mm
-    return (w0 * t0 + w1 * t1 + w2 * t2 - share * x) / length, (w0 * u0 + w1 * u1 + w2 * u2 - share * y) / length
+    m = plus_times(plus_times(gjk.normal, x, t), y, u)
+    w, _ = difference(shapes, gjk, m)
+    square = dot(m, m)
+    size = sqrt(square)
+    share = dot(w, m) / square
+    return (dot(w, t) - share * x) / size, (dot(w, u) - share * y) / size
 
 
 @njit
@@ -241,21 +239,16 @@ def place_points(shapes: Any, gjk: Any) -> None:
     found. EPA's face does not tell where they are when it is not on the surface: shapes about the same centre, which
     many directions are equally deep for.
     """
-    n0, n1, n2 = gjk.normal[0], gjk.normal[1], gjk.normal[2]
+    normal = triple(gjk.normal)
     way = OUT * gjk.scale[1] - gjk.gap[0] - gjk.radius[0] - gjk.radius[1]
-    for axis in range(3):
-        gjk.offset[axis] += way * gjk.normal[axis]
-    state = approach(shapes, gjk, -n0, -n1, -n2, FAR, ROUNDING * gjk.scale[0])
-    for axis in range(3):
-        gjk.offset[axis] -= way * gjk.normal[axis]
+    put(gjk.offset, plus_times(gjk.offset, way, normal))
+    state = approach(shapes, gjk, negative(normal), FAR, ROUNDING * gjk.scale[0])
+    put(gjk.offset, minus_times(gjk.offset, way, gjk.normal))
     if state != NEAR:
         return
-    for axis in range(3):
-        point = gjk.radius[0] * gjk.normal[axis]
-        for i in range(gjk.points[0]):
-            point += gjk.weight[i] * gjk.simplex[i, 3 + axis]
-        gjk.point[0, axis] = point
-        gjk.point[1, axis] = point + gjk.gap[0] * gjk.normal[axis]
-    v0, v1, v2 = gjk.nearest[0], gjk.nearest[1], gjk.nearest[2]
-    factor = -1.0 / sqrt(v0 * v0 + v1 * v1 + v2 * v2)
-    try_normal(shapes, gjk, factor * v0, factor * v1, factor * v2, 0.0)
+    point = times(gjk.radius[0], normal)
+    for i in range(gjk.points[0]):
+        point = plus_times(point, gjk.weight[i], point_of_a(gjk.simplex, i))
+    set_row(gjk.point, 0, point)
+    set_row(gjk.point, 1, plus_times(point, gjk.gap[0], normal))
+    try_normal(shapes, gjk, times(-1.0 / length(gjk.nearest), gjk.nearest), 0.0)

@@ -1,14 +1,14 @@
 """Shapes as arrays: what collision's kernels read. No numba and no trimesh here.
 
 A step sees Shapes (constant, each in its own axes), Placed (where they are in it) and Manifold (what was found of one
-pair); kernels call them `S`, `P` and `c`. The kernel of two kinds of shapes has the signature
-`(S, P, a, b, margin, c)`: it appends to `c` the contacts of shapes a and b that are nearer than `margin` [m], in the
-same order whenever the configuration is the same. kind[a] <= kind[b]; the normal points from a to b.
+pair). The kernel of two kinds of shapes takes a Pair of them: it appends to the manifold the contacts of shapes a and b
+that are nearer than the margin, in the same order whenever the configuration is the same. The normal points from a to
+b.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from artsim.sim.records import ConstInts1, ConstInts2, ConstReals1, ConstReals2, Ints1, Reals1, Reals2, Reals3
 
@@ -67,3 +67,14 @@ class Manifold(NamedTuple):
     point: Reals2  # (MOST_CONTACTS, 3) half way between the surfaces, world axes [m]
     normal: Reals2  # (MOST_CONTACTS, 3) unit, from a to b
     feature: Ints1  # (MOST_CONTACTS,) which vertex, edge or face it comes from: the same one in the next step
+
+
+class Pair(NamedTuple):
+    """Two shapes that are looked at, for kernels to pass on: not a record, but what numba makes a tuple of."""
+
+    shapes: Any  # Shapes
+    placed: Any  # Placed, or a record that has its arrays too
+    a: Any  # number of the one shape, kind[a] <= kind[b]
+    b: Any  # and of the other
+    margin: Any  # contacts nearer than that are wanted [m]
+    manifold: Any  # Manifold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.collision.frames import into, turned, turned_back
+from artsim.collision.frames import along_axes, into, turned
 from artsim.collision.ray import ray_shape
 from artsim.sim.equipment.record import RAY_DISTANCE
 from artsim.sim.jit import njit
@@ -26,12 +26,12 @@ def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, p
         for n in range(sights.body.shape[0]):
             if sights.link[n] == equipment.model.ray_link[ray]:
                 continue
-            p = into(placed, n, a[0], a[1], a[2])
-            v = turned_back(placed, n, a[3], a[4], a[5])
+            p = into(placed, n, (a[0], a[1], a[2]))
+            v = along_axes(placed, n, (a[3], a[4], a[5]))
             s, n0, n1, n2 = ray_shape(shapes, n, sights.window[n], sights.floor[n], p, v)
             if s >= 0.0 and (best < 0.0 or s < best):
                 best = s
-                n0, n1, n2 = turned(placed, n, n0, n1, n2)
+                n0, n1, n2 = turned(placed, n, (n0, n1, n2))
                 equipment.data.ray_hit[ray, 1] = n0
                 equipment.data.ray_hit[ray, 2] = n1
                 equipment.data.ray_hit[ray, 3] = n2

@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
-from artsim.collision.frames import axis, turned_back
+from artsim.collision.frames import along_axes, axis
 from artsim.sim.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
 from artsim.sim.jit import inlined, njit
 from artsim.sim.kinematics import turn
@@ -65,7 +65,7 @@ def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) 
 @inlined
 def _is_face(contact: Any, a: Any, N: Any) -> bool:
     """Whether a contact along N is on a flat face of shape a: a plane, or what the solid's axes look along."""
-    m0, m1, m2 = turned_back(contact.data, a, N[0], N[1], N[2])
+    m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
     flat = abs(m2) > _ON_FACE
     if contact.model.rolls[a] == SHARP:
         flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
@@ -96,9 +96,9 @@ def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
             x = contact.data.point[n]
             q = contact.data.position[b]
             y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
-            p0, p1, _ = turned_back(contact.data, b, y0, y1, y2)
-            m0, m1, m2 = turned_back(contact.data, b, -sign * N[0], -sign * N[1], -sign * N[2])
-            d0, d1, d2 = turned_back(contact.data, b, c[0], c[1], c[2])
+            p0, p1, _ = along_axes(contact.data, b, (y0, y1, y2))
+            m0, m1, m2 = along_axes(contact.data, b, (-sign * N[0], -sign * N[1], -sign * N[2]))
+            d0, d1, d2 = along_axes(contact.data, b, (c[0], c[1], c[2]))
             s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * dot(s, s) > most * most:
@@ -168,7 +168,7 @@ def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
 @inlined
 def _edge(contact: Any, b: Any, N: Any) -> Any:
     """The axis of box b that lies across N; -1: none."""
-    m0, m1, m2 = turned_back(contact.data, b, N[0], N[1], N[2])
+    m0, m1, m2 = along_axes(contact.data, b, (N[0], N[1], N[2]))
     edge = -1
     if contact.model.square[b] == 1 and abs(m2) <= _ACROSS:
         edge = 2

@@ -21,6 +21,12 @@ def triple(a: Any) -> Any:
 
 
 @inlined
+def row_of(A: Any, i: Any) -> Any:
+    """The first three entries of row i of an array."""
+    return A[i, 0], A[i, 1], A[i, 2]
+
+
+@inlined
 def put(out: Any, a: Any) -> None:
     """out = a, of an array of three."""
     out[0] = a[0]
@@ -29,11 +35,11 @@ def put(out: Any, a: Any) -> None:
 
 
 @inlined
-def accumulate(out: Any, a: Any) -> None:
-    """out += a, of an array of three."""
-    out[0] += a[0]
-    out[1] += a[1]
-    out[2] += a[2]
+def set_row(A: Any, i: Any, a: Any) -> None:
+    """The first three entries of row i of an array become a."""
+    A[i, 0] = a[0]
+    A[i, 1] = a[1]
+    A[i, 2] = a[2]
 
 
 @inlined
@@ -142,6 +148,16 @@ def length(a: Any) -> Any:
 
 
 @inlined
+def turned_back_by(R: Any, i: Any, a: Any) -> Any:
+    """R[i]ᵀ a of an array R (n, 3, 3)."""
+    return (
+        R[i, 0, 0] * a[0] + R[i, 1, 0] * a[1] + R[i, 2, 0] * a[2],
+        R[i, 0, 1] * a[0] + R[i, 1, 1] * a[1] + R[i, 2, 1] * a[2],
+        R[i, 0, 2] * a[0] + R[i, 1, 2] * a[1] + R[i, 2, 2] * a[2],
+    )
+
+
+@inlined
 def rotated(R: Any, a: Any) -> Any:
     """R a of an array R (3, 3)."""
     return (
@@ -152,20 +168,20 @@ def rotated(R: Any, a: Any) -> Any:
 
 
 @inlined
+def plus_rotated(b: Any, R: Any, a: Any) -> Any:
+    """b + R a of an array R (3, 3)."""
+    return (
+        b[0] + R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
+        b[1] + R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
+        b[2] + R[2, 0] * a[0] + R[2, 1] * a[1] + R[2, 2] * a[2],
+    )
+
+
+@inlined
 def rotated_back(R: Any, a: Any) -> Any:
     """Rᵀ a of an array R (3, 3)."""
     return (
         R[0, 0] * a[0] + R[1, 0] * a[1] + R[2, 0] * a[2],
         R[0, 1] * a[0] + R[1, 1] * a[1] + R[2, 1] * a[2],
         R[0, 2] * a[0] + R[1, 2] * a[1] + R[2, 2] * a[2],
-    )
-
-
-@inlined
-def symmetric_product(I: Any, a: Any) -> Any:
-    """I a of a symmetric matrix, I = (xx, xy, xz, yy, yz, zz)."""
-    return (
-        I[0] * a[0] + I[1] * a[1] + I[2] * a[2],
-        I[1] * a[0] + I[3] * a[1] + I[4] * a[2],
-        I[2] * a[0] + I[4] * a[1] + I[5] * a[2],
     )

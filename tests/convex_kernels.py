@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.collision.convex import convex_convex, find_nearest, triangle_convex
-from artsim.collision.frames import to_world
+from artsim.collision.frames import point_to_world, to_world
 from artsim.collision.gjk_work import GjkWork, make_gjk_work
-from artsim.collision.shapes import MOST_CONTACTS, Manifold, Placed, Shapes
+from artsim.collision.shapes import MOST_CONTACTS, Manifold, Pair, Placed, Shapes
 from artsim.collision.support import begin_pair
 from artsim.sim.jit import Entry, bind, disabled, njit
 from artsim.sim.records import ConstInts2, ConstReals1, ConstReals2, ConstReals3, Ints1, Ints2, Reals1, Reals2, Reals3
+from artsim.sim.vec3 import put
 from tests.convex_shapes import make_manifold, make_shapes
 
 Array = np.ndarray[Any, Any]
@@ -53,16 +54,13 @@ def nearest_of_pairs(S: Any, P: Any, k: Any, c: Any, y: Any) -> None:
         _place(P, y, i)
         for r in range(3):
             k.start[r] = y.start[i, r]
-        begin_pair(S, P, k, y.pair[i, 0], y.pair[i, 1])
+        begin_pair(Pair(S, P, y.pair[i, 0], y.pair[i, 1], y.margin[0], c), k)
         y.gap[i] = np.inf
         if find_nearest(S, k, y.margin[0]):
             y.gap[i] = k.gap[0]
-            y.normal[i, 0], y.normal[i, 1], y.normal[i, 2] = to_world(k, k.normal[0], k.normal[1], k.normal[2])
+            put(y.normal[i], to_world(k, k.normal))
             for side in range(2):
-                p0, p1, p2 = to_world(k, k.point[side, 0], k.point[side, 1], k.point[side, 2])
-                y.point[i, side, 0] = k.origin[0] + p0
-                y.point[i, side, 1] = k.origin[1] + p1
-                y.point[i, side, 2] = k.origin[2] + p2
+                put(y.point[i, side], point_to_world(k, k.point[side]))
 
 
 @njit
@@ -71,12 +69,13 @@ def contacts_of_pairs(S: Any, P: Any, k: Any, c: Any, y: Any) -> None:
     for i in range(y.pair.shape[0]):
         _place(P, y, i)
         c.number[0] = 0
+        pair = Pair(S, P, y.pair[i, 0], y.pair[i, 1], y.margin[0], c)
         if y.triangle.shape[0] > 0:
-            t = y.triangle
-            corners = (t[i, 0], t[i, 1], t[i, 2], t[i, 3], t[i, 4], t[i, 5], t[i, 6], t[i, 7], t[i, 8])
-            triangle_convex(S, P, k, y.pair[i, 0], y.pair[i, 1], corners, t[i, 9], y.margin[0], c, 0)
+            t = y.triangle[i]
+            corners = (t[0], t[1], t[2]), (t[3], t[4], t[5]), (t[6], t[7], t[8])
+            triangle_convex(pair, k, corners, t[9], 0)
         else:
-            convex_convex(S, P, k, y.pair[i, 0], y.pair[i, 1], y.margin[0], c)
+            convex_convex(pair, k)
         y.number[i] = c.number[0]
         for n in range(c.number[0]):
             y.contact[i, n, 0] = c.gap[n]

@@ -11,14 +11,7 @@ from artsim.collision.box import box_box
 from artsim.collision.capsule import capsule_box, capsule_capsule
 from artsim.collision.convex import convex_convex
 from artsim.collision.gjk_work import GjkWork, make_gjk_work
-from artsim.collision.plane import (
-    plane_box,
-    plane_capsule,
-    plane_convex,
-    plane_cylinder,
-    plane_ellipsoid,
-    plane_sphere,
-)
+from artsim.collision.narrow_phase import with_plane
 from artsim.collision.shapes import (
     BOX,
     CAPSULE,
@@ -29,6 +22,7 @@ from artsim.collision.shapes import (
     PLANE,
     SPHERE,
     Manifold,
+    Pair,
     Placed,
     Shapes,
 )
@@ -52,37 +46,26 @@ class Pairs(NamedTuple):
 
 
 @njit
-def find(S: Any, P: Any, a: Any, b: Any, margin: Any, c: Any) -> None:
+def find(pair: Pair) -> None:
     """The closed form of the kinds of a and b."""
-    one = S.kind[a]
-    two = S.kind[b]
+    one = pair.shapes.kind[pair.a]
+    two = pair.shapes.kind[pair.b]
     if one == PLANE:
-        if two == SPHERE:
-            plane_sphere(S, P, a, b, margin, c)
-        elif two == CAPSULE:
-            plane_capsule(S, P, a, b, margin, c)
-        elif two == ELLIPSOID:
-            plane_ellipsoid(S, P, a, b, margin, c)
-        elif two == CYLINDER:
-            plane_cylinder(S, P, a, b, margin, c)
-        elif two == BOX:
-            plane_box(S, P, a, b, margin, c)
-        elif two == CONVEX:
-            plane_convex(S, P, a, b, margin, c)
+        with_plane(pair)
     elif one == SPHERE and two == SPHERE:
-        sphere_sphere(S, P, a, b, margin, c)
+        sphere_sphere(pair)
     elif one == SPHERE and two == CAPSULE:
-        sphere_capsule(S, P, a, b, margin, c)
+        sphere_capsule(pair)
     elif one == SPHERE and two == CYLINDER:
-        sphere_cylinder(S, P, a, b, margin, c)
+        sphere_cylinder(pair)
     elif one == SPHERE and two == BOX:
-        sphere_box(S, P, a, b, margin, c)
+        sphere_box(pair)
     elif one == CAPSULE and two == CAPSULE:
-        capsule_capsule(S, P, a, b, margin, c)
+        capsule_capsule(pair)
     elif one == CAPSULE and two == BOX:
-        capsule_box(S, P, a, b, margin, c)
+        capsule_box(pair)
     elif one == BOX and two == BOX:
-        box_box(S, P, a, b, margin, c)
+        box_box(pair)
 
 
 @njit
@@ -102,7 +85,7 @@ def find_pairs(S: Any, P: Any, c: Any, t: Any) -> None:
     """Contacts of every pair, by closed forms."""
     for i in range(t.number.shape[0]):
         c.number[0] = 0
-        find(S, P, 2 * i, 2 * i + 1, t.margin[0], c)
+        find(Pair(S, P, 2 * i, 2 * i + 1, t.margin[0], c))
         keep(i, c, t)
 
 
@@ -111,7 +94,7 @@ def find_convex_pairs(S: Any, P: Any, k: Any, c: Any, t: Any) -> None:
     """Contacts of every pair, by the kernel of convex pairs."""
     for i in range(t.number.shape[0]):
         c.number[0] = 0
-        convex_convex(S, P, k, 2 * i, 2 * i + 1, t.margin[0], c)
+        convex_convex(Pair(S, P, 2 * i, 2 * i + 1, t.margin[0], c), k)
         keep(i, c, t)
 
 

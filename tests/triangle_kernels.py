@@ -10,7 +10,7 @@ import numpy as np
 from artsim.collision.build import Solid, build_shapes
 from artsim.collision.gjk_work import GjkWork, make_gjk_work
 from artsim.collision.height_field import height_field_convex
-from artsim.collision.shapes import MOST_CONTACTS, TRIANGLES, Manifold, Placed, Shapes
+from artsim.collision.shapes import MOST_CONTACTS, TRIANGLES, Manifold, Pair, Placed, Shapes
 from artsim.collision.triangles import triangles_convex
 from artsim.sim.jit import Entry, bind, njit
 from artsim.sim.records import ConstReals1, ConstReals2, ConstReals3, Ints1, Ints2, Reals3
@@ -39,10 +39,11 @@ def contacts_at_places(S: Any, P: Any, k: Any, c: Any, y: Any) -> None:
             for s in range(3):
                 P.rotation[1, r, s] = y.rotation[i, r, s]
         c.number[0] = 0
+        pair = Pair(S, P, 0, 1, y.margin[0], c)
         if S.kind[0] == TRIANGLES:
-            triangles_convex(S, P, k, 0, 1, y.margin[0], c)
+            triangles_convex(pair, k)
         else:
-            height_field_convex(S, P, k, 0, 1, y.margin[0], c)
+            height_field_convex(pair, k)
         y.number[i] = c.number[0]
         for n in range(c.number[0]):
             y.contact[i, n, 0] = c.gap[n]
