@@ -19,10 +19,10 @@ from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
-from artsim.sim.batch import COMPUTE
-from artsim.sim.errors import StoppedError
-from artsim.sim.evaluation import available_threads
-from artsim.sim.jit import warm
+from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.jit import warm
+from artsim.sim.quantities.compute_records import COMPUTE
+from artsim.sim.quantities.evaluation import available_threads
 
 
 @click.command(

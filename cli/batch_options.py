@@ -12,8 +12,8 @@ from artsim.cli.options import LoadOptions
 from artsim.cli.run_options import read_gravity
 from artsim.io.batches import ON_ERROR, BatchConfig
 from artsim.io.sampling import DISTRIBUTIONS, UNIFORM
-from artsim.sim.errors import UsageError
-from artsim.sim.quantities import GROUPS, QUANTITIES, needed_inputs, resolve
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, needed_inputs, resolve
 
 R = TypeVar("R")
 

@@ -14,8 +14,8 @@ from artsim.cli.options import refuse_own_input
 from artsim.io.batches import BatchConfig, Job, Outcome
 from artsim.io.recorder import check_output
 from artsim.io.shards import check_new, check_shard_names, plan, shard_path
-from artsim.sim.dataclass import dataclass
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError
 
 R = TypeVar("R")
 

@@ -13,10 +13,10 @@ from artsim.cli.progress import progress_bar
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.cli.terminal import printable
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
-from artsim.sim.description import Articulation, Coupling, Joint, Link, Note
+from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
 
 if TYPE_CHECKING:
-    from artsim.sim.model import Compiled
+    from artsim.sim.articulation.model import Compiled
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
@@ -36,7 +36,7 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
-    from artsim.sim.model import compile_model  # numpy: only for a file that was found good
+    from artsim.sim.articulation.model import compile_model  # numpy: only for a file that was found good
 
     compiled = compile_model(articulation)
     notes = [*articulation.notes, *dynamics_notes(articulation, compiled)]
@@ -69,7 +69,7 @@ def read_with_progress(articulation: Articulation, max_faces: int | None) -> lis
 
 def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]:
     """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
-    from artsim.sim.regularity import singular_links
+    from artsim.sim.articulation.regularity import singular_links
 
     links = singular_links(compiled, articulation.tendons)
     if not links:
@@ -207,8 +207,8 @@ def base_of(articulation: Articulation) -> str | None:
 
 def contacts_object(articulation: Articulation, compiled: Compiled) -> dict[str, Any]:
     """What may touch: geoms of each kind, and pairs of them by the options of `run` that let them."""
-    from artsim.sim.collision_pairs import collision_pairs
-    from artsim.sim.description import Geom
+    from artsim.sim.articulation.description import Geom
+    from artsim.sim.geometry.collision_pairs import collision_pairs
 
     alone = collision_pairs(articulation, compiled)
     crowded = collision_pairs(articulation, compiled, self_collide=True)

@@ -10,12 +10,12 @@ import click
 
 from artsim.cli.options import mesh_options, positive, refuse_own_input
 from artsim.cli.progress import storage_errors
-from artsim.cli.stored import stored_robot
+from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.io.exports import FORMATS, Export, write
 from artsim.io.reader import open_recording
 from artsim.io.recorder import check_output
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
 
 R = TypeVar("R")
 

@@ -13,7 +13,7 @@ from artsim.cli.check import align, counts, describe_joint, describe_totals, joi
 from artsim.cli.options import LoadOptions, model_options, set_arguments
 from artsim.cli.terminal import printable
 from artsim.loaders.load import load_articulation
-from artsim.sim.description import Actuator, Articulation
+from artsim.sim.articulation.description import Actuator, Articulation
 
 MAX_ROWS = 24  # lines of a table
 MAX_NAMES = 12  # names in a line

@@ -18,7 +18,7 @@ import click
 
 from artsim import __version__
 from artsim.cli.terminal import one_line
-from artsim.sim.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
+from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
 
 # The one line of help stands here, so that `artsim --help` imports no command.
 COMMANDS = {

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import click
 
-from artsim.sim.errors import MissingInputError, UsageError
+from artsim.sim.foundation.errors import MissingInputError, UsageError
 
 R = TypeVar("R")
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")

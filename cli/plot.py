@@ -13,7 +13,7 @@ from artsim.cli.terminal import printable, warn
 from artsim.io.figures import GROUPS, draw
 from artsim.io.reader import open_recording
 from artsim.io.recorder import check_output
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
 
 
 @click.command(short_help="Draw a stored simulation over time.")

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from artsim.cli.terminal import one_line
-from artsim.sim.errors import StorageError
+from artsim.sim.foundation.errors import StorageError
 
 _BAR_AFTER = 0.5  # s: shorter work shows no progress
 

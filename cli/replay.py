@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from artsim.cli.options import mesh_options, positive
-from artsim.cli.stored import loaded_instead, stored_robot
+from artsim.cli.stored_robot import loaded_instead, stored_robot
 from artsim.cli.terminal import printable, warn
 from artsim.cli.viewer import served, show, viewer_options
 from artsim.io.runs import TOLERANCE, Load, made_elsewhere
 from artsim.io.runs import verify as verify_run
 from artsim.loaders.stored import load_stored
-from artsim.sim.description import Articulation
-from artsim.sim.errors import StoppedError
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.errors import StoppedError
 
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")

@@ -27,11 +27,11 @@ from artsim.io.rollouts import (
     roll,
 )
 from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
-from artsim.sim.controls import Controls
-from artsim.sim.evaluation import available_threads
-from artsim.sim.jit import warm
-from artsim.sim.plan import Plan
-from artsim.sim.rollout import RECORDED, VARIED, kernels, reason_against_packs
+from artsim.sim.foundation.jit import warm
+from artsim.sim.quantities.evaluation import available_threads
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs
 
 
 def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
@@ -109,7 +109,7 @@ def rollout(
         refuse_own_input(output, *input_files(models, scene))
         check_output(output, force=force)
     articulation = load_models(models, scene)
-    stored = {} if was_typed(ctx, "record") else {"record": list(RECORDED)}
+    stored = {} if was_typed(ctx, "record") else {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:

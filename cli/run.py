@@ -32,16 +32,16 @@ from artsim.io.runs import Outcome, clamped_controls, held_controls, plan_contro
 from artsim.io.runs import run as simulate
 from artsim.io.starts import start_notes
 from artsim.loaders.load import load_text
-from artsim.sim.configuration import RunConfig
-from artsim.sim.contacts import first_room
-from artsim.sim.controls import Controls
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.errors import MissingInputError, ModelError, StoppedError, UsageError
-from artsim.sim.jit import warm
-from artsim.sim.plan import Plan
-from artsim.sim.simulate import Controller, Simulation
-from artsim.sim.solids import Kept, with_pieces
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import MissingInputError, ModelError, StoppedError, UsageError
+from artsim.sim.foundation.jit import warm
+from artsim.sim.geometry.contacts import first_room
+from artsim.sim.geometry.solids import Kept, with_pieces
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
 _FAR = 1e-3  # m: contacts that gave way by more are warned of
 _LARGE_SHARE = 0.01  # of a shape's thickness: the same
@@ -150,7 +150,7 @@ def run(
     more = scene.recorded(articulation)
     plan = prepare(articulation, run_config(ctx, options, stored.values, articulation, **more))
     controls: Controls | None = None
-    controller: Controller | None = None
+    controller: ControllerFunction | None = None
     file = control_file(options["control"])
     if file is not None:
         controls = plan_controls(plan, file)
@@ -229,7 +229,7 @@ def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
 
 
-def _typed_controller(ctx: click.Context, config: RunConfig) -> Controller | None:
+def _typed_controller(ctx: click.Context, config: RunConfig) -> ControllerFunction | None:
     """The Python controller of a run, if it has one. Raises UsageError for one that is not on the command line: a file
     from somebody else, or an environment, must not choose what code runs here.
     """
@@ -243,7 +243,7 @@ def _typed_controller(ctx: click.Context, config: RunConfig) -> Controller | Non
     return _python_controller(config.controller)
 
 
-def _python_controller(words: str) -> Controller:
+def _python_controller(words: str) -> ControllerFunction:
     """FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
     import runpy
 
@@ -273,7 +273,7 @@ def _python_controller(words: str) -> Controller:
 def _simulate(
     plan: Plan,
     controls: Controls | None,
-    controller: Controller | None,
+    controller: ControllerFunction | None,
     output: Path | None,
     compress: str,
     checkpoint: int | None,
@@ -364,7 +364,7 @@ def _resume(
     _finish(outcome, output or path, caught, as_json=as_json, quiet=quiet, verbose=verbose, strict=strict)
 
 
-def _resumed_controller(ctx: click.Context, words: str) -> Controller | None:
+def _resumed_controller(ctx: click.Context, words: str) -> ControllerFunction | None:
     """The Python controller typed beside --resume. One that is set in the environment is not run."""
     typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
     if typed and ".py:" not in words:

@@ -12,7 +12,14 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.options import is_file, read_input
-from artsim.sim.configuration import (
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.model import compile_model
+from artsim.sim.equipment.equip import labels_of
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import RECORDED
+from artsim.sim.runs.configuration import (
     CONES,
     CONTROLLERS,
     COORDINATES,
@@ -23,14 +30,7 @@ from artsim.sim.configuration import (
     SCHEMES,
     RunConfig,
 )
-from artsim.sim.description import Articulation
-from artsim.sim.equipment.build import labels_of
-from artsim.sim.errors import UsageError, nearest
-from artsim.sim.integration import INTEGRATORS
-from artsim.sim.model import compile_model
-from artsim.sim.plan import TIME_STEP, time_step
-from artsim.sim.run import RECORDED
-from artsim.sim.solvers.registry import SOLVERS
+from artsim.sim.runs.plan import TIME_STEP, time_step
 
 R = TypeVar("R")
 _MOST_NUMBERS = 1 << 26  # bytes of a file of numbers

@@ -12,8 +12,8 @@ from artsim.cli.options import Base, LoadOptions, is_file, model_options, set_ar
 from artsim.loaders.elements import parse_number, quaternion_from_rpy
 from artsim.loaders.load import SceneEntry, load_articulation, load_scene
 from artsim.loaders.scene import scene_names
-from artsim.sim.description import Articulation, Pose
-from artsim.sim.errors import UsageError, nearest
+from artsim.sim.articulation.description import Articulation, Pose
+from artsim.sim.foundation.errors import UsageError, nearest
 
 R = TypeVar("R")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from artsim.sim.batch import COMPUTE
-from artsim.sim.contacts import DETECT
-from artsim.sim.entries import SOLVE, simulate_entry
-from artsim.sim.integration import DEFAULT, INTEGRATORS
-from artsim.sim.jit import warm
-from artsim.sim.records import WIDTH
-from artsim.sim.rollout import SOLVE_PACK, roll_entry
-from artsim.sim.solvers.registry import SOLVERS
-from artsim.sim.tendon_inertia import TENDON_INERTIA
+from artsim.sim.foundation.jit import warm
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.geometry.contacts import DETECT
+from artsim.sim.quantities.compute_records import COMPUTE
+from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
+from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.stepping.entries import SOLVE, simulate_entry
+from artsim.sim.stepping.packs import SOLVE_PACK, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")

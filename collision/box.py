@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from artsim.collision.frames import along_axes, axis, centre, clamp, into, turned
 from artsim.collision.manifold import add_contact
 from artsim.collision.shapes import Pair
-from artsim.collision.sphere import NEAR, beyond
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import sqrt
-from artsim.sim.vec3 import (
+from artsim.collision.sphere import NO_DIRECTION, beyond
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
     dot,
@@ -35,11 +35,11 @@ from artsim.sim.vec3 import (
     times,
 )
 
-SAME = 1e-8  # of the smaller box's half extents: lengths that differ by less are equal
-PARALLEL = 1e-8  # sine of the angle of edges below which they have no common normal
-FLAT = 0.9999  # cosine of the angle of a face and the contact's plane: lying on it
-NOTHING = 1e300
-NEAREST = 160  # the first feature of nearest corners
+_SAME = 1e-8  # of the smaller box's half extents: lengths that differ by less are equal
+_PARALLEL = 1e-8  # sine of the angle of edges below which they have no common normal
+_FLAT = 0.9999  # cosine of the angle of a face and the contact's plane: lying on it
+_NOTHING = 1e300
+_NEAREST = 160  # the first feature of nearest corners
 
 
 @njit
@@ -48,7 +48,7 @@ def box_box(pair: Pair) -> bool:
     a = row_of(pair.shapes.size, pair.a)
     b = row_of(pair.shapes.size, pair.b)
     size = min(a[0] + a[1] + a[2], b[0] + b[1] + b[2])
-    gap, code = separation(pair, SAME * size)
+    gap, code = separation(pair, _SAME * size)
     if gap >= pair.margin:
         return False
     if code < 6:
@@ -89,8 +89,8 @@ def edge_gap(t: Any, r: Any, a: Any, q: Any, b1: Any, b2: Any, p1: Any, p2: Any)
     after its edge's, p1, p2 their |cosines| with a's edge.
     """
     square = r[1] * r[1] + r[2] * r[2]
-    if square < PARALLEL * PARALLEL:
-        return -NOTHING
+    if square < _PARALLEL * _PARALLEL:
+        return -_NOTHING
     return (abs(t[2] * r[1] - t[1] * r[2]) - (a[1] * q[2] + a[2] * q[1] + b1 * p2 + b2 * p1)) / sqrt(square)
 
 
@@ -181,9 +181,9 @@ def add_faces(pair: Pair, code: Any, gap: Any, size: Any) -> None:
     normal = axis(pair.placed, r, code % 3)
     if between(pair, normal) < 0.0:
         normal = negative(normal)
-    lowest = clip(pair, r, code % 3, gap, normal, SAME * size, -1)
-    if lowest > gap + (SAME if gap > 0.0 else 10.0 * SAME) * size:  # the nearest point is beside the face
-        add_nearest(pair, gap, normal, size)
+    lowest = _clip(pair, r, code % 3, gap, normal, _SAME * size, -1)
+    if lowest > gap + (_SAME if gap > 0.0 else 10.0 * _SAME) * size:  # the nearest point is beside the face
+        _add_nearest(pair, gap, normal, size)
 
 
 @njit
@@ -224,7 +224,7 @@ def edge_feature(swapped: Any, r: Any, o: Any) -> Any:
 
 
 @njit
-def clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, without: Any) -> Any:
+def _clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, without: Any) -> Any:
     """Contacts of the face of box r, across its axis k, with the face of the other that looks at it; the least gap.
 
     The other's face in the axes of r's: corners over r's face, what r's sides cut of its edges (Liang and Barsky), and
@@ -247,15 +247,15 @@ def clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, withou
     he = size[o, (f + 1) % 3]
     hg = size[o, (f + 2) % 3]
     x, y, z = dot(way, u), dot(way, v), dot(way, m)
-    e = along(he, axis(placed, o, (f + 1) % 3), u, v, m)
-    g = along(hg, axis(placed, o, (f + 2) % 3), u, v, m)
+    e = _along(he, axis(placed, o, (f + 1) % 3), u, v, m)
+    g = _along(hg, axis(placed, o, (f + 2) % 3), u, v, m)
     other = Facing(o, f, front, (x, y, z - half[2]), e, g, he, hg)
     lowest = add_sides(pair, face, other, slack)
     return min(lowest, add_corners_below(pair, face, other, slack))
 
 
 @inlined
-def along(h: Any, w: Any, u: Any, v: Any, m: Any) -> Any:
+def _along(h: Any, w: Any, u: Any, v: Any, m: Any) -> Any:
     """h w along three axes."""
     return h * dot(w, u), h * dot(w, v), h * dot(w, m)
 
@@ -267,7 +267,7 @@ def add_sides(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
     """
     swapped = face.r == pair.b
     i, j = (face.k + 1) % 3, (face.k + 2) % 3
-    lowest = NOTHING
+    lowest = _NOTHING
     for q in range(4):
         se = 1.0 if q == 0 or q == 3 else -1.0
         sg = 1.0 if q < 2 else -1.0
@@ -298,7 +298,7 @@ def add_corners_below(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
     """Contacts of the clipping face's corners that are below the other one; the least gap."""
     swapped = face.r == pair.b
     e, g = other.e, other.g
-    lowest = NOTHING
+    lowest = _NOTHING
     area = e[0] * g[1] - e[1] * g[0]
     if abs(area) < 1e-200:
         return lowest
@@ -354,7 +354,7 @@ def cut_across(part: Any, p: Any, d: Any, h: Any, line: Any) -> Any:
 
 @njit
 def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
-    """The contact of the other box's point above x and its height x[2] over the face; its gap, NOTHING: none."""
+    """The contact of the other box's point above x and its height x[2] over the face; its gap, _NOTHING: none."""
     gap = max(x[2] / face.cosine, face.least)
     if gap < pair.margin and feature != face.without:
         placed, r, k = pair.placed, face.r, face.k
@@ -362,7 +362,7 @@ def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
         u, v, w = axis(placed, r, (k + 1) % 3), axis(placed, r, (k + 2) % 3), axis(placed, r, k)
         add_contact(pair.manifold, gap, plus_along(centre(placed, r), middle, u, v, w), face.normal, feature)
         return gap
-    return NOTHING
+    return _NOTHING
 
 
 # ------------------------------------------------------------------ edges
@@ -411,7 +411,7 @@ def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
     t = (k * du - dv) / across
     ha = pair.shapes.size[a, i]
     hb = pair.shapes.size[b, j]
-    beside = gap > 0.0 and max(abs(s) - ha, abs(t) - hb) > SAME * size
+    beside = gap > 0.0 and max(abs(s) - ha, abs(t) - hb) > _SAME * size
     if not beside:
         s = clamp(s, ha)
         t = clamp(t, hb)
@@ -419,20 +419,20 @@ def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
         add_contact(pair.manifold, gap, times(0.5, both), normal, feature)
     of_a, cosine_a = nearest_axis(placed, a, normal)
     of_b, cosine_b = nearest_axis(placed, b, normal)
-    lowest = NOTHING
-    if max(abs(cosine_a), abs(cosine_b)) > FLAT:
+    lowest = _NOTHING
+    if max(abs(cosine_a), abs(cosine_b)) > _FLAT:
         r = a if abs(cosine_a) >= abs(cosine_b) else b
         f = of_a if r == a else of_b
-        lowest = clip(pair, r, f, gap, normal, SAME * size, -1 if beside else feature)
-    if beside and lowest > gap + SAME * size:
-        add_nearest(pair, gap, normal, size)
+        lowest = _clip(pair, r, f, gap, normal, _SAME * size, -1 if beside else feature)
+    if beside and lowest > gap + _SAME * size:
+        _add_nearest(pair, gap, normal, size)
 
 
 # ------------------------------------------------------------------ corners
 
 
 @inlined
-def corner_of(pair: Pair, s: Any, q: Any) -> Any:
+def _corner_of(pair: Pair, s: Any, q: Any) -> Any:
     """Corner q of box s: three bits, one per axis."""
     h = row_of(pair.shapes.size, s)
     x = (h[0] if q & 1 else -h[0], h[1] if q & 2 else -h[1], h[2] if q & 4 else -h[2])
@@ -444,7 +444,7 @@ def corner_from_box(pair: Pair, feature: Any) -> Any:
     """A corner (0 to 7 of a, 8 to 15 of b), and how it is from the nearest point of the other box, world axes."""
     owner = pair.a if feature < 8 else pair.b
     other = pair.b if feature < 8 else pair.a
-    x = corner_of(pair, owner, feature & 7)
+    x = _corner_of(pair, owner, feature & 7)
     e = beyond(into(pair.placed, other, x), row_of(pair.shapes.size, other))
     return x, turned(pair.placed, other, e)
 
@@ -456,25 +456,25 @@ def add_corner(pair: Pair, feature: Any) -> None:
     d = length(e)
     if d < pair.margin:
         scale = (-1.0 if feature < 8 else 1.0) / d
-        add_contact(pair.manifold, d, minus_times(x, 0.5, e), times(scale, e), NEAREST + feature)
+        add_contact(pair.manifold, d, minus_times(x, 0.5, e), times(scale, e), _NEAREST + feature)
 
 
 @njit
-def add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
+def _add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
     """The corner that is nearest to the other box, and of those as near the farthest from it: boxes along an edge.
 
     Where they overlap, or touch in a corner, so that it says nothing about the direction: the lowest corner along the
     normal.
     """
     best = 0
-    least = NOTHING
+    least = _NOTHING
     if gap > 0.0:
         for k in range(16):
             d = corner_distance(pair, k)
-            if d < least - 1e-2 * SAME * size:
+            if d < least - 1e-2 * _SAME * size:
                 least = d
                 best = k
-    if gap <= 0.0 or least <= NEAR * size:
+    if gap <= 0.0 or least <= NO_DIRECTION * size:
         add_lowest(pair, gap, normal)
         return
     if least >= pair.margin:
@@ -484,7 +484,7 @@ def add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
     second = -1
     apart = 1e-3 * size
     for k in range(16):
-        if corner_distance(pair, k) <= least + 10.0 * SAME * size:
+        if corner_distance(pair, k) <= least + 10.0 * _SAME * size:
             x, _ = corner_from_box(pair, k)
             away = length(minus(x, y)) - 2.0 * least
             if away > apart:
@@ -507,5 +507,5 @@ def add_lowest(pair: Pair, gap: Any, normal: Any) -> None:
     q = 0
     for k in range(3):
         q += (1 if sign_along(pair.placed, pair.b, k, normal) < 0.0 else 0) << k
-    x = corner_of(pair, pair.b, q)
-    add_contact(pair.manifold, gap, minus_times(x, 0.5 * gap, normal), normal, NEAREST + 8 + q)
+    x = _corner_of(pair, pair.b, q)
+    add_contact(pair.manifold, gap, minus_times(x, 0.5 * gap, normal), normal, _NEAREST + 8 + q)

@@ -23,7 +23,7 @@ from artsim.collision.shapes import (
     Shapes,
 )
 from artsim.collision.triangle_tree import TriangleTree, triangle_tree
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.errors import ModelError
 
 PRIMITIVES = {"sphere": SPHERE, "capsule": CAPSULE, "ellipsoid": ELLIPSOID, "cylinder": CYLINDER, "box": BOX}
 

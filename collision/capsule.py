@@ -6,10 +6,10 @@ from typing import Any
 
 from artsim.collision.frames import along_axes, axis, centre, clamp, into, turned
 from artsim.collision.shapes import Pair
-from artsim.collision.sphere import NEAR, add_ball, beyond, direction, from_box
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import sqrt
-from artsim.sim.vec3 import (
+from artsim.collision.sphere import NO_DIRECTION, add_ball, beyond, direction, from_box
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.vec3 import (
     combined,
     component,
     crossed,
@@ -24,17 +24,17 @@ from artsim.sim.vec3 import (
     times,
 )
 
-ALONG = 0.01  # sine of the angle of two capsules below which they lie along each other
-SAME = 1e-9  # relative: distances that differ by less are one
-BESIDE = 0.1  # cosine of the normal and an axis of a box below which a capsule is beside the faces across that axis
-APART = 0.01  # of the radius: contacts nearer to each other are one
-NOWHERE = 1e300
+_ALONG = 0.01  # sine of the angle of two capsules below which they lie along each other
+_SAME = 1e-9  # relative: distances that differ by less are one
+_BESIDE = 0.1  # cosine of the normal and an axis of a box below which a capsule is beside the faces across that axis
+_APART = 0.01  # of the radius: contacts nearer to each other are one
+_NOWHERE = 1e300
 
 
 @inlined
 def alike(one: Any, two: Any) -> Any:
     """Whether two unit normals are one."""
-    return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < SAME
+    return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < _SAME
 
 
 # ------------------------------------------------------------------ capsules
@@ -81,15 +81,15 @@ def capsule_capsule(pair: Pair) -> None:
     _, out = direction(crossed(u, v), 1e-8, axis(placed, a, 0))
     if dot(out, r) < 0.0:
         out = negative(out)
-    least = NEAR * (ra + rb + ha + hb)
+    least = NO_DIRECTION * (ra + rb + ha + hb)
     x, gap, normal = ball_on_capsule(pair, s, least, out)
     if gap >= pair.margin:
         return
-    if across < ALONG * ALONG:
+    if across < _ALONG * _ALONG:
         low = max(along_a - abs(k) * hb, -ha)
         high = min(along_a + abs(k) * hb, ha)
-        if high - low > APART * (ra + rb):
-            most = gap + SAME * (ha + hb)
+        if high - low > _APART * (ra + rb):
+            most = gap + _SAME * (ha + hb)
             y, first, one = ball_on_capsule(pair, low, least, out)
             add_ball(pair, y, first, one, 1)
             y, second, two = ball_on_capsule(pair, high, least, out)
@@ -168,16 +168,16 @@ def capsule_box(pair: Pair) -> None:
     if d - radius >= pair.margin:
         return
     size = h[0] + h[1] + h[2]
-    if d <= NEAR * size:
+    if d <= NO_DIRECTION * size:
         axis_through_box(pair, x, u)
         return
     low = -half
     high = half
-    if abs(away[0]) < BESIDE:
+    if abs(away[0]) < _BESIDE:
         low, high = shrink(low, high, h[0], x[0], u[0])
-    if abs(away[1]) < BESIDE:
+    if abs(away[1]) < _BESIDE:
         low, high = shrink(low, high, h[1], x[1], u[1])
-    if abs(away[2]) < BESIDE:
+    if abs(away[2]) < _BESIDE:
         low, high = shrink(low, high, h[2], x[2], u[2])
     near = low
     far = high
@@ -185,9 +185,9 @@ def capsule_box(pair: Pair) -> None:
         near = high
         far = low
     e, other = from_box(h, plus_times(x, near, u))
-    if e > d + SAME * size or not alike(other, away):
+    if e > d + _SAME * size or not alike(other, away):
         near = t
-    if high - low <= APART * radius:
+    if high - low <= _APART * radius:
         add_at(pair, h, x, u, t, 2)
         return
     add_at(pair, h, x, u, min(near, far), 0)
@@ -213,7 +213,7 @@ def edge_depth(h: Any, x: Any, u: Any) -> Any:
     """Depth of a line in a box across the line and an edge along the first axis."""
     across = sqrt(u[1] * u[1] + u[2] * u[2])
     if across < 1e-8:
-        return NOWHERE
+        return _NOWHERE
     return (h[1] * abs(u[2]) + h[2] * abs(u[1]) - abs(x[1] * u[2] - x[2] * u[1])) / across
 
 
@@ -233,7 +233,7 @@ def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
     """
     h = row_of(pair.shapes.size, pair.b)
     half = pair.shapes.size[pair.a, 1]
-    bias = SAME * (h[0] + h[1] + h[2])
+    bias = _SAME * (h[0] + h[1] + h[2])
     h1, x1, u1 = shifted(h), shifted(x), shifted(u)
     h2, x2, u2 = shifted(h1), shifted(x1), shifted(u1)
     k = 0
@@ -268,7 +268,7 @@ def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
     normal = times(-out, axis(pair.placed, pair.b, k))
     for end in range(2):
         t = high if end else low
-        if t == deep or high - low > APART * radius:
+        if t == deep or high - low > _APART * radius:
             gap = out * (x[0] + t * u[0]) - h[0] - radius
             add_ball(pair, on_axis(pair, t), gap, normal, end)
             if low == high:

@@ -14,15 +14,26 @@ from artsim.collision.frames import axis_of_side, from_side, point_from_side, to
 from artsim.collision.gjk_work import MOST_CORNERS
 from artsim.collision.normals import AS_GOOD, try_normal
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import component, crossed, dot, length, minus, plus_times, row_of, set_row, times, triple
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
+    component,
+    crossed,
+    dot,
+    length,
+    minus,
+    plus_times,
+    row_of,
+    set_row,
+    times,
+    triple,
+)
 
 ACROSS = 1.0 - 2e-8  # cosine between a face's normal and the contact's: 2e-4 rad
 ALMOST = 1.0 - 2e-6  # of round shapes, before the face's normal is tried
-ROUND = 0.70710678118654752
+_ROUND = 0.70710678118654752
 LINE = 0.5  # a capsule's or cylinder's axis and the normal: cosine below which its side is a line
-PARALLEL = 1.0 - 5e-5  # cosine between axes: 0.01 rad
-MOST_KEPT = 8
+_PARALLEL = 1.0 - 5e-5  # cosine between axes: 0.01 rad
+_MOST_KEPT = 8
 KEPT = -1.0  # stands for the distance of a point that is kept
 HASH = 2147483629  # prime below 2**31: features are numbers below
 
@@ -37,7 +48,7 @@ def corner_of(gjk: Any, side: int, i: int) -> Any:
 
 
 @inlined
-def beyond(gjk: Any, side: int, i: int, point: Any, normal: Any) -> Any:
+def _beyond(gjk: Any, side: int, i: int, point: Any, normal: Any) -> Any:
     """How far corner i of a polygon is beyond the plane through a point, along the plane's normal."""
     Q = gjk.polygon
     return (
@@ -138,8 +149,8 @@ def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
     sign = 1.0 if m[2] > 0.0 else -1.0
     for i in range(8):
         turn = i if m[2] > 0.0 else 7 - i
-        c0 = 1.0 if turn == 0 else (-1.0 if turn == 4 else (0.0 if turn % 4 == 2 else ROUND))
-        c1 = 1.0 if turn == 2 else (-1.0 if turn == 6 else (0.0 if turn % 4 == 0 else ROUND))
+        c0 = 1.0 if turn == 0 else (-1.0 if turn == 4 else (0.0 if turn % 4 == 2 else _ROUND))
+        c1 = 1.0 if turn == 2 else (-1.0 if turn == 6 else (0.0 if turn % 4 == 0 else _ROUND))
         c0 = -c0 if turn == 3 or turn == 5 else c0
         c1 = -c1 if turn == 5 or turn == 7 else c1
         _put_corner(gjk, side, i, (r * c0, r * c1, sign * h), (3 if m[2] > 0.0 else 11) + turn)
@@ -245,8 +256,8 @@ def _clip_line(gjk: Any, reference: int) -> None:
     high = 1.0
     for i in range(gjk.corners[reference]):
         corner, inner = inwards(gjk, reference, i, facing)
-        start = beyond(gjk, side, 0, corner, inner)
-        end = beyond(gjk, side, 1, corner, inner)
+        start = _beyond(gjk, side, 0, corner, inner)
+        end = _beyond(gjk, side, 1, corner, inner)
         if start < 0.0 and end < 0.0:
             high = -1.0
         elif start < 0.0:
@@ -268,7 +279,7 @@ def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
     between the surfaces and gjk.room their gaps; False: they cross, or lie one after the other.
     """
     u0, u1, u2 = axis_of_side(gjk, 1, 2)
-    if gjk.corners[0] != 2 or gjk.corners[1] != 2 or abs(u2) < PARALLEL:
+    if gjk.corners[0] != 2 or gjk.corners[1] != 2 or abs(u2) < _PARALLEL:
         return False
     away = sqrt(gjk.offset[0] * gjk.offset[0] + gjk.offset[1] * gjk.offset[1])
     if away > 0.1 * (gjk.size[0, 0] + gjk.size[1, 0]):
@@ -327,13 +338,13 @@ def measure(gjk: Any, reference: int, at: int, margin: Any) -> int:
 @njit
 def spread(gjk: Any, at: int, count: int) -> int:
     """Of many points the deepest and those farthest from all that are kept, in their order; how many."""
-    if count <= MOST_KEPT:
+    if count <= _MOST_KEPT:
         return count
     first = 0
     for i in range(count):
         if gjk.room[i] < gjk.room[first]:
             first = i
-    keep_farthest(gjk.polygon[at], gjk.away, 0, count, first, MOST_KEPT)
+    keep_farthest(gjk.polygon[at], gjk.away, 0, count, first, _MOST_KEPT)
     kept = 0
     for i in range(count):
         if gjk.away[i] == KEPT:

@@ -35,8 +35,8 @@ from artsim.collision.support import (
     is_round,
     point_of_a,
 )
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
     divided,
@@ -75,7 +75,7 @@ def crossed_boxes(pair: Pair, gjk: Any) -> None:
     _take_first(pair, gjk)
     find_face(pair.shapes, gjk, 0)
     find_face(pair.shapes, gjk, 1)
-    add_all_crossings(gjk, pair.margin, pair.manifold, OF_BOXES)
+    add_all_crossings(gjk, pair.margin, pair.manifold, _OF_BOXES)
 
 
 @njit
@@ -107,8 +107,8 @@ def triangle_convex(pair: Pair, gjk: Any, corners: Any, depth: Any, feature: int
         add_manifold(pair.shapes, gjk, pair.margin, pair.manifold, feature)
 
 
-PRECISE = 1e-8  # relative to the scale: depths of a much smaller side that are known less well are improved
-LOOSE = 1e-6  # the same: points that may be farther than that from where the gap is are found again
+_PRECISE = 1e-8  # relative to the scale: depths of a much smaller side that are known less well are improved
+_LOOSE = 1e-6  # the same: points that may be farther than that from where the gap is are found again
 
 
 @njit
@@ -131,11 +131,11 @@ def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
     if state != NEAR:
         snap_across_axes(shapes, gjk)
         smooth = are_smooth(gjk)
-        if not proven or smooth or (gjk.scale[1] < gjk.scale[0] and gjk.loose[0] > PRECISE * gjk.scale[1]):
+        if not proven or smooth or (gjk.scale[1] < gjk.scale[0] and gjk.loose[0] > _PRECISE * gjk.scale[1]):
             settle_normal(shapes, gjk)
         if smooth:
             touch_ellipsoid(shapes, gjk)
-        elif gjk.loose[0] > LOOSE * gjk.scale[1]:
+        elif gjk.loose[0] > _LOOSE * gjk.scale[1]:
             place_points(shapes, gjk)
     return bool(gjk.gap[0] < margin)
 
@@ -164,7 +164,7 @@ def add_nearest(gjk: Any, manifold: Any, feature: int) -> None:
 
 # ------------------------------------------------------------------ more than one contact
 
-OF_BOXES = 512  # features of lines count from there, past those of box.py
+_OF_BOXES = 512  # features of lines count from there, past those of box.py
 
 
 @njit
@@ -191,7 +191,7 @@ def add_manifold(shapes: Any, gjk: Any, margin: Any, manifold: Any, feature: int
     if count == 0 or deepest > gjk.gap[0] + SAME_DEPTH * gjk.scale[1]:
         add_nearest(gjk, manifold, feature)
     _add_corners_of(gjk, at, count, -inf, margin, manifold, feature)
-    moving = margin > MOVING * gjk.scale[1] and gjk.kind[0, 0] != TRIANGLES
+    moving = margin > _MOVING * gjk.scale[1] and gjk.kind[0, 0] != TRIANGLES
     if moving and at >= 0 and reference >= 0 and gjk.kind[1 - reference, 0] == CONVEX:
         _add_tilted(shapes, gjk, reference, margin, manifold)
     return reference >= 0
@@ -231,8 +231,8 @@ def _add_corners_of(gjk: Any, at: int, count: int, least: Any, margin: Any, mani
             add_contact(manifold, gjk.room[i], x, normal, feature + gjk.feature[at, i])
 
 
-MOVING = 1e-3  # relative to the scale: with a smaller margin nothing comes down that is not down
-RINGS = 4  # of tilts, the largest first
+_MOVING = 1e-3  # relative to the scale: with a smaller margin nothing comes down that is not down
+_RINGS = 4  # of tilts, the largest first
 
 
 @njit
@@ -256,7 +256,7 @@ def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: An
     last = -1
     for _ in range(AROUND):
         tilt = (margin - min(gjk.gap[0], 0.0)) * MOST_TIMES / gjk.scale[1]
-        for _ in range(RINGS):
+        for _ in range(_RINGS):
             down = minus(combined(tilt * cosine, u, tilt * sine, v), face)
             tilt *= FINER
             best = farthest_vertex(shapes, first, end, gjk.kind[side, 3], to_side(gjk, side, down))
@@ -274,8 +274,8 @@ def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: An
 
 # ------------------------------------------------------------------ flat beside round
 
-LEAST = 1e-150  # a length to divide by
-WITHIN = 0.9  # of an ellipsoid, seen from its middle: farther in its surface says nothing to first order
+_LEAST = 1e-150  # a length to divide by
+_WITHIN = 0.9  # of an ellipsoid, seen from its middle: farther in its surface says nothing to first order
 
 
 @inlined
@@ -325,13 +325,13 @@ def _from_round(gjk: Any, side: int, x: Any) -> Any:
         e = (x[0] / size[0], x[1] / size[1], x[2] / size[2])
         level = length(e)
         m = (e[0] / size[0], e[1] / size[1], e[2] / size[2])
-        steep = max(length(m), LEAST)
-        gap = (level - 1.0) * level / steep if level > WITHIN else -inf
+        steep = max(length(m), _LEAST)
+        gap = (level - 1.0) * level / steep if level > _WITHIN else -inf
         m0, m1, m2 = divided(m, steep)
     else:
         if kind == CAPSULE:
             x = (x[0], x[1], x[2] - min(max(x[2], -gjk.size[side, 1]), gjk.size[side, 1]))
-        far = max(length(x), LEAST)
+        far = max(length(x), _LEAST)
         gap = far - gjk.radius[side]
         m0, m1, m2 = divided(x, far)
     return gap, from_side(gjk, side, (m0, m1, m2))

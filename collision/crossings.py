@@ -15,8 +15,8 @@ from artsim.collision.clipping import HASH, LINE, corner_of, inwards
 from artsim.collision.frames import axis_of_side, clamp, point_to_world, to_world
 from artsim.collision.manifold import add_apart
 from artsim.collision.shapes import CAPSULE, CYLINDER
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     crossed,
     divided,
     dot,
@@ -34,8 +34,8 @@ from artsim.sim.vec3 import (
 
 BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
 SAME_DEPTH = 1e-9  # relative to the scale: a corner of the overlap as deep as that is the deepest point
-OWN_END = -1  # the edge of a face where a line ends over it
-ALONG = 0.01  # sine of the angle of a line and an edge below which one lies along the other
+_OWN_END = -1  # the edge of a face where a line ends over it
+_ALONG = 0.01  # sine of the angle of a line and an edge below which one lies along the other
 
 
 @inlined
@@ -141,7 +141,7 @@ def _over_polygon(gjk: Any, face: int) -> Any:
     """From where to where along it gjk.line is over a face, and the edges there; seen along the face's normal."""
     middle, way = _line(gjk)
     low, high = -gjk.line[6], gjk.line[6]
-    low_edge, high_edge = OWN_END, OWN_END
+    low_edge, high_edge = _OWN_END, _OWN_END
     facing = row_of(gjk.facing, face)
     for i in range(gjk.corners[face]):
         corner, inner = inwards(gjk, face, i, facing)
@@ -163,11 +163,11 @@ def _over_disc(gjk: Any, face: int) -> Any:
     aa, ad = dot(a, a), dot(a, d)
     square = ad * ad - aa * (dot(d, d) - gjk.size[face, 0] * gjk.size[face, 0])
     if square <= 0.0:
-        return 1.0, OWN_END, -1.0, OWN_END
+        return 1.0, _OWN_END, -1.0, _OWN_END
     low, high = (-ad - sqrt(square)) / aa, (-ad + sqrt(square)) / aa
     h = gjk.line[6]
-    low_edge = 0 if low > -h else OWN_END
-    high_edge = 0 if high < h else OWN_END
+    low_edge = 0 if low > -h else _OWN_END
+    high_edge = 0 if high < h else _OWN_END
     return max(low, -h), low_edge, min(high, h), high_edge
 
 
@@ -192,7 +192,7 @@ def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, mani
     on_face = corner_of(gjk, face, 0)
     away = gjk.line[7]  # of the surface's point from the line, against the normal
     number = gjk.ends[end]
-    if edge == OWN_END:
+    if edge == _OWN_END:
         if gjk.kind[side, 0] == CYLINDER:  # its rim, not a ball
             steep = dot(normal, way)
             away /= sqrt(1.0 - steep * steep)
@@ -201,7 +201,7 @@ def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, mani
         on_face, along = _edge(gjk, face, edge, t)
         across = crossed(way, along)
         sine = length(across)
-        if sine < ALONG:
+        if sine < _ALONG:
             return
         normal = times((1.0 if dot(normal, across) > 0.0 else -1.0) / sine, across)
         g = crossed(along, normal)

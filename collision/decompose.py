@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.collision.hull import volume
-from artsim.collision.mesh import Real, Whole, cache_folder, keep, merged, recall
+from artsim.collision.mesh import Real, Whole, keep, merged, mesh_cache_folder, recall
 
-STAMP = b"artsim parts 1 "  # changes with what is made of a mesh
+_STAMP = b"artsim parts 1 "  # changes with what is made of a mesh
 MOST_PARTS = 32
-NEAR = 0.02  # of the mesh's volume: a hull that holds no more beside its part is left
-LEVELS = 12  # equal slices of a part between which it may be cut, across each axis
-LARGE = 4000  # triangles: a mesh of more is simplified first,
-DETAIL = 2e-3  # by so much of its size
+_NEAR = 0.02  # of the mesh's volume: a hull that holds no more beside its part is left
+_LEVELS = 12  # equal slices of a part between which it may be cut, across each axis
+_LARGE = 4000  # triangles: a mesh of more is simplified first,
+_DETAIL = 2e-3  # by so much of its size
 
 
 class Parts(NamedTuple):
@@ -41,8 +41,8 @@ def convex_parts(vertices: Real, faces: NDArray[np.integer[Any]]) -> list[Real]:
 
     Raises NoDecomposerError; ValueError for a mesh that is not closed.
     """
-    folder = cache_folder()
-    digest = hashlib.sha256(STAMP + np.ascontiguousarray(vertices).tobytes() + faces.astype(np.int64).tobytes())
+    folder = mesh_cache_folder()
+    digest = hashlib.sha256(_STAMP + np.ascontiguousarray(vertices).tobytes() + faces.astype(np.int64).tobytes())
     path = None if folder is None else folder / f"{digest.hexdigest()}.npz"
     parts = recall(path, Parts) if path else None
     if parts is None:
@@ -67,14 +67,14 @@ def _solid(vertices: Real, faces: NDArray[np.integer[Any]]) -> Any:
     solid = manifold3d.Manifold(manifold3d.Mesh64(points, np.ascontiguousarray(corners)))
     if solid.status() != manifold3d.Error.NoError or solid.is_empty():
         raise ValueError("it is not closed")
-    if solid.num_tri() > LARGE:
-        solid = solid.simplify(DETAIL * float(np.ptp(points, axis=0).max()))
+    if solid.num_tri() > _LARGE:
+        solid = solid.simplify(_DETAIL * float(np.ptp(points, axis=0).max()))
     return solid
 
 
 def _cut(solid: Any) -> list[Real]:
     """The points of the hulls of its parts."""
-    near = NEAR * solid.volume()
+    near = _NEAR * solid.volume()
     open_ = [(_excess(piece), piece) for piece in solid.decompose()]
     done: list[Any] = []
     while open_:
@@ -112,6 +112,6 @@ def _planes(piece: Any) -> Iterator[tuple[tuple[float, float, float], float]]:
     for axis, normal in enumerate(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))):
         low, high = points[:, axis].min(), points[:, axis].max()
         levels = np.unique(points[:, axis])[1:-1]
-        steps = low + (high - low) * np.arange(1, LEVELS) / LEVELS
-        for offset in (*(levels if len(levels) < LEVELS else ()), *steps):
+        steps = low + (high - low) * np.arange(1, _LEVELS) / _LEVELS
+        for offset in (*(levels if len(levels) < _LEVELS else ()), *steps):
             yield normal, float(offset)

@@ -13,8 +13,8 @@ from typing import Any
 
 from artsim.collision.gjk_work import MOST_FACES, MOST_VERTICES
 from artsim.collision.support import across, are_smooth, difference, is_round, keep_point, point_of_a
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
     divided,
@@ -30,14 +30,14 @@ from artsim.sim.vec3 import (
     times,
 )
 
-PRECISION = 1e-10  # of the depth, relative to the scale
-SMOOTH_PRECISION = 1e-7  # the same of two smooth ones: Newton's method goes on from there
-ROUND_PRECISION = 1e-8  # the same with ellipsoids and cylinders: a hundredth costs a third more time
-SETTLED = 1e-6  # relative to the scale: a face that is so near to the surface tells where the shapes touch
-FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
-COPLANAR = 1e-9  # difference of distances, relative to the scale
-MOST_WAY = 8  # coplanar faces on the way to the one below the origin
-VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rounding
+_PRECISION = 1e-10  # of the depth, relative to the scale
+_SMOOTH_PRECISION = 1e-7  # the same of two smooth ones: Newton's method goes on from there
+_ROUND_PRECISION = 1e-8  # the same with ellipsoids and cylinders: a hundredth costs a third more time
+_SETTLED = 1e-6  # relative to the scale: a face that is so near to the surface tells where the shapes touch
+_FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
+_COPLANAR = 1e-9  # difference of distances, relative to the scale
+_MOST_WAY = 8  # coplanar faces on the way to the one below the origin
+_VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rounding
 
 
 @njit
@@ -69,7 +69,7 @@ def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
     w, a = difference(shapes, gjk, d)
     keep_point(gjk.vertex, i, w, a)
     height = dot(d, w)
-    if height > FLAT * gjk.scale[0]:
+    if height > _FLAT * gjk.scale[0]:
         return False
     _keep_witness(gjk, height, d, _point_of_simplex(gjk))
     return True
@@ -146,14 +146,14 @@ def _expand(shapes: Any, gjk: Any) -> bool:
     """Grow where it is nearest; whether that came to an end."""
     _first_faces(gjk)
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
-    tolerance = (SMOOTH_PRECISION if are_smooth(gjk) else ROUND_PRECISION if rounded else PRECISION) * gjk.scale[0]
+    tolerance = (_SMOOTH_PRECISION if are_smooth(gjk) else _ROUND_PRECISION if rounded else _PRECISION) * gjk.scale[0]
     gjk.loose[0] = inf
     for vertex in range(4, MOST_VERTICES):
         face = _nearest_face(gjk, tolerance)
         if face < 0:
             return True
         lower = gjk.distance[face]
-        if gjk.loose[0] <= SETTLED * gjk.scale[0] and -gjk.gap[0] - lower <= tolerance:
+        if gjk.loose[0] <= _SETTLED * gjk.scale[0] and -gjk.gap[0] - lower <= tolerance:
             return True
         normal = row_of(gjk.plane, face)
         w, a = difference(shapes, gjk, normal)
@@ -214,7 +214,7 @@ def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, acro
     normal = times(1.0 / sqrt(square), normal)
     set_row(gjk.plane, face, normal)
     gjk.distance[face] = dot(normal, row_of(V, i))
-    if gjk.distance[face] <= -gjk.gap[0] + ROUND_PRECISION * gjk.scale[0] and gjk.listed[face] == 0:
+    if gjk.distance[face] <= -gjk.gap[0] + _ROUND_PRECISION * gjk.scale[0] and gjk.listed[face] == 0:
         gjk.listed[face] = 1
         gjk.candidate[gjk.faces[2]] = face
         gjk.faces[2] += 1
@@ -245,7 +245,7 @@ def _nearest_face(gjk: Any, tolerance: Any) -> Any:
 
 @inlined
 def _is_visible(gjk: Any, f: int, w: Any) -> bool:
-    return bool(dot(row_of(gjk.plane, f), w) - gjk.distance[f] > VISIBLE * gjk.scale[0])
+    return bool(dot(row_of(gjk.plane, f), w) - gjk.distance[f] > _VISIBLE * gjk.scale[0])
 
 
 @inlined
@@ -335,9 +335,9 @@ def _face_below(gjk: Any, face: int) -> Any:
     d = gjk.distance[face]
     normal = row_of(gjk.plane, face)
     below = times(d, normal)
-    for _ in range(MOST_WAY):
+    for _ in range(_MOST_WAY):
         across = -1
-        worst = -FLAT * gjk.scale[0] * gjk.scale[0]
+        worst = -_FLAT * gjk.scale[0] * gjk.scale[0]
         for e in range(3):
             i, j = gjk.corner[face, e], gjk.corner[face, (e + 1) % 3]
             inwards = dot(normal, crossed(minus(row_of(V, j), row_of(V, i)), minus(below, row_of(V, i))))
@@ -347,7 +347,7 @@ def _face_below(gjk: Any, face: int) -> Any:
         if across < 0:
             break
         beyond = gjk.beside[face, across]
-        if gjk.distance[beyond] > d + COPLANAR * gjk.scale[0] or dot(normal, row_of(gjk.plane, beyond)) < 0.999:
+        if gjk.distance[beyond] > d + _COPLANAR * gjk.scale[0] or dot(normal, row_of(gjk.plane, beyond)) < 0.999:
             break
         face = beyond
     return face

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined
-from artsim.sim.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.vec3 import minus, plus, plus_rotated, rotated, rotated_back, triple
 
 
 @inlined

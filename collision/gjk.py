@@ -12,17 +12,28 @@ from math import inf, sqrt
 from typing import Any
 
 from artsim.collision.support import difference, is_round, keep_point
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import crossed, dot, minus, negative, plus_times, put, rotated_back, row_of, times, triple
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
+    crossed,
+    dot,
+    minus,
+    negative,
+    plus_times,
+    put,
+    rotated_back,
+    row_of,
+    times,
+    triple,
+)
 
 APART, NEAR, OVERLAP = range(3)
-MOST_ROUNDS = 100
-PRECISION = 1e-12  # of the distance of polyhedra, relative
-ROUND_PRECISION = 1e-10  # of that of ellipsoids and cylinders, relative to the scale: normals to 1e-5
-ROUNDING = 4e-16  # of coordinates, relative to the scale
-TOUCHING = 1e-9  # relative to the scale: nearer than that is overlap, the direction would be rounding
-ALMOST = 1e-6  # relative to the scale: as near as that, what gets stuck far from proven is overlap too:
-UNSURE = 1e-9  # EPA's depth may as well be negative
+_MOST_ROUNDS = 100
+_PRECISION = 1e-12  # of the distance of polyhedra, relative
+_ROUND_PRECISION = 1e-10  # of that of ellipsoids and cylinders, relative to the scale: normals to 1e-5
+_ROUNDING = 4e-16  # of coordinates, relative to the scale
+_TOUCHING = 1e-9  # relative to the scale: nearer than that is overlap, the direction would be rounding
+_ALMOST = 1e-6  # relative to the scale: as near as that, what gets stuck far from proven is overlap too:
+_UNSURE = 1e-9  # EPA's depth may as well be negative
 
 
 @njit
@@ -31,7 +42,7 @@ def distance(shapes: Any, gjk: Any, margin: Any) -> int:
     OVERLAP: the simplex holds the origin, but for rounding.
     """
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
-    tolerance = ROUND_PRECISION * gjk.scale[1] if rounded else ROUNDING * gjk.scale[0]
+    tolerance = _ROUND_PRECISION * gjk.scale[1] if rounded else _ROUNDING * gjk.scale[0]
     return approach(shapes, gjk, _first_direction(gjk), margin, tolerance)
 
 
@@ -39,15 +50,15 @@ def distance(shapes: Any, gjk: Any, margin: Any) -> int:
 def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
     """The same from a direction on, b to a, until the distance is known to the tolerance [m]."""
     gjk.points[0] = 0
-    floor = TOUCHING * gjk.scale[0]
-    almost = ALMOST * gjk.scale[0]
+    floor = _TOUCHING * gjk.scale[0]
+    almost = _ALMOST * gjk.scale[0]
     vv = inf
-    for _ in range(MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         w, a = difference(shapes, gjk, negative(v))
         vw = dot(v, w)
         if vw > 0.0 and vw * vw > margin * margin * dot(v, v):
             return APART
-        if gjk.points[0] > 0 and vv - vw <= PRECISION * vv + tolerance * sqrt(vv):
+        if gjk.points[0] > 0 and vv - vw <= _PRECISION * vv + tolerance * sqrt(vv):
             break
         n = gjk.points[0]
         W = gjk.simplex
@@ -57,7 +68,7 @@ def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
             return OVERLAP
         part, s, t, nearest = _nearest_part(W, n)
         if nearest >= vv:
-            stuck = vv <= almost * almost and vv - vw > UNSURE * gjk.scale[0] * sqrt(vv)
+            stuck = vv <= almost * almost and vv - vw > _UNSURE * gjk.scale[0] * sqrt(vv)
             return OVERLAP if stuck else NEAR
         vv = nearest
         _keep_part(gjk, n, part, s, t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from artsim.sim.records import Ints1, Ints2, Reals1, Reals2, Reals3, allocate
+from artsim.sim.foundation.records import Ints1, Ints2, Reals1, Reals2, Reals3, allocate
 
 MOST_VERTICES = 128  # of EPA's polytope
 MOST_FACES = 2 * MOST_VERTICES

@@ -26,31 +26,31 @@ from artsim.collision.mesh import (
 )
 from artsim.collision.mesh import numbers as text_numbers
 
-Whole = NDArray[np.int64]
-FORMAT = re.compile(rb"\$MeshFormat\s+(\S{1,20})\s+([01])\s+(\d{1,4})\s")
-CORNERS = {1: 2, 2: 3, 4: 4}  # of lines, triangles, tetrahedra, by Gmsh's numbers
-HEAD = np.dtype([("counts", "<i8", 4), ("kinds", "<i4", 3), ("here", "<i8")])  # of a section of version 4.1, one block
-NODE = np.dtype([("tag", "<i4"), ("place", "<f8", 3)])  # of version 2.2
+_Whole = NDArray[np.int64]
+_FORMAT = re.compile(rb"\$MeshFormat\s+(\S{1,20})\s+([01])\s+(\d{1,4})\s")
+_CORNERS = {1: 2, 2: 3, 4: 4}  # of lines, triangles, tetrahedra, by Gmsh's numbers
+_HEAD = np.dtype([("counts", "<i8", 4), ("kinds", "<i4", 3), ("here", "<i8")])  # of a section of version 4.1, one block
+_NODE = np.dtype([("tag", "<i4"), ("place", "<f8", 3)])  # of version 2.2
 
 
 class Lattice(NamedTuple):
     """Points, and which of them each element has."""
 
     points: Real  # (n, 3) [m]
-    elements: Whole  # (m, 2), (m, 3) or (m, 4), from 0
+    elements: _Whole  # (m, 2), (m, 3) or (m, 4), from 0
 
 
 def read_gmsh(path: Path, max_elements: int) -> Lattice:
     """The points and elements of a Gmsh file. Raises MeshError."""
     try:
         data = read_bytes(path, KEPT_ABOVE + BYTES_PER_FACE * max_elements)
-        found = FORMAT.match(data)
+        found = _FORMAT.match(data)
         if not found:
             raise MeshError("not a Gmsh file: it does not begin with $MeshFormat, version, kind and size")
         version, binary = found[1].decode("latin-1"), found[2] == b"1"
-        if version not in READERS or (binary and found[3] != b"8"):
+        if version not in _READERS or (binary and found[3] != b"8"):
             raise MeshError(f"version {version!r} with numbers of {found[3].decode()} bytes, want 2.2 or 4.1 with 8")
-        nodes, elements = READERS[version]
+        nodes, elements = _READERS[version]
         points, first = nodes(section(data, b"Nodes"), binary)
         corners = elements(section(data, b"Elements"), binary, max_elements) - first
         check_lengths(points)
@@ -78,18 +78,18 @@ def section(data: bytes, name: bytes) -> bytes:
     return data[line + 1 : end]
 
 
-def whole(values: NDArray[Any]) -> Whole:
+def whole(values: NDArray[Any]) -> _Whole:
     """Numbers of a text that count or name something."""
     if not (np.abs(values) < 2.0**53).all() or (values != np.trunc(values)).any():
         raise MeshError("a number or name of a point or an element is not whole")
     return values.astype(np.int64)
 
 
-def corners_of(kind: int) -> int:
+def _corners_of(kind: int) -> int:
     """How many points an element of a kind has."""
-    if kind not in CORNERS:
+    if kind not in _CORNERS:
         raise MeshError(f"elements of kind {kind}, want 1, 2 or 4: lines, triangles or tetrahedra")
-    return CORNERS[kind]
+    return _CORNERS[kind]
 
 
 def check_names(names: NDArray[Any], first: int) -> None:
@@ -107,11 +107,11 @@ def check_size(what: str, declared: int, room: bool) -> None:
 def head_41(body: bytes, binary: bool) -> tuple[list[int], Real]:
     """The eight numbers that a section of one block begins with, and what follows, in numbers of 8 bytes."""
     if binary:
-        if len(body) < HEAD.itemsize:
+        if len(body) < _HEAD.itemsize:
             raise MeshError("a section ends in its header")
-        head = np.frombuffer(body, HEAD, 1)[0]
+        head = np.frombuffer(body, _HEAD, 1)[0]
         begin = [*head["counts"].tolist(), *head["kinds"].tolist(), int(head["here"])]
-        rest = np.frombuffer(body, "<f8", (len(body) - HEAD.itemsize) // 8, HEAD.itemsize)
+        rest = np.frombuffer(body, "<f8", (len(body) - _HEAD.itemsize) // 8, _HEAD.itemsize)
     else:
         values = text_numbers(body.split())
         begin, rest = whole(values[:8]).tolist(), values[8:]
@@ -131,11 +131,11 @@ def nodes_41(body: bytes, binary: bool) -> tuple[Real, int]:
     return rest[count:].reshape(-1, 3), first
 
 
-def elements_41(body: bytes, binary: bool, most: int) -> Whole:
+def elements_41(body: bytes, binary: bool, most: int) -> _Whole:
     """The points' numbers of each element (m, 2 to 4)."""
     head, rest = head_41(body, binary)
     check_faces(head[1], most)
-    width = 1 + corners_of(head[6])
+    width = 1 + _corners_of(head[6])
     check_size("elements", head[1], len(rest) == width * head[1])
     return (rest.view("<i8") if binary else whole(rest)).reshape(-1, width)[:, 1:]
 
@@ -153,8 +153,8 @@ def nodes_22(body: bytes, binary: bool) -> tuple[Real, int]:
     """Points (n, 3), and the first one's number."""
     count, rest = head_22(body)
     if binary:
-        check_size("points", count, len(rest) // NODE.itemsize == count)
-        nodes = np.frombuffer(rest, NODE, count)
+        check_size("points", count, len(rest) // _NODE.itemsize == count)
+        nodes = np.frombuffer(rest, _NODE, count)
         names, points = nodes["tag"], nodes["place"].astype(np.float64)
     else:
         values = text_numbers(rest.split())
@@ -164,7 +164,7 @@ def nodes_22(body: bytes, binary: bool) -> tuple[Real, int]:
     return points, 1
 
 
-def elements_22(body: bytes, binary: bool, most: int) -> Whole:
+def elements_22(body: bytes, binary: bool, most: int) -> _Whole:
     """The points' numbers of each element (m, 2 to 4)."""
     count, rest = head_22(body)
     check_faces(count, most)
@@ -173,7 +173,7 @@ def elements_22(body: bytes, binary: bool, most: int) -> Whole:
     values = whole(text_numbers(rest.split()))
     check_size("elements", count, len(values) > 2)
     kind, tags = int(values[1]), int(values[2])
-    width = 3 + tags + corners_of(kind)
+    width = 3 + tags + _corners_of(kind)
     check_size("elements", count, tags >= 0 and len(values) == width * count)
     rows = values.reshape(-1, width)
     if (rows[:, 1:3] != (kind, tags)).any():
@@ -181,13 +181,13 @@ def elements_22(body: bytes, binary: bool, most: int) -> Whole:
     return rows[:, 3 + tags :]
 
 
-def blocks_22(values: NDArray[np.int32], count: int) -> Whole:
+def blocks_22(values: NDArray[np.int32], count: int) -> _Whole:
     """Elements in binary: runs of them, each with its kind, length and number of tags."""
-    rows: list[Whole] = []
+    rows: list[_Whole] = []
     at = found = 0
     while at + 3 <= len(values):
         kind, here, tags = values[at : at + 3].tolist()
-        width = 1 + tags + corners_of(kind)
+        width = 1 + tags + _corners_of(kind)
         end = at + 3 + here * width
         check_size("elements", count, here > 0 and tags >= 0 and end <= len(values))
         rows.append(values[at + 3 : end].reshape(-1, width)[:, 1 + tags :].astype(np.int64))
@@ -198,7 +198,7 @@ def blocks_22(values: NDArray[np.int32], count: int) -> Whole:
     return np.concatenate(rows)
 
 
-READERS: dict[str, tuple[Callable[[bytes, bool], tuple[Real, int]], Callable[[bytes, bool, int], Whole]]] = {
+_READERS: dict[str, tuple[Callable[[bytes, bool], tuple[Real, int]], Callable[[bytes, bool, int], _Whole]]] = {
     "2.2": (nodes_22, elements_22),
     "4.1": (nodes_41, elements_41),
 }

@@ -12,7 +12,7 @@ from typing import Any
 from artsim.collision.shapes import Pair
 from artsim.collision.support import begin_triangle
 from artsim.collision.triangles import (
-    SHARP,
+    FALLING,
     STRIDE,
     add_touch,
     box_of,
@@ -27,8 +27,8 @@ from artsim.collision.triangles import (
     rise_over,
     rises,
 )
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import minus
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import minus
 
 
 @njit
@@ -170,7 +170,7 @@ def _is_peak(shapes: Any, gjk: Any, a: int, at: Any) -> bool:
 def _rise(shapes: Any, a: int, begin: Any, end: Any, own: Any, other: Any) -> Any:
     """`rise_over` the edge between two points of a triangle with the corner `own`; the `other` corner is across."""
     if not _has_point(shapes, a, other):
-        return SHARP
+        return FALLING
     p = _point(shapes, a, begin)
     e = minus(_point(shapes, a, end), p)
     return rise_over(e, minus(_point(shapes, a, own), p), minus(_point(shapes, a, other), p))
@@ -196,8 +196,8 @@ def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1
         if c1 == columns - 2:
             _touch_wall(pair, gjk, first, (r, columns - 1), (r + 1, columns - 1), feature + STRIDE * (8 * r + 6))
     x, y, z = shapes.size[a, 0], shapes.size[a, 1], -shapes.size[a, 2]
-    _touch_half(pair, gjk, first, ((-x, -y, z), (-x, y, z), (x, y, z)), SHARP, feature - 2 * STRIDE)
-    _touch_half(pair, gjk, first, ((x, y, z), (x, -y, z), (-x, -y, z)), SHARP, feature - STRIDE)
+    _touch_half(pair, gjk, first, ((-x, -y, z), (-x, y, z), (x, y, z)), FALLING, feature - 2 * STRIDE)
+    _touch_half(pair, gjk, first, ((x, y, z), (x, -y, z), (-x, -y, z)), FALLING, feature - STRIDE)
 
 
 @njit
@@ -208,9 +208,9 @@ def _touch_wall(pair: Pair, gjk: Any, first: int, begin: Any, end: Any, feature:
     z = -pair.shapes.size[pair.a, 2]
     below_p = (p[0], p[1], z)
     below_q = (q[0], q[1], z)
-    rise = SHARP if _is_corner(pair.shapes, pair.a, begin) else 0.0
+    rise = FALLING if _is_corner(pair.shapes, pair.a, begin) else 0.0
     _touch_half(pair, gjk, first, (p, below_p, below_q), rise, feature)
-    rise = SHARP if _is_corner(pair.shapes, pair.a, end) else 0.0
+    rise = FALLING if _is_corner(pair.shapes, pair.a, end) else 0.0
     _touch_half(pair, gjk, first, (below_q, q, p), rise, feature + STRIDE)
 
 
@@ -233,4 +233,4 @@ def _touch_half(pair: Pair, gjk: Any, first: int, corners: Any, rise: Any, featu
     height, _ = look_at(gjk)
     if height >= 0.0 and find_touch(pair, gjk):
         make_room(pair, gjk, first)
-        add_touch(pair, gjk, (rise, SHARP, 0.0), (False, False, False), feature)
+        add_touch(pair, gjk, (rise, FALLING, 0.0), (False, False, False), feature)

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artsim.collision.mesh import Real, Whole, cache_folder, convex_hull, keep, merged, recall
+from artsim.collision.mesh import Real, Whole, convex_hull, keep, merged, mesh_cache_folder, recall
 
-STAMP = b"artsim hull 2 "  # changes with what is made of the points
-FLAT = 4e-7  # of the size: what lies this near to a plane lies in it (STL holds 24 bits)
-THIN = 1e-9  # of the size: what is thinner has no thickness
-KEPT_ABOVE = 100  # points: smaller hulls are made faster than they are found in the cache
+_STAMP = b"artsim hull 2 "  # changes with what is made of the points
+_FLAT = 4e-7  # of the size: what lies this near to a plane lies in it (STL holds 24 bits)
+_THIN = 1e-9  # of the size: what is thinner has no thickness
+_KEPT_ABOVE = 100  # points: smaller hulls are made faster than they are found in the cache
 
 
 class Polyhedron(NamedTuple):
@@ -33,10 +33,10 @@ def polyhedron(points: Real) -> Polyhedron:
     Raises ValueError where the points lie on a line.
     """
     points = np.ascontiguousarray(points, np.float64)
-    folder = cache_folder() if len(points) > KEPT_ABOVE else None
+    folder = mesh_cache_folder() if len(points) > _KEPT_ABOVE else None
     path = None
     if folder is not None:
-        digest = hashlib.sha256(STAMP + points.tobytes())
+        digest = hashlib.sha256(_STAMP + points.tobytes())
         path = folder / f"{digest.hexdigest()}.npz"
         kept = recall(path, Polyhedron)
         if kept is not None:
@@ -71,11 +71,11 @@ def _make(points: Real) -> Polyhedron:
     centred = distinct - middle
     spread = np.concatenate([centred - centred.mean(axis=0), np.zeros((3, 3))])  # of three rows at least
     lengths, axes = np.linalg.svd(spread, full_matrices=False)[1:]
-    if lengths[1] <= THIN * lengths[0]:
+    if lengths[1] <= _THIN * lengths[0]:
         raise ValueError("the mesh has no convex hull: its vertices lie on a line")
-    flat = max(FLAT * float(np.abs(distinct).max()), THIN * float(lengths[0]))
+    flat = max(_FLAT * float(np.abs(distinct).max()), _THIN * float(lengths[0]))
     faces = None
-    if lengths[2] > THIN * lengths[0]:
+    if lengths[2] > _THIN * lengths[0]:
         try:
             faces = _faces(centred, convex_hull(centred), flat)
         except ValueError:  # too thin for qhull

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined
-from artsim.sim.vec3 import dot, minus, row_of, set_row
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.vec3 import dot, minus, row_of, set_row
 
 
 @inlined

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from artsim.sim.apart import Limits, apart, can_fork
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.errors import ModelError
-from artsim.sim.ownership import make_own, read_own, whose_else
+from artsim.sim.foundation.apart import Limits, apart, can_fork
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.ownership import make_own, read_own, whose_else
 
 Real = NDArray[np.float64]
 Whole = NDArray[np.int32]
@@ -33,10 +33,10 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 MAX_FACES = 2_000_000
 BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
-LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
+_LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
 KEPT_ABOVE = 1 << 18  # bytes: smaller files are parsed faster than they are found in the cache
-MOST_KEPT = 1 << 30  # bytes of a kept record
-STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
+_MOST_KEPT = 1 << 30  # bytes of a kept record
+_STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
 
 
 class MeshError(ModelError):
@@ -114,7 +114,7 @@ def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> M
 
 def check_lengths(vertices: Real) -> None:
     """Refuse coordinates that are no lengths."""
-    wrong = ~(np.abs(vertices) <= LARGE).all(axis=1)
+    wrong = ~(np.abs(vertices) <= _LARGE).all(axis=1)
     if wrong.any():
         row = int(np.argmax(wrong))
         reason = "beyond any length" if np.isfinite(vertices[row]).all() else "not finite"
@@ -152,32 +152,32 @@ def merged(corners: NDArray[Any]) -> tuple[Real, NDArray[Any]]:
 
 # --- STL -------------------------------------------------------------------------------------------------------------
 
-RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.I)
-VERTEX = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]*\r?$", re.M)
+_RECORD = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
+_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", re.I)
+_VERTEX = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]*\r?$", re.M)
 
 
 def read_stl(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
     """Binary, or text: many binary files begin with `solid` too, so the declared count decides where it fits."""
     count = int.from_bytes(data[80:84], "little")
-    exact = len(data) == 84 + RECORD.itemsize * count
+    exact = len(data) == 84 + _RECORD.itemsize * count
     if not exact and data.lstrip()[:5].lower() == b"solid":
         corners = stl_text(data, max_faces)
     else:
         if len(data) < 84:
             raise MeshError(f"{len(data)} bytes are no STL")
-        held = (len(data) - 84) // RECORD.itemsize
+        held = (len(data) - 84) // _RECORD.itemsize
         if count > held:
             raise MeshError(f"declares {count} triangles, the file has room for {held}")
         check_faces(count, max_faces)
-        corners = np.frombuffer(data, RECORD, count, 84)["corners"].reshape(-1, 3)
+        corners = np.frombuffer(data, _RECORD, count, 84)["corners"].reshape(-1, 3)
     vertices, index = merged(corners)
     return one_part(vertices, index.reshape(-1, 3))
 
 
 def stl_text(data: bytes, max_faces: int) -> Real:
     """The corners (3 m, 3) of an STL in text."""
-    found = VERTEX.findall(data)
+    found = _VERTEX.findall(data)
     if len(found) % 3 or len(found) != 3 * len(re.findall(rb"^[ \t]*outer[ \t]+loop\b", data, re.M)):
         raise MeshError(f"an STL in text with {len(found)} vertices, which make no triangles; cut short?")
     check_faces(len(found) // 3, max_faces)
@@ -193,7 +193,7 @@ def numbers(words: list[bytes]) -> Real:
             raise ValueError
         return np.array(words, dtype=bytes).astype(np.float64)
     except ValueError:
-        wrong = next((word for word in words if not NUMBER.fullmatch(word)), max(words, key=len, default=b""))
+        wrong = next((word for word in words if not _NUMBER.fullmatch(word)), max(words, key=len, default=b""))
         raise MeshError(f"{wrong[:40].decode('latin-1')!r} is not a number") from None
 
 
@@ -323,14 +323,14 @@ def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
         meter = float("1" if unit is None else unit.get("meter", "1"))
     except ValueError:
         meter = 0.0
-    if not 0 < meter < LARGE:
+    if not 0 < meter < _LARGE:
         raise MeshError("its unit is no length")
     vertices, faces, parts = from_scene(through_trimesh("dae", data, {}), max_faces)
     return vertices * meter, faces, parts
 
 
-MAX_NODES = 20_000
-UNREAL = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)", re.I)
+_MAX_NODES = 20_000
+_UNREAL = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)", re.I)
 
 
 def check_polygons(root: Any, size: int) -> None:
@@ -340,7 +340,7 @@ def check_polygons(root: Any, size: int) -> None:
         if not all(word.isdigit() and len(word) < 10 for word in words) or sum(map(int, words)) > size:
             raise MeshError("its polygons have more corners than the file has room for")
     for values in root.iterfind(".//{*}float_array"):
-        if UNREAL.search(values.text or ""):
+        if _UNREAL.search(values.text or ""):
             raise MeshError("a number in it is not finite")
 
 
@@ -360,11 +360,11 @@ def check_instances(root: Any) -> None:
             inner = list(node.iterfind("{*}node"))
             inner += [named[url] for e in node.iterfind("{*}instance_node") if (url := e.get("url", "")[1:]) in named]
             shapes = sum(1 for _ in node.iterfind("{*}instance_geometry"))
-            copies[node] = min(MAX_NODES + 1, 1 + shapes + sum(count(child, depth + 1) for child in inner))
+            copies[node] = min(_MAX_NODES + 1, 1 + shapes + sum(count(child, depth + 1) for child in inner))
         return copies[node]
 
-    if sum(count(node, 0) for node in root.iterfind(".//{*}visual_scene/{*}node")) > MAX_NODES:
-        raise MeshError(f"more than {MAX_NODES} nodes once its instances are unfolded")
+    if sum(count(node, 0) for node in root.iterfind(".//{*}visual_scene/{*}node")) > _MAX_NODES:
+        raise MeshError(f"more than {_MAX_NODES} nodes once its instances are unfolded")
 
 
 def read_glb(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
@@ -417,8 +417,8 @@ def json_object(data: bytes) -> dict[str, Any]:
     return header
 
 
-ITEM = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
-COMPONENT = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
+_ITEM = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+_COMPONENT = {5120: 1, 5121: 1, 5122: 2, 5123: 2, 5125: 4, 5126: 4}
 
 
 def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
@@ -427,7 +427,7 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     if packed:
         raise MeshError(f"compressed by {packed[0]}, which is not read")
     accessors = header.get("accessors", [])
-    sizes = [item["count"] * ITEM[item["type"]] * COMPONENT[item["componentType"]] for item in accessors]
+    sizes = [item["count"] * _ITEM[item["type"]] * _COMPONENT[item["componentType"]] for item in accessors]
     views = [view["byteLength"] for view in header.get("bufferViews", [])]
     if min([0, *sizes, *views]) < 0 or max(sum(views), sum(sizes)) > 4 * size:  # bytes may be shared, but not like that
         raise MeshError(f"declares {max(sum(views), sum(sizes)):.4g} bytes of data, the file has {size}")
@@ -438,14 +438,14 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     if any("sparse" in item for item in accessors):
         raise MeshError("sparse accessors are not read")
     shown = [node["mesh"] for node in header.get("nodes", []) if "mesh" in node]
-    if len(header.get("nodes", [])) > MAX_NODES or len(primitives) > MAX_NODES or len(accessors) > 4 * MAX_NODES:
-        raise MeshError(f"more than {MAX_NODES} nodes, meshes or accessors")
+    if len(header.get("nodes", [])) > _MAX_NODES or len(primitives) > _MAX_NODES or len(accessors) > 4 * _MAX_NODES:
+        raise MeshError(f"more than {_MAX_NODES} nodes, meshes or accessors")
     sizes_of = [sum(accessors[part["attributes"]["POSITION"]]["count"] for part in mesh["primitives"])
                 for mesh in header.get("meshes", [])]  # fmt: skip
     check_faces(sum(sizes_of[mesh] for mesh in shown) // 3, max_faces)
     children = [child for node in header.get("nodes", []) for child in node.get("children", [])]
     roots = [root for scene in header.get("scenes", []) for root in scene.get("nodes", [])]
-    if len(set(children)) < len(children) or set(roots) & set(children) or len(children) + len(roots) > MAX_NODES:
+    if len(set(children)) < len(children) or set(roots) & set(children) or len(children) + len(roots) > _MAX_NODES:
         raise MeshError("its nodes are no trees, or too many")
 
 
@@ -498,11 +498,11 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
     """The mesh from the cache, or parsed and kept there when that took long."""
     if len(data) < KEPT_ABOVE and kind in (".stl", ".obj", ".msh"):
         return parse(kind, data, beside, max_faces)
-    digest = hashlib.sha256(STAMP + kind.encode())
+    digest = hashlib.sha256(_STAMP + kind.encode())
     for content in (data, *(part for item in sorted(beside.items()) for part in (item[0].encode(), item[1]))):
         digest.update(len(content).to_bytes(8, "little"))
         digest.update(content)
-    folder = cache_folder()
+    folder = mesh_cache_folder()
     path = folder / f"{digest.hexdigest()}.npz" if folder else None
     mesh = recall(path, Mesh) if path else None
     if mesh is None:
@@ -512,8 +512,8 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
     return mesh
 
 
-APART_SECONDS = 10.0
-APART_MEMORY = 1 << 30  # bytes beside what the process has already
+_APART_SECONDS = 10.0
+_APART_MEMORY = 1 << 30  # bytes beside what the process has already
 
 
 def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
@@ -525,7 +525,7 @@ def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int
         return parse(kind, data, beside, max_faces)
     import trimesh  # noqa: F401  # once here, and not in every child
 
-    seconds, memory = allowed(APART_SECONDS), allowed(APART_MEMORY)
+    seconds, memory = allowed(_APART_SECONDS), allowed(_APART_MEMORY)
     told = apart(lambda: parsed(kind, data, beside, max_faces), Limits(seconds, 6 * seconds, round(memory))).data
     if told[:1] == b"E":
         raise MeshError(told[1:].decode("utf-8", "replace"))
@@ -555,7 +555,7 @@ def parsed(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> 
     return b"M" + content.getvalue()
 
 
-def cache_folder() -> Path | None:
+def mesh_cache_folder() -> Path | None:
     """The folder of parsed meshes, made 0700; None when it cannot be had, or others can write there (then nothing is
     kept).
     """
@@ -569,7 +569,7 @@ def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
     """A kept record of arrays (a NamedTuple class); None when it is missing, damaged (the archive has check sums) or
     not the user's own.
     """
-    data = read_own(path, MOST_KEPT)
+    data = read_own(path, _MOST_KEPT)
     if data is None:
         return None
     try:

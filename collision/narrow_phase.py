@@ -19,7 +19,7 @@ from artsim.collision.plane import (
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES, Pair
 from artsim.collision.sphere import sphere_box, sphere_capsule, sphere_cylinder, sphere_sphere
 from artsim.collision.triangles import triangles_convex
-from artsim.sim.jit import njit
+from artsim.sim.foundation.jit import njit
 
 
 @njit

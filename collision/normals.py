@@ -13,8 +13,8 @@ from artsim.collision.frames import axis_of_side
 from artsim.collision.gjk import NEAR, approach
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from artsim.collision.support import across, difference, keep_point, point_of_a
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     combined,
     crossed,
     dot,
@@ -31,16 +31,16 @@ from artsim.sim.vec3 import (
 )
 
 AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
-FAR = 1e300
-ROUNDING = 1e-15  # of depths, relative to the scale
-MOST_STEPS = 10
-ENOUGH = 1e-6  # rad: the step after a smaller one gains nothing
-FARTHEST = 0.3  # rad, of a step
-FAR_OFF = 1e-3  # rad: the points of a normal so far away are others
-EVEN = 1e-5  # curvatures that are so much smaller than others are rounding
-OUT = 0.03  # relative to the scale: how far apart shapes are moved to see where they touch
-NUDGE = 1e-5  # rad
-ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
+_FAR = 1e300
+_ROUNDING = 1e-15  # of depths, relative to the scale
+_MOST_STEPS = 10
+_ENOUGH = 1e-6  # rad: the step after a smaller one gains nothing
+_FARTHEST = 0.3  # rad, of a step
+_FAR_OFF = 1e-3  # rad: the points of a normal so far away are others
+_EVEN = 1e-5  # curvatures that are so much smaller than others are rounding
+_OUT = 0.03  # relative to the scale: how far apart shapes are moved to see where they touch
+_NUDGE = 1e-5  # rad
+_ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
 
 
 @njit
@@ -94,7 +94,7 @@ def _touch(gjk: Any, side: int) -> None:
 @njit
 def touch_ellipsoid(shapes: Any, gjk: Any) -> None:
     """The points are where the farthest one of side 1, an ellipsoid, lies: no other belongs to the normal."""
-    if try_normal(shapes, gjk, triple(gjk.normal), FAR):
+    if try_normal(shapes, gjk, triple(gjk.normal), _FAR):
         _touch(gjk, 1)
 
 
@@ -107,9 +107,9 @@ def snap_across_axes(shapes: Any, gjk: Any) -> None:
             along = dot(gjk.normal, u)
             if (
                 along != 0.0
-                and abs(along) < ACROSS_AXIS
+                and abs(along) < _ACROSS_AXIS
                 and try_towards(shapes, gjk, minus_times(gjk.normal, along, u), 0.0)
-                and abs(along) > FAR_OFF
+                and abs(along) > _FAR_OFF
             ):
                 gjk.loose[0] = inf
 
@@ -123,7 +123,7 @@ def settle_normal(shapes: Any, gjk: Any) -> None:
     direction is across an axis of a box, cylinder or capsule; on one of them there is one way left to go, where two
     cross there is none. Each step is taken only if it is better.
     """
-    for _ in range(MOST_STEPS):
+    for _ in range(_MOST_STEPS):
         creases, crease = _snap_to_creases(shapes, gjk)
         if creases == 2 or not (_step_along(shapes, gjk, crease) if creases == 1 else _step(shapes, gjk)):
             break
@@ -144,18 +144,18 @@ def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
     for i in range(6):
         u = axis_of_side(gjk, i // 3, i % 3)
         along = dot(gjk.normal, u)
-        if not _is_crease(gjk, i // 3, i % 3) or abs(along) > ACROSS_AXIS:
+        if not _is_crease(gjk, i // 3, i % 3) or abs(along) > _ACROSS_AXIS:
             continue
         way = minus_times(gjk.normal, along, u)
         if creases == 1:
             both = crossed(crease, u)
             share = dot(both, way)
-            if abs(share) < ACROSS_AXIS:  # the same crease, or nearly
+            if abs(share) < _ACROSS_AXIS:  # the same crease, or nearly
                 continue
             way = times(share, both)
-        if not try_towards(shapes, gjk, way, ROUNDING * gjk.scale[0]):
+        if not try_towards(shapes, gjk, way, _ROUNDING * gjk.scale[0]):
             continue
-        if abs(along) > ENOUGH:
+        if abs(along) > _ENOUGH:
             gjk.loose[0] = inf
         if _rises(shapes, gjk, u):
             creases += 1
@@ -169,7 +169,7 @@ def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
 def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
     """Whether the depth grows to both sides of a crease that the normal is on."""
     for way in range(2):
-        d = NUDGE if way == 0 else -NUDGE
+        d = _NUDGE if way == 0 else -_NUDGE
         w, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))
         if d * dot(w, u) < 0.0:
             return False
@@ -181,10 +181,10 @@ def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
     """A step on a crease; whether there is more to gain."""
     t = crossed(gjk.normal, crease)
     g, _ = _slope(shapes, gjk, 0.0, 0.0, t, crease)
-    p, _ = _slope(shapes, gjk, NUDGE, 0.0, t, crease)
+    p, _ = _slope(shapes, gjk, _NUDGE, 0.0, t, crease)
     if not p > g:
         return False
-    return _try_step(shapes, gjk, -g * NUDGE / (p - g), t)
+    return _try_step(shapes, gjk, -g * _NUDGE / (p - g), t)
 
 
 @njit
@@ -194,14 +194,14 @@ def _step(shapes: Any, gjk: Any) -> bool:
     t = times(1.0 / length(t), t)
     u = crossed(gjk.normal, t)
     g0, g1 = _slope(shapes, gjk, 0.0, 0.0, t, u)
-    p0, p1 = _slope(shapes, gjk, NUDGE, 0.0, t, u)
-    q0, q1 = _slope(shapes, gjk, 0.0, NUDGE, t, u)
-    h00, h11, h01 = (p0 - g0) / NUDGE, (q1 - g1) / NUDGE, 0.5 * (p1 - g1 + q0 - g0) / NUDGE
+    p0, p1 = _slope(shapes, gjk, _NUDGE, 0.0, t, u)
+    q0, q1 = _slope(shapes, gjk, 0.0, _NUDGE, t, u)
+    h00, h11, h01 = (p0 - g0) / _NUDGE, (q1 - g1) / _NUDGE, 0.5 * (p1 - g1 + q0 - g0) / _NUDGE
     mean, half = 0.5 * (h00 + h11), 0.5 * (h00 - h11)
     most = mean + sqrt(half * half + h01 * h01)  # the eigenvalues: this and the smaller one
     if not most > 0.0:
         return False
-    least = max(2.0 * mean - most, EVEN * most)
+    least = max(2.0 * mean - most, _EVEN * most)
     c, s = (most - h11, h01) if half > 0.0 else (h01, most - h00)
     size = sqrt(c * c + s * s)
     c, s = (c / size, s / size) if size > 0.0 else (1.0, 0.0)
@@ -215,11 +215,11 @@ def _step(shapes: Any, gjk: Any) -> bool:
 @njit
 def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
     """Turn the normal towards t, across it, by `size` [rad] if that is better; whether there is more to gain."""
-    size = min(max(size, -FARTHEST), FARTHEST)
+    size = min(max(size, -_FARTHEST), _FARTHEST)
     if not try_towards(shapes, gjk, plus_times(gjk.normal, size, t), 0.0):
         return False
     gjk.loose[0] = inf
-    return bool(abs(size) > ENOUGH)
+    return bool(abs(size) > _ENOUGH)
 
 
 @njit
@@ -240,9 +240,9 @@ def place_points(shapes: Any, gjk: Any) -> None:
     many directions are equally deep for.
     """
     normal = triple(gjk.normal)
-    way = OUT * gjk.scale[1] - gjk.gap[0] - gjk.radius[0] - gjk.radius[1]
+    way = _OUT * gjk.scale[1] - gjk.gap[0] - gjk.radius[0] - gjk.radius[1]
     put(gjk.offset, plus_times(gjk.offset, way, normal))
-    state = approach(shapes, gjk, negative(normal), FAR, ROUNDING * gjk.scale[0])
+    state = approach(shapes, gjk, negative(normal), _FAR, _ROUNDING * gjk.scale[0])
     put(gjk.offset, minus_times(gjk.offset, way, gjk.normal))
     if state != NEAR:
         return

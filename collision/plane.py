@@ -8,9 +8,9 @@ from artsim.collision.frames import along_axes, axis, centre, turned
 from artsim.collision.manifold import add_contact
 from artsim.collision.shapes import Pair
 from artsim.collision.support import farthest_vertex
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import sqrt
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.vec3 import (
     by_component,
     combined,
     component,

@@ -11,12 +11,12 @@ import math
 from typing import Any
 
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FIELD, PLANE, SPHERE, TRIANGLES
-from artsim.sim.jit import inlined, njit
+from artsim.sim.foundation.jit import inlined, njit
 
-FAR = 1e300
-LEVEL = 1e-15  # a smaller share of a direction counts as none
-RIM = 1e-12  # of a triangle that counts as inside, so that no ray passes between two
-MISSED = (-1.0, 0.0, 0.0, 0.0)
+_FAR = 1e300
+_LEVEL = 1e-15  # a smaller share of a direction counts as none
+_RIM = 1e-12  # of a triangle that counts as inside, so that no ray passes between two
+_MISSED = (-1.0, 0.0, 0.0, 0.0)
 
 
 @njit
@@ -26,7 +26,7 @@ def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> A
     if kind == PLANE:
         return ray_plane(window, p, v)
     if _passes_by(p, v, shapes.reach[n]):
-        return MISSED
+        return _MISSED
     if kind == TRIANGLES:
         return ray_triangles(shapes, shapes.mesh[n], p, v)
     if kind == HEIGHT_FIELD:
@@ -47,7 +47,7 @@ def ray_primitive(kind: Any, size: Any, p: Any, v: Any) -> Any:
         return ray_cylinder(size[0], size[1], p, v)
     if kind == BOX:
         return ray_box(size[0], size[1], size[2], p, v)
-    return MISSED
+    return _MISSED
 
 
 @njit
@@ -73,7 +73,7 @@ def is_inside(kind: Any, size: Any, p: Any) -> bool:
 def _passes_by(p: Any, v: Any, radius: Any) -> bool:
     """Whether it misses the ball about the origin."""
     along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
-    outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + RIM)
+    outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + _RIM)
     passes: bool = outside > 0.0 and (along > 0.0 or along * along < outside)
     return passes
 
@@ -88,12 +88,12 @@ def _first(low: Any, high: Any) -> Any:
 @inlined
 def _between(p: Any, v: Any, half: Any) -> Any:
     """Where along the ray it is between -half and half: from, to; from > to: nowhere."""
-    low, high = FAR, -FAR
-    if abs(v) > LEVEL:
+    low, high = _FAR, -_FAR
+    if abs(v) > _LEVEL:
         low = min((-half - p) / v, (half - p) / v)
         high = max((-half - p) / v, (half - p) / v)
     elif abs(p) <= half:
-        low, high = -FAR, FAR
+        low, high = -_FAR, _FAR
     return low, high
 
 
@@ -103,10 +103,10 @@ def _in_ball(p0: Any, p1: Any, p2: Any, v0: Any, v1: Any, v2: Any) -> Any:
     a = v0 * v0 + v1 * v1 + v2 * v2
     b = p0 * v0 + p1 * v1 + p2 * v2
     c = p0 * p0 + p1 * p1 + p2 * p2 - 1.0
-    low, high = FAR, -FAR
-    if a <= LEVEL * LEVEL:
+    low, high = _FAR, -_FAR
+    if a <= _LEVEL * _LEVEL:
         if c <= 0.0:
-            low, high = -FAR, FAR
+            low, high = -_FAR, _FAR
     elif b * b - a * c >= 0.0:
         root = math.sqrt(b * b - a * c)
         low, high = (-b - root) / a, (-b + root) / a
@@ -123,12 +123,12 @@ def _with_normal(s: Any, n0: Any, n1: Any, n2: Any) -> Any:
 @njit
 def ray_plane(window: Any, p: Any, v: Any) -> Any:
     """The plane z = 0, or its rectangle of half sizes `window` where they are not 0, from above."""
-    if v[2] > -LEVEL or p[2] < 0.0:
-        return MISSED
+    if v[2] > -_LEVEL or p[2] < 0.0:
+        return _MISSED
     s = -p[2] / v[2]
     x, y = p[0] + s * v[0], p[1] + s * v[1]
     if (window[0] > 0.0 and abs(x) > window[0]) or (window[1] > 0.0 and abs(y) > window[1]):
-        return MISSED
+        return _MISSED
     return s, 0.0, 0.0, 1.0
 
 
@@ -138,7 +138,7 @@ def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
     low, high = _in_ball(p[0] / a, p[1] / b, p[2] / c, v[0] / a, v[1] / b, v[2] / c)
     s = _first(low, high)
     if s < 0.0:
-        return MISSED
+        return _MISSED
     x, y, z = p[0] + s * v[0], p[1] + s * v[1], p[2] + s * v[2]
     return _with_normal(s, x / (a * a), y / (b * b), z / (c * c))
 
@@ -151,7 +151,7 @@ def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
     begin, end = _between(p[2], v[2], half)
     s = _first(max(low, begin), min(high, end))
     if s < 0.0:
-        return MISSED
+        return _MISSED
     if s == begin or s == end:
         return s, 0.0, 0.0, 1.0 if (v[2] > 0.0) == (s == end) else -1.0
     return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], 0.0)
@@ -165,13 +165,13 @@ def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
     begin, end = _between(p[2], v[2], half)
     low, high = max(low, begin), min(high, end)
     if low > high:
-        low, high = FAR, -FAR
+        low, high = _FAR, -_FAR
     begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] - half) * r, v[0] * r, v[1] * r, v[2] * r)
     low, high = min(low, begin), max(high, end)
     begin, end = _in_ball(p[0] * r, p[1] * r, (p[2] + half) * r, v[0] * r, v[1] * r, v[2] * r)
     s = _first(min(low, begin), max(high, end))
     if s < 0.0:
-        return MISSED
+        return _MISSED
     z = p[2] + s * v[2]
     return _with_normal(s, p[0] + s * v[0], p[1] + s * v[1], z - min(max(z, -half), half))
 
@@ -184,7 +184,7 @@ def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
     z0, z1 = _between(p[2], v[2], c)
     s = _first(max(x0, max(y0, z0)), min(x1, min(y1, z1)))
     if s < 0.0:
-        return MISSED
+        return _MISSED
     if s == x0 or s == x1:
         return s, 1.0 if (v[0] > 0.0) == (s == x1) else -1.0, 0.0, 0.0
     if s == y0 or s == y1:
@@ -198,7 +198,7 @@ def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 @njit
 def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
     """Both sides of a mesh's triangles; the normal is theirs, corners counter-clockwise."""
-    best = MISSED
+    best = _MISSED
     node = shapes.node_start[mesh]
     last = shapes.node_start[mesh + 1]
     while node < last:
@@ -217,16 +217,16 @@ def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
 @inlined
 def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
     """Whether it comes through the box, and does so before a distance that is not negative."""
-    low, high = 0.0, FAR if before < 0.0 else before
+    low, high = 0.0, _FAR if before < 0.0 else before
     for k in range(3):
-        if abs(v[k]) > LEVEL:
+        if abs(v[k]) > _LEVEL:
             a = (box[k] - p[k]) / v[k]
             b = (box[k + 3] - p[k]) / v[k]
             low = max(low, min(a, b))
             high = min(high, max(a, b))
         elif p[k] < box[k] or p[k] > box[k + 3]:
-            low = FAR
-    meets: bool = low <= high * (1.0 + RIM) + LEVEL
+            low = _FAR
+    meets: bool = low <= high * (1.0 + _RIM) + _LEVEL
     return meets
 
 
@@ -237,15 +237,15 @@ def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
     f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
     n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
     steep = v[0] * n0 + v[1] * n1 + v[2] * n2
-    if steep * steep <= LEVEL * LEVEL * (n0 * n0 + n1 * n1 + n2 * n2):
-        return MISSED
+    if steep * steep <= _LEVEL * _LEVEL * (n0 * n0 + n1 * n1 + n2 * n2):
+        return _MISSED
     d0, d1, d2 = a[0] - p[0], a[1] - p[1], a[2] - p[2]
     c0, c1, c2 = d1 * v[2] - d2 * v[1], d2 * v[0] - d0 * v[2], d0 * v[1] - d1 * v[0]
     first = (f0 * c0 + f1 * c1 + f2 * c2) / steep
     second = -(e0 * c0 + e1 * c1 + e2 * c2) / steep
     s = (d0 * n0 + d1 * n1 + d2 * n2) / steep
-    if s < 0.0 or first < -RIM or second < -RIM or first + second > 1.0 + RIM:
-        return MISSED
+    if s < 0.0 or first < -_RIM or second < -_RIM or first + second > 1.0 + _RIM:
+        return _MISSED
     return _with_normal(s, n0, n1, n2)
 
 
@@ -288,11 +288,11 @@ def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
     x, y = shapes.size[n, 0], shapes.size[n, 1]
     dx, dy = 2.0 * x / (columns - 1), 2.0 * y / (rows - 1)
-    best = MISSED
+    best = _MISSED
     first, last = _cells(p[1] + low * v[1] + y, p[1] + high * v[1] + y, dy, rows)
     for r in range(first, last):
         begin, end = low, high
-        if abs(v[1]) > LEVEL:  # while it is over this row and a little of the next ones
+        if abs(v[1]) > _LEVEL:  # while it is over this row and a little of the next ones
             a = ((r - 0.01) * dy - y - p[1]) / v[1]
             b = ((r + 1.01) * dy - y - p[1]) / v[1]
             begin, end = max(low, min(a, b)), min(high, max(a, b))
@@ -324,13 +324,13 @@ def _wall(shapes: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
     across = side // 2  # the axis that the wall is square to
     along = 1 - across
     out = 1.0 if side % 2 == 1 else -1.0
-    if abs(v[across]) <= LEVEL:
-        return MISSED
+    if abs(v[across]) <= _LEVEL:
+        return _MISSED
     s = (out * shapes.size[n, across] - p[across]) / v[across]
     points = rows if across == 0 else columns
     place = (p[along] + s * v[along] + shapes.size[n, along]) / (2.0 * shapes.size[n, along]) * (points - 1)
     if s < 0.0 or place < 0.0 or place > points - 1.0:
-        return MISSED
+        return _MISSED
     k = min(int(place), points - 2)
     step = columns if across == 0 else 1
     at = shapes.field_start[f] + k * step
@@ -341,5 +341,5 @@ def _wall(shapes: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
     height = shapes.elevation[at] * (k + 1 - place) + shapes.elevation[at + step] * (place - k)
     z = p[2] + s * v[2]
     if z < floor or z >= height:
-        return MISSED
+        return _MISSED
     return s, out if across == 0 else 0.0, out if across == 1 else 0.0, 0.0

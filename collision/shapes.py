@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from artsim.sim.records import ConstInts1, ConstInts2, ConstReals1, ConstReals2, Ints1, Reals1, Reals2, Reals3
+from artsim.sim.foundation.records import (
+    ConstInts1,
+    ConstInts2,
+    ConstReals1,
+    ConstReals2,
+    Ints1,
+    Reals1,
+    Reals2,
+    Reals3,
+)
 
 # kinds of shapes; a pair's kernel gets the smaller kind first
 PLANE, HEIGHT_FIELD, TRIANGLES, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, CONVEX = range(9)

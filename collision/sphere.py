@@ -7,11 +7,11 @@ from typing import Any
 from artsim.collision.frames import axis, centre, clamp, into, turned
 from artsim.collision.manifold import add_contact
 from artsim.collision.shapes import Pair
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import sqrt
-from artsim.sim.vec3 import divided, dot, length, minus, negative, plus_times, row_of
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import sqrt
+from artsim.sim.foundation.vec3 import divided, dot, length, minus, negative, plus_times, row_of
 
-NEAR = 1e-10  # relative to the shapes: a shorter distance says nothing about a direction
+NO_DIRECTION = 1e-10  # relative to the shapes: a shorter distance says nothing about a direction
 
 
 @inlined
@@ -42,7 +42,7 @@ def from_box(h: Any, x: Any) -> Any:
     """Distance of a point from a box (inside: negative, to the nearest face), and the direction away from it."""
     e = beyond(x, h)
     d = length(e)
-    if d > NEAR * (h[0] + h[1] + h[2]):
+    if d > NO_DIRECTION * (h[0] + h[1] + h[2]):
         return d, divided(e, d)
     d = abs(x[0]) - h[0]
     away = (1.0 if x[0] >= 0.0 else -1.0, 0.0, 0.0)
@@ -70,7 +70,7 @@ def from_cylinder(radius: Any, h: Any, x: Any) -> Any:
     up = 1.0 if x[2] >= 0.0 else -1.0
     if side > 0.0 and end > 0.0:
         d = sqrt(side * side + end * end)
-        if d > NEAR * (radius + h):
+        if d > NO_DIRECTION * (radius + h):
             return d, (u0 * side / d, u1 * side / d, up * end / d)
     if side > end:
         return side, (u0, u1, 0.0)
@@ -95,7 +95,7 @@ def sphere_capsule(pair: Pair) -> None:
     u = axis(placed, pair.b, 2)
     t = clamp(dot(minus(x, y), u), size[pair.b, 1])
     both = size[pair.a, 0] + size[pair.b, 0]
-    d, normal = direction(minus(plus_times(y, t, u), x), NEAR * both, axis(placed, pair.b, 0))
+    d, normal = direction(minus(plus_times(y, t, u), x), NO_DIRECTION * both, axis(placed, pair.b, 0))
     add_ball(pair, x, d - both, normal, 0)
 
 

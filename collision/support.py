@@ -11,8 +11,8 @@ from typing import Any
 
 from artsim.collision.frames import axis, into
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, SPHERE, TRIANGLES, Pair
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     by_component,
     crossed,
     dot,
@@ -31,7 +31,7 @@ from artsim.sim.vec3 import (
 )
 
 MOST_TIMES = 10.0  # the reach of the smaller side: of larger scales its precision is not a share
-FEW = 20  # vertices: so many are looked at one by one, more are climbed
+_FEW = 20  # vertices: so many are looked at one by one, more are climbed
 
 
 @inlined
@@ -139,7 +139,7 @@ def _climbed(shapes: Any, start: int, d: Any) -> Any:
 @inlined
 def farthest_vertex(shapes: Any, first: int, end: int, start: int, d: Any) -> Any:
     """Of a convex mesh's vertices, `first` to before `end`, the one farthest along d; of many, uphill from `start`."""
-    if end - first <= FEW:
+    if end - first <= _FEW:
         return _highest(shapes, first, end, d)
     return _climbed(shapes, start, d)
 

@@ -14,8 +14,8 @@ from artsim.collision.clipping import KEPT, keep_farthest
 from artsim.collision.convex import add_manifold, add_nearest, add_overlap, find_nearest, touches_once
 from artsim.collision.shapes import SPHERE, Pair
 from artsim.collision.support import begin_pair, begin_triangle, difference, farthest_corner, support
-from artsim.sim.jit import inlined, njit
-from artsim.sim.vec3 import (
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import (
     combined,
     component,
     crossed,
@@ -34,17 +34,17 @@ from artsim.sim.vec3 import (
     triple,
 )
 
-MOST_KEPT = 16  # contacts of a pair
-FULL = 40  # contacts before which they are thinned out: one triangle adds up to nine
-SAME = 1e-5  # of the shape's reach: contacts that near to each other are one
-LEVEL = 1e-5  # tangent of the angle at an edge below which it is none
-STEEP = 50.0  # tangent beyond which an edge is as good as sharp
-DEEPER = 2.0  # how many times deeper than need be a normal may say that they are that was bent
-TIE = 1e-9  # relative: distances of triangles at the same edge or corner; a front counts before a back
-TOUCHING = 1e-5  # of the sizes: gaps below which the points that are nearest say nothing of the normal
-CONCAVE = -1.0
-SHARP = inf
-APART, STRAIGHT, BENT = 0, 1, 2
+_MOST_KEPT = 16  # contacts of a pair
+_FULL = 40  # contacts before which they are thinned out: one triangle adds up to nine
+_SAME = 1e-5  # of the shape's reach: contacts that near to each other are one
+_LEVEL = 1e-5  # tangent of the angle at an edge below which it is none
+_STEEP = 50.0  # tangent beyond which an edge is as good as sharp
+_DEEPER = 2.0  # how many times deeper than need be a normal may say that they are that was bent
+_TIE = 1e-9  # relative: distances of triangles at the same edge or corner; a front counts before a back
+_TOUCHING = 1e-5  # of the sizes: gaps below which the points that are nearest say nothing of the normal
+_CONCAVE = -1.0
+FALLING = inf
+_APART, _STRAIGHT, _BENT = 0, 1, 2
 STRIDE = 1 << 32  # features of a triangle
 
 
@@ -91,7 +91,7 @@ def triangles_convex(pair: Pair, gjk: Any) -> None:
 @inlined
 def nearer(nearest: Any, behind: Any, height: Any, distance: Any, t: Any) -> Any:
     """The distance of the nearest triangle so far, and which it is where it is seen from behind, after triangle t."""
-    if distance < nearest * (1.0 + TIE) and (height >= 0.0 or distance < nearest * (1.0 - TIE)):
+    if distance < nearest * (1.0 + _TIE) and (height >= 0.0 or distance < nearest * (1.0 - _TIE)):
         nearest = distance
         behind = t if height < 0.0 else -1
     return nearest, behind
@@ -131,7 +131,7 @@ def _rise(shapes: Any, t: int, e: int) -> Any:
     """How far normals may lean over edge e of a triangle: `rise_over`, by the triangle across it."""
     other = shapes.triangle_across[t, e]
     if other < 0:
-        return SHARP
+        return FALLING
     V = shapes.vertex
     i, j = shapes.triangle[t, e], shapes.triangle[t, (e + 1) % 3]
     far = shapes.triangle[other, 0]
@@ -159,24 +159,24 @@ def _is_peak(shapes: Any, gjk: Any, t: int, corner: int) -> bool:
 @inlined
 def rises(gjk: Any, e: Any) -> bool:
     """Whether an edge rises along the normal."""
-    return bool(dot(gjk.normal, e) > LEVEL * length(e))
+    return bool(dot(gjk.normal, e) > _LEVEL * length(e))
 
 
 @inlined
 def rise_over(e: Any, own: Any, other: Any) -> Any:
-    """The tangent of the angle by which the surface falls behind an edge; 0: it goes on level, CONCAVE: it rises,
-    SHARP: it falls steeply. Seen from the edge's begin: its end e, the triangle's own far corner, the other one's.
+    """The tangent of the angle by which the surface falls behind an edge; 0: it goes on level, _CONCAVE: it rises,
+    FALLING: it falls steeply. Seen from the edge's begin: its end e, the triangle's own far corner, the other one's.
     """
     normal = crossed(e, own)  # of any length
     over = crossed(e, normal)  # over the edge, as long as e times the normal
     down = -dot(normal, other) * length(e)
     forth = dot(over, other)
     size = sqrt(down * down + forth * forth)
-    if abs(down) <= LEVEL * size:
-        return 0.0 if forth >= 0.0 else SHARP
+    if abs(down) <= _LEVEL * size:
+        return 0.0 if forth >= 0.0 else FALLING
     if down < 0.0:
-        return CONCAVE
-    return down / forth if forth * STEEP > down else SHARP
+        return _CONCAVE
+    return down / forth if forth * _STEEP > down else FALLING
 
 
 # ------------------------------------------------------------------ one triangle
@@ -280,9 +280,9 @@ def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any
     nearest = gjk.gap[0]
     crosses = nearest < 0.0
     leaning = _lean(pair, gjk, rises, peaks)
-    if leaning != APART:
+    if leaning != _APART:
         add_manifold(shapes, gjk, margin, manifold, feature)
-        if leaning == BENT and crosses:
+        if leaning == _BENT and crosses:
             for i in range(first, manifold.number[0]):
                 manifold.gap[i] = max(manifold.gap[i], nearest)
     elif not (crosses or touches_once(gjk)):  # another triangle is nearer: here only what may come down flat counts
@@ -297,8 +297,8 @@ def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any
 
 @njit
 def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
-    """Bend the normal into the range of the edges over which it leans; APART unless the two are then nearer than
-    margin, BENT where the depth along the normal is that of another triangle's front.
+    """Bend the normal into the range of the edges over which it leans; _APART unless the two are then nearer than
+    margin, _BENT where the depth along the normal is that of another triangle's front.
     """
     front = normal_of(gjk)
     up = dot(gjk.normal, front)
@@ -313,37 +313,37 @@ def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
     det = max(1.0 - cosine * cosine, 1e-12)
     x = max((along_a - cosine * along_b) / det, 0.0)
     y = max((along_b - cosine * along_a) / det, 0.0)
-    if min(x, y) > LEVEL and component(peaks, i):
-        return STRAIGHT
+    if min(x, y) > _LEVEL and component(peaks, i):
+        return _STRAIGHT
     rise_a = component(rises, i)
     rise_b = component(rises, j)
     upright = max(up, 0.0)
-    if up <= 0.0 and rise_a < SHARP and rise_b < SHARP:
+    if up <= 0.0 and rise_a < FALLING and rise_b < FALLING:
         upright = 1.0
         x = rise_a if x > y else 0.0
         y = rise_b if x == 0.0 else 0.0
-    xx = min(x, max(rise_a, 0.0) * upright) if rise_a < SHARP else x
-    yy = min(y, max(rise_b, 0.0) * upright) if rise_b < SHARP else y
+    xx = min(x, max(rise_a, 0.0) * upright) if rise_a < FALLING else x
+    yy = min(y, max(rise_b, 0.0) * upright) if rise_b < FALLING else y
     xx = max(xx, 0.0)
     yy = max(yy, 0.0)
-    if up > 0.0 and x - xx < 2.0 * LEVEL and y - yy < 2.0 * LEVEL:
-        return STRAIGHT
-    if gjk.gap[0] > TOUCHING * gjk.scale[0]:
-        return APART  # another triangle is nearer
+    if up > 0.0 and x - xx < 2.0 * _LEVEL and y - yy < 2.0 * _LEVEL:
+        return _STRAIGHT
+    if gjk.gap[0] > _TOUCHING * gjk.scale[0]:
+        return _APART  # another triangle is nearer
     bent = plus_times(combined(upright, front, xx, a), yy, b)
     size = length(bent)
     if size < 1e-9:
-        return APART
-    least = min(DEEPER * gjk.gap[0], -TOUCHING * gjk.scale[0])
+        return _APART
+    least = min(_DEEPER * gjk.gap[0], -_TOUCHING * gjk.scale[0])
     _turn_to(pair.shapes, gjk, divided(bent, size))
     if gjk.gap[0] >= pair.margin:
-        return APART
+        return _APART
     shallow = gjk.gap[0] > least
     if xx > 0.0 or yy > 0.0:
-        return BENT if shallow else APART
+        return _BENT if shallow else _APART
     if _is_over(gjk, front, rises, False):
-        return STRAIGHT
-    return BENT if _is_over(gjk, front, rises, shallow) else APART  # the farthest point is another triangle's
+        return _STRAIGHT
+    return _BENT if _is_over(gjk, front, rises, shallow) else _APART  # the farthest point is another triangle's
 
 
 @inlined
@@ -370,7 +370,7 @@ def _is_over(gjk: Any, front: Any, rises: Any, shallow: bool) -> bool:
     """Whether the point of b lies over the triangle; when shallow, also behind an edge where the surface rises."""
     for i in range(3):
         x = minus(row_of(gjk.point, 1), row_of(gjk.triangle, i))
-        behind = shallow and component(rises, i) == CONCAVE
+        behind = shallow and component(rises, i) == _CONCAVE
         if not behind and dot(_over(gjk, i, front), x) > 1e-9 * gjk.scale[0]:
             return False
     return True
@@ -399,15 +399,15 @@ def push_out(pair: Pair, gjk: Any, feature: int) -> None:
 @inlined
 def make_room(pair: Pair, gjk: Any, first: int) -> None:
     """Thin out the contacts from `first` on when those of a triangle might not fit any more."""
-    if pair.manifold.number[0] >= FULL:
-        thin_out(gjk, pair.manifold, first, MOST_KEPT)
+    if pair.manifold.number[0] >= _FULL:
+        thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @inlined
 def finish(pair: Pair, gjk: Any, first: int) -> None:
     """Of the contacts from `first` on those that are kept."""
-    merge(pair.manifold, first, SAME * pair.shapes.reach[pair.b])
-    thin_out(gjk, pair.manifold, first, MOST_KEPT)
+    merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])
+    thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @njit

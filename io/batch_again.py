@@ -12,11 +12,11 @@ from artsim.io.batches import BatchConfig, Job, block_rows, check_memory, prepar
 from artsim.io.comparison import Comparison
 from artsim.io.reader import Difference, opened
 from artsim.io.runs import TOLERANCE, Load, made_elsewhere
-from artsim.sim.configuration import RunConfig
-from artsim.sim.description import Articulation
-from artsim.sim.quantities import INPUTS
-from artsim.sim.records import Array
-from artsim.sim.robot import Robot
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.catalogue import INPUTS
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import RunConfig
 
 
 class StoredRows:

@@ -25,8 +25,8 @@ from artsim.io import schema, seal
 from artsim.io.layout import Section, lay_out_inputs, lay_out_model, lay_out_root
 from artsim.io.recorder import ModelRecord, abandon, check_output, claim, reason, room
 from artsim.io.schema import Labels
-from artsim.sim.errors import BusyError, StorageError, UsageError
-from artsim.sim.records import Array
+from artsim.sim.foundation.errors import BusyError, StorageError, UsageError
+from artsim.sim.foundation.records import Array
 
 if TYPE_CHECKING:
     from zipfile import ZipInfo

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
+from artsim.io.labelled_rows import Array, LabelledRows
 from artsim.io.reader import Output, Recording, attributes_of, check_schema, opened, read_labels, reading
 from artsim.io.rollout_reader import RolloutRecording
-from artsim.io.rows import Array, Rows
 from artsim.io.schema import Variable
 from artsim.io.shard_index import read_entries
-from artsim.sim.errors import ModelError, UsageError, nearest
-from artsim.sim.quantities import QUANTITIES, dims_of
+from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.quantities.catalogue import QUANTITIES, dims_of
 
 if TYPE_CHECKING:
     import h5py
@@ -34,7 +34,7 @@ def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | Ro
     return opened(Path(path), kind)
 
 
-class BatchRecording(Output, Rows):
+class BatchRecording(Output, LabelledRows):
     """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
 
     `labels` name the entries (`link`: the links that were asked for), `variables` are the names, inputs first. `shards`

@@ -29,12 +29,12 @@ from artsim.io.recorder import model_record
 from artsim.io.runs import file_labels
 from artsim.io.sampling import BLOCK as SAMPLING_BLOCK
 from artsim.io.sampling import UNIFORM, open_samples
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.errors import MemoryShortageError, UsageError, nearest
-from artsim.sim.evaluation import Evaluation
-from artsim.sim.quantities import QUANTITIES, TRIANGLES, WITH_WRENCH, needed_inputs, resolve
-from artsim.sim.robot import Robot
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import MemoryShortageError, UsageError, nearest
+from artsim.sim.quantities.catalogue import QUANTITIES, SYMMETRIC, WITH_WRENCH, needed_inputs, resolve
+from artsim.sim.quantities.evaluation import Evaluation
+from artsim.sim.quantities.robot import Robot
 
 BLOCK_BYTES = 1 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
 MIN_ROWS = 64
@@ -80,8 +80,8 @@ class BatchConfig:
             raise UsageError("give --input FILE or --samples N" + (", not both" if self.input is not None else ""))
         if self.gravity is not None and not (len(self.gravity) == 3 and all(map(math.isfinite, self.gravity))):
             raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
-        if self.packed and not set(names) & set(TRIANGLES):
-            raise UsageError(f"--packed is for {' and '.join(TRIANGLES)}; neither is computed")
+        if self.packed and not set(names) & set(SYMMETRIC):
+            raise UsageError(f"--packed is for {' and '.join(SYMMETRIC)}; neither is computed")
         if self.links is not None:
             of_links = any("link" in QUANTITIES[name].dims or "wrench" in QUANTITIES[name].inputs for name in names)
             if not of_links and WITH_WRENCH.isdisjoint(names):

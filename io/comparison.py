@@ -9,7 +9,7 @@ from artsim.io import schema
 from artsim.io.batch_reader import BatchRecording
 from artsim.io.reader import Difference, first_beyond, first_byte
 from artsim.io.rollout_reader import RolloutRecording
-from artsim.sim.records import Array
+from artsim.sim.foundation.records import Array
 
 
 class Comparison:

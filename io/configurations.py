@@ -23,10 +23,10 @@ import numpy as np
 from artsim.io.csv_rows import Names, read_csv
 from artsim.io.schema import FIXED_LABELS
 from artsim.io.tables import Array, NpzArchive, Stored, Table, sha256_of, spooling, stored_npy
-from artsim.sim.dataclass import dataclass
-from artsim.sim.errors import MissingInputError, ModelError, UsageError, nearest
-from artsim.sim.model import Labels
-from artsim.sim.quantities import INPUTS
+from artsim.sim.articulation.model import Labels
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.quantities.catalogue import INPUTS
 
 if TYPE_CHECKING:
     import h5py

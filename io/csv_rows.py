@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io.tables import NumberFile, Stored, spooling
-from artsim.sim.errors import ModelError, nearest
+from artsim.sim.foundation.errors import ModelError, nearest
 
 Array = npt.NDArray[Any]
 

@@ -12,7 +12,7 @@ from artsim.io import schema
 from artsim.io.exported_rows import blocks_of, names_of_entries
 from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
 
 _MOST_SECONDS = 2**32  # what a schema of Foxglove's can hold beside nanoseconds
 _TRANSFORMS = "foxglove.FrameTransforms"

@@ -10,8 +10,8 @@ import numpy as np
 from artsim.io.exported_rows import blocks_of
 from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
-from artsim.sim.controls import Controls
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.runs.controls import Controls
 
 _TABLES = 1 << 16  # bytes of what is in a file beside its numbers
 _OBSERVED = ("qpos", "qvel", "link_position", "link_quaternion", "sensors", "activation", "tau_contact")

@@ -14,7 +14,7 @@ from artsim.io import schema
 from artsim.io.exported_rows import Column, blocks_of, columns_of, contact_columns, contact_rows, table_rows
 from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
 
 _WITHOUT_CONTACTS = "contacts are counted in it; --contacts-csv and --contacts-parquet write their table"
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from artsim.io.reader import Recording
 from artsim.io.recorder import errno_of, reason, room
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.errors import StorageError
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import StorageError
 
 
 @dataclass(frozen=True)

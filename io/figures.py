@@ -14,7 +14,7 @@ from artsim.io import schema
 from artsim.io.exports import write_whole
 from artsim.io.hdf5 import storable
 from artsim.io.reader import Array, Recording
-from artsim.sim.errors import UsageError, nearest
+from artsim.sim.foundation.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

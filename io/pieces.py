@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.errors import ModelError
 
 if TYPE_CHECKING:
     from artsim.io.layout import Section
-    from artsim.sim.solids import Kept, Piece
+    from artsim.sim.geometry.solids import Kept, Piece
 
 Array = npt.NDArray[Any]
 
@@ -108,7 +108,7 @@ def _head(piece: Piece, vertices: int, faces: int) -> dict[str, Array]:
 
 def read_pieces(group: Any, path: Path) -> Kept:
     """The pieces in /model, `group`, of a file that passed the gate. Raises ModelError: they cannot be."""
-    from artsim.sim.solids import Kept
+    from artsim.sim.geometry.solids import Kept
 
     if "piece_kind" not in group:
         return Kept()
@@ -169,7 +169,7 @@ class _Reading:
 
     def piece(self, n: int) -> Piece:
         """Piece n; call it in order."""
-        from artsim.sim.solids import convex_piece, field_piece, triangles_piece
+        from artsim.sim.geometry.solids import convex_piece, field_piece, triangles_piece
 
         kind = KINDS[int(self.arrays["piece_kind"][n])]
         vertices, faces = int(self.arrays["piece_vertices"][n]), int(self.arrays["piece_faces"][n])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from artsim.sim.apart import Limits, apart, can_fork
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.apart import Limits, apart, can_fork
+from artsim.sim.foundation.errors import ModelError
 
 CPU_SECONDS = 4
 _TEXT = 4000

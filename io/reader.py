@@ -22,17 +22,17 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io import schema, seal, superblock
+from artsim.io.labelled_rows import LabelledRows
 from artsim.io.probe import probe
-from artsim.io.rows import Rows
 from artsim.io.schema import Labels
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.controls import VALUES, Controls
-from artsim.sim.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.errors import ArtsimError, BusyError, MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
     import h5py
 
-    from artsim.sim.solids import Kept
+    from artsim.sim.geometry.solids import Kept
 
 Array = npt.NDArray[Any]
 
@@ -448,14 +448,15 @@ class Output(ABC):
 
     @property
     def kept(self) -> Kept:
-        """What meshes and height fields collided as (sim/solids.py: with_pieces). Raises ModelError: damaged."""
+        """What meshes and height fields collided as (sim/geometry/solids.py: with_pieces). Raises ModelError:
+        damaged."""
         from artsim.io.pieces import read_pieces
 
         with reading(self.path):
             return read_pieces(self._file["model"], self.path)
 
 
-class Recording(Output, Rows):
+class Recording(Output, LabelledRows):
     """A run, addressed by name: `recording["qpos"]` is (n_valid, nq). Close it, or use it as a context manager.
 
     Only the `n_valid` rows that were written in full are ever given out.

@@ -33,12 +33,12 @@ from artsim.io import schema, seal, superblock
 from artsim.io.layout import Section, lay_out_model, lay_out_root
 from artsim.io.pieces import kept_bytes
 from artsim.io.schema import Labels, Variable
-from artsim.sim.controls import Controls
-from artsim.sim.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
+from artsim.sim.foundation.errors import ArtsimError, BusyError, OutputError, StorageError, UsageError, nearest
+from artsim.sim.runs.controls import Controls
 
 if TYPE_CHECKING:
-    from artsim.sim.description import Articulation
-    from artsim.sim.solids import Kept
+    from artsim.sim.articulation.description import Articulation
+    from artsim.sim.geometry.solids import Kept
 
 Array = npt.NDArray[Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from artsim.sim.description import Articulation
+from artsim.sim.articulation.description import Articulation
 
 
 def density_helps(articulation: Articulation, links: Collection[str]) -> str:

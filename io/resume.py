@@ -10,7 +10,7 @@ import numpy as np
 
 from artsim.io.reader import Recording, open_recording
 from artsim.io.recorder import Earlier, Recorder, model_record
-from artsim.io.recover import recover
+from artsim.io.recovery import recover
 from artsim.io.runs import (
     Load,
     Outcome,
@@ -24,9 +24,9 @@ from artsim.io.runs import (
     stored_state,
 )
 from artsim.io.snapshots import checkpoint_state, checkpoints, final_state, restored
-from artsim.sim.errors import BusyError, StoppedError, UsageError
-from artsim.sim.records import Array
-from artsim.sim.simulate import Controller, simulation_of
+from artsim.sim.foundation.errors import BusyError, StoppedError, UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.runs.simulate import ControllerFunction, simulation_of
 
 
 def resume(
@@ -35,7 +35,7 @@ def resume(
     *,
     steps: int | None = None,
     output: str | os.PathLike[str] | None = None,
-    controller: Controller | None = None,
+    controller: ControllerFunction | None = None,
     provenance: Mapping[str, str | int | float] | None = None,
     force: bool = False,
     progress: Progress | None = None,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io import schema
+from artsim.io.labelled_rows import Array, LabelledRows
 from artsim.io.reader import Output, attributes_of, check_schema, read_labels, read_whole, reading
-from artsim.io.rows import Array, Rows
 from artsim.io.schema import Variable
-from artsim.sim.controls import VALUES, Controls
-from artsim.sim.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
     import h5py
 
 
-class RolloutRecording(Output, Rows):
+class RolloutRecording(Output, LabelledRows):
     """Many runs of one robot: `rollout["qpos"]` is (samples, rows, nq), NaN from row `n_valid` of a sample on."""
 
     def __init__(self, path: Path, file: h5py.File) -> None:

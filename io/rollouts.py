@@ -21,12 +21,12 @@ import numpy as np
 from artsim.io import schema
 from artsim.io.batch_file import BatchWriter, Column, Content
 from artsim.io.comparison import Comparison
-from artsim.io.controls import read_sample_controls
+from artsim.io.control_files import read_sample_controls
+from artsim.io.labelled_rows import LabelledRows
 from artsim.io.memory import memory_left
 from artsim.io.reader import Difference, opened
 from artsim.io.recorder import model_record
 from artsim.io.rollout_reader import RolloutRecording
-from artsim.io.rows import Rows
 from artsim.io.runs import (
     TOLERANCE,
     Load,
@@ -40,16 +40,24 @@ from artsim.io.runs import (
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
-from artsim.sim.configuration import MAX_STEPS
-from artsim.sim.controls import Controls
-from artsim.sim.dataclass import dataclass
-from artsim.sim.errors import MemoryShortageError, StoppedError, UsageError, nearest
-from artsim.sim.evaluation import available_threads
-from artsim.sim.plan import Plan
-from artsim.sim.records import WIDTH, Array
-from artsim.sim.robot import Robot
-from artsim.sim.rollout import RECORDED, VARIED, Results, Roller, Variations, make_roller, reason_against_packs
-from artsim.sim.run import NON_FINITE, RUNNING
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
+from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.quantities.evaluation import available_threads
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
+from artsim.sim.runs.configuration import MAX_STEPS
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import (
+    ROLLOUT_RECORDED,
+    VARIED,
+    Results,
+    Roller,
+    Variations,
+    make_roller,
+    reason_against_packs,
+)
 
 GIVEN = "given"
 STARTS = (GIVEN, *DISTRIBUTIONS)
@@ -334,7 +342,7 @@ class _Stream:
     def _arrays(self, results: Results, variations: Variations) -> dict[str, Array]:
         count, every = len(variations), self.plan.config.every
         stopped = results.stopped[:count]
-        rows = {name: results.rows[name][:count] for name in RECORDED if name in self.plan.config.record}
+        rows = {name: results.rows[name][:count] for name in ROLLOUT_RECORDED if name in self.plan.config.record}
         total = -(-self.plan.config.steps // every)
         valid = np.where(stopped < 0, total, -(-stopped // every))
         for k in np.flatnonzero(stopped >= 0):
@@ -368,7 +376,7 @@ def _why(plan: Plan, results: Results, k: int) -> str:
 def _sample_bytes(plan: Plan) -> int:
     rows = -(-plan.config.steps // plan.config.every)
     sizes = {"qpos": plan.robot.nq, "qvel": plan.robot.nv}
-    return 8 * (rows * sum(sizes[name] for name in RECORDED if name in plan.config.record) + 64)
+    return 8 * (rows * sum(sizes[name] for name in ROLLOUT_RECORDED if name in plan.config.record) + 64)
 
 
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:
@@ -451,7 +459,7 @@ def verify_rollout(
 # ------------------------------------------------------------------ from Python
 
 
-class MemoryRollout(Rows):
+class MemoryRollout(LabelledRows):
     """A rollout held in memory: `rollout["qpos"]` is (samples, rows, nq); addressed like a RolloutRecording."""
 
     def __init__(self, plan: Plan, arrays: dict[str, Array], outcome: Outcome) -> None:
@@ -496,7 +504,7 @@ def rollout(
 
     Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
     """
-    of_run: dict[str, Any] = {"record": RECORDED, **settings}
+    of_run: dict[str, Any] = {"record": ROLLOUT_RECORDED, **settings}
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
@@ -540,8 +548,8 @@ def rollout(
 def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:
     """The controls, when there are as many as can be used. Raises UsageError, also for what is not recorded."""
     for name in plan.config.record:
-        if name not in RECORDED:
-            raise UsageError(f"a rollout records {' and '.join(RECORDED)}, not {name!r}")
+        if name not in ROLLOUT_RECORDED:
+            raise UsageError(f"a rollout records {' and '.join(ROLLOUT_RECORDED)}, not {name!r}")
     if len(controls) > 1 and len(controls) != config.samples:
         raise UsageError(f"controls: there are {len(controls)} for {config.samples} samples")
     if any(not np.array_equal(one.start_step, controls[0].start_step) for one in controls):

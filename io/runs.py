@@ -16,31 +16,31 @@ import numpy as np
 
 from artsim import __version__
 from artsim.io import schema
-from artsim.io.controls import read_controls, read_run_controls
+from artsim.io.control_files import read_controls, read_run_controls
+from artsim.io.labelled_rows import LabelledRows
 from artsim.io.reader import Difference, Output, Recording, first_difference, open_recording
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.remedy import density_helps
-from artsim.io.rows import Rows
 from artsim.io.settings import RunSettings
 from artsim.io.snapshots import stored
-from artsim.sim.allocation import jacobian_columns
-from artsim.sim.configuration import RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.equipment.build import labels_of
-from artsim.sim.equipment.record import EquipmentLabels, Equipped
-from artsim.sim.errors import ModelError, UsageError, nearest
-from artsim.sim.jit import processor
-from artsim.sim.length_range import with_length_ranges
-from artsim.sim.model import Labels
-from artsim.sim.plan import Plan, plan_run
-from artsim.sim.records import Array
-from artsim.sim.regularity import singular_links
-from artsim.sim.robot import Robot
-from artsim.sim.run import NON_FINITE
-from artsim.sim.simulate import BlockOfRows, Controller, Simulation, simulation_of
-from artsim.sim.solids import with_pieces
+from artsim.sim.articulation.chains import jacobian_columns
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.model import Labels
+from artsim.sim.articulation.regularity import singular_links
+from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
+from artsim.sim.equipment.equip import labels_of
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.jit import processor
+from artsim.sim.foundation.records import Array
+from artsim.sim.geometry.solids import with_pieces
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.run_records import NON_FINITE
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.length_range import with_length_ranges
+from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.simulate import BlockOfRows, ControllerFunction, Simulation, simulation_of
 
 Progress = Callable[[Simulation], bool]
 """Called after every block; True asks the run to stop."""
@@ -111,7 +111,7 @@ def run(
     plan: Plan,
     *,
     controls: Controls | None = None,
-    controller: Controller | None = None,
+    controller: ControllerFunction | None = None,
     output: str | os.PathLike[str] | None = None,
     provenance: Mapping[str, str | int | float] | None = None,
     compress: str | None = None,
@@ -299,7 +299,7 @@ def _version(package: str) -> str:
 # ------------------------------------------------------------------ from Python
 
 
-class MemoryRecording(Rows):
+class MemoryRecording(LabelledRows):
     """A run held in memory; addressed like a Recording: `["qpos"]`, `.labels`, `.time`, `.to_xarray()`."""
 
     def __init__(self, plan: Plan, rows: dict[str, Array], contacts: dict[str, Array], outcome: Outcome) -> None:
@@ -337,7 +337,7 @@ class MemoryRecording(Rows):
 def simulate(
     robot: Robot,
     *,
-    controller: Controller | str = "none",
+    controller: ControllerFunction | str = "none",
     controls: Controls | str | os.PathLike[str] | None = None,
     output: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -398,10 +398,10 @@ def _joined(blocks: list[dict[str, Array]]) -> dict[str, Array]:
 
 def prepared(
     robot: Robot,
-    controller: Controller | str,
+    controller: ControllerFunction | str,
     controls: Controls | str | os.PathLike[str] | None,
     settings: Mapping[str, Any],
-) -> tuple[Plan, Controls | None, Controller | None]:
+) -> tuple[Plan, Controls | None, ControllerFunction | None]:
     """The plan of a robot's run, its inputs over time, and the Python controller, of `simulate`'s arguments."""
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
@@ -440,7 +440,7 @@ def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -
         raise UsageError(f"{path}: target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
 
 
-def _python_name(function: Controller) -> str:
+def _python_name(function: ControllerFunction) -> str:
     """What the file calls a Python controller. Its outputs are stored, so it is never looked up."""
     module = str(getattr(function, "__module__", None) or "python")
     return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from artsim.sim.errors import UsageError, nearest
-from artsim.sim.model import BALL, FREE, Labels, Model
-from artsim.sim.quantities import INPUTS
-from artsim.sim.records import Array
+from artsim.sim.articulation.model import BALL, FREE, Labels, Model
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.catalogue import INPUTS
 
 BLOCK = 4096  # rows; part of what a seed means
 UNIFORM, NORMAL = "uniform-limits", "normal"

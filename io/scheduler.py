@@ -28,10 +28,10 @@ from artsim.io.shard_index import Entry
 from artsim.io.shard_runs import Runner, Watch, compute_one
 from artsim.io.shards import Finished, Shard, difference
 from artsim.io.workers import Work
-from artsim.sim import errors
-from artsim.sim.batch import COMPUTE
-from artsim.sim.errors import ArtsimError, ModelError, StoppedError, UsageError
-from artsim.sim.jit import warm
+from artsim.sim.foundation import errors
+from artsim.sim.foundation.errors import ArtsimError, ModelError, StoppedError, UsageError
+from artsim.sim.foundation.jit import warm
+from artsim.sim.quantities.compute_records import COMPUTE
 
 _POLL = 0.1  # s
 _CONNECT = 20.0  # s

@@ -1,6 +1,6 @@
 """The keyword arguments of artsim.simulate, artsim.Simulation and artsim.rollout, typed, for editors and type checkers.
 
-A setting has the name and meaning of RunConfig's field (sim/configuration.py), which checks it. SI units.
+A setting has the name and meaning of RunConfig's field (sim/runs/configuration.py), which checks it. SI units.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from artsim.sim.controls import Controls
-    from artsim.sim.simulate import Controller
+    from artsim.sim.runs.controls import Controls
+    from artsim.sim.runs.simulate import ControllerFunction
 
 Values = float | Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 """Numbers by name ("*": every joint of one dof that is no follower), or in the model's order; of gains one for all."""
@@ -90,7 +90,7 @@ class RolloutSettings(RunSettings, total=False):
 class SimulateOptions(RunSettings, total=False):
     """What artsim.simulate takes beside the robot."""
 
-    controller: Controller | str  # a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,)
+    controller: ControllerFunction | str  # a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,)
     controls: Controls | str | PathLike[str] | None  # inputs over time
     output: str | PathLike[str] | None  # HDF5 file to write
     force: bool  # whether the output may overwrite a file

@@ -21,7 +21,7 @@ import numpy as np
 from artsim.io import schema, seal
 from artsim.io.layout import Section, texts
 from artsim.io.reader import attributes_of, check_schema, open_gated, read_texts, reading
-from artsim.sim.errors import MissingInputError, ModelError, StorageError, UsageError
+from artsim.sim.foundation.errors import MissingInputError, ModelError, StorageError, UsageError
 
 if TYPE_CHECKING:
     import h5py

@@ -15,8 +15,8 @@ import numpy as np
 
 from artsim.io.sampling import BLOCK
 from artsim.io.shard_index import MAX_SHARDS, Entry, is_plain
-from artsim.sim.errors import MissingInputError, ModelError, OutputError, UsageError
-from artsim.sim.records import WIDTH
+from artsim.sim.foundation.errors import MissingInputError, ModelError, OutputError, UsageError
+from artsim.sim.foundation.records import WIDTH
 
 if TYPE_CHECKING:
     from artsim.io.batch_reader import BatchRecording

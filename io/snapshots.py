@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from artsim.io.reader import Recording, read_count, read_whole, reading
 from artsim.io.schema import COMPLETE, INTERRUPTED, STATE
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.errors import ModelError
 
 Array = npt.NDArray[Any]
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from artsim.io.runs import held_controls, named_contacts, run_labels
-from artsim.sim.controls import Controls
-from artsim.sim.plan import Plan
-from artsim.sim.simulate import Simulation
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.simulate import Simulation
 
 Array = npt.NDArray[Any]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from artsim.io import runs
 from artsim.io.settings import RunSettings
-from artsim.sim.configuration import MAX_STEPS
-from artsim.sim.controls import Controls
-from artsim.sim.errors import UsageError
-from artsim.sim.records import Array
-from artsim.sim.robot import Robot
-from artsim.sim.simulate import Controller, simulation_of
-from artsim.sim.spatial import Real
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import MAX_STEPS
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.simulate import ControllerFunction, simulation_of
 
 
 class Simulation:
@@ -31,7 +31,7 @@ class Simulation:
         self,
         robot: Robot,
         *,
-        controller: Controller | str = "none",
+        controller: ControllerFunction | str = "none",
         controls: Controls | str | None = None,
         **settings: Unpack[RunSettings],
     ) -> None:

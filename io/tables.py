@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from artsim.sim.errors import ArtsimError, ModelError, StorageError
+from artsim.sim.foundation.errors import ArtsimError, ModelError, StorageError
 
 if TYPE_CHECKING:
     import zipfile

@@ -18,7 +18,7 @@ from typing import Any
 
 from artsim.io.shard_runs import Watch
 from artsim.io.shards import Finished, Shard
-from artsim.sim.errors import StoppedError
+from artsim.sim.foundation.errors import StoppedError
 
 Stop = Callable[[], bool]
 Work = Callable[..., str]  # of an order and, in processes started here, Stop

@@ -16,7 +16,7 @@ from dataclasses import field
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
-from artsim.sim.dataclass import dataclass
+from artsim.sim.foundation.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
 MAX_URI = 4096  # characters, as many as Linux allows

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from artsim.collision.mesh import MAX_FACES, MeshError, convex_hull, is_closed, read_mesh
 from artsim.loaders.elements import Element, Reading, children, tag
 from artsim.loaders.mjcf.geom_inertia import geom_inertia, mass_properties
-from artsim.sim.description import Geom, Inertial, Link, Note, Pose, Source
-from artsim.sim.spatial import Real, rotation_matrix, six
+from artsim.sim.articulation.description import Geom, Inertial, Link, Note, Pose, Source
+from artsim.sim.foundation.spatial import Real, rotation_matrix, six
 
 Whole = NDArray[np.integer[Any]]
 

@@ -15,9 +15,9 @@ from typing import NoReturn, cast
 from lxml import etree
 
 from artsim.loaders.assets import Assets
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Note, Pose, Quaternion, Source, Vector3
-from artsim.sim.errors import ModelError
+from artsim.sim.articulation.description import Note, Pose, Quaternion, Source, Vector3
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError
 
 Element = etree._Element
 LARGEST = 1e30  # nothing in SI units is larger, and no product that an inertia needs overflows below

@@ -11,9 +11,9 @@ from typing import Any
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.xml import clean
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.description import Source
-from artsim.sim.errors import ModelError
+from artsim.sim.articulation.description import Source
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.errors import ModelError
 
 CPU_SECONDS = 3.0
 WALL_SECONDS = 10.0  # a pipe that macros read takes no time of the processor

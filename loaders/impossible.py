@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from artsim.loaders.elements import Element, Reading, child, children, describe
 from artsim.loaders.inertia import breaks_triangle, is_negative, nearest_possible, principal_moments
-from artsim.sim.description import Inertial, Joint, Link
+from artsim.sim.articulation.description import Inertial, Joint, Link
 
 ROUNDING = 1e-12  # of the largest moment in the model: less is none
 Moments = tuple[float, float, float]

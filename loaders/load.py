@@ -17,9 +17,9 @@ from artsim.loaders.scene import MARK, SceneModel, StoredModel, base_of, merge, 
 from artsim.loaders.srdf import with_srdf
 from artsim.loaders.urdf import read_urdf
 from artsim.loaders.xml import Document, check_size, decode, parse
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation, Pose, Source
-from artsim.sim.errors import MissingInputError, ModelError
+from artsim.sim.articulation.description import Articulation, Pose, Source
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import MissingInputError, ModelError
 
 STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # `artsim check <(xacro robot.xacro)`
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from artsim.sim.description import Articulation, Geom
-from artsim.sim.errors import ModelError
+from artsim.sim.articulation.description import Articulation, Geom
+from artsim.sim.foundation.errors import ModelError
 
 
 class MeshContent(NamedTuple):

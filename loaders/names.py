@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from artsim.sim.errors import MissingInputError, nearest
+from artsim.sim.foundation.errors import MissingInputError, nearest
 
 CACHE = "ROBOT_DESCRIPTIONS_CACHE"  # the variable that robot_descriptions reads, too
 KINDS = ("URDF_PATH", "MJCF_PATH", "XACRO_PATH")  # the first that a description has

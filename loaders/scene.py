@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from artsim.loaders.mjcf.orientation import compose, rotate
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import (
+from artsim.sim.articulation.description import (
     Actuator,
     Articulation,
     Conventions,
@@ -30,7 +29,8 @@ from artsim.sim.description import (
     Sensor,
     Tendon,
 )
-from artsim.sim.errors import ModelError, UsageError
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError, UsageError
 
 Base = Literal["fixed", "floating"]
 MARK = '{"artsim_scene": 1,'  # what the text of a scene begins with
@@ -132,7 +132,7 @@ def placed(articulation: Articulation, place: Pose) -> Articulation:
 
 def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
     """A keyframe whose free bodies, which have their pose in the world, stand in the placed model."""
-    from artsim.sim.model import compile_model
+    from artsim.sim.articulation.model import compile_model
 
     labels = compile_model(articulation).labels
     qpos, qvel = list(key.qpos), list(key.qvel)
@@ -309,10 +309,10 @@ def _filled(key: Keyframe, start: Keyframe) -> Keyframe:
 
 def _start(part: Articulation) -> Keyframe:
     """Where a part starts without a keyframe."""
-    from artsim.sim.equipment.build import labels_of
+    from artsim.sim.articulation.model import compile_model
     from artsim.sim.equipment.build_actuators import idle_controls
-    from artsim.sim.model import compile_model
-    from artsim.sim.start import initial_qpos
+    from artsim.sim.equipment.equip import labels_of
+    from artsim.sim.runs.start import initial_qpos
 
     compiled, labels = compile_model(part, locks=True), labels_of(part)
     qpos = initial_qpos(compiled, {}, [])

@@ -7,9 +7,9 @@ from itertools import combinations
 
 from artsim.loaders.elements import Element, Reading, describe, required, tag
 from artsim.loaders.xml import parse
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 # planning groups, tools and the like: of no meaning to a simulation
 SILENT = frozenset(

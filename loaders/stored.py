@@ -8,10 +8,10 @@ from typing import Literal
 
 from artsim.loaders.load import is_scene, load_articulation, load_stored_scene, load_text
 from artsim.loaders.scene import StoredModel
-from artsim.sim.configuration import RunConfig
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
-from artsim.sim.errors import ArtsimError, MissingInputError
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ArtsimError, MissingInputError
+from artsim.sim.runs.configuration import RunConfig
 
 Base = Literal["fixed", "floating"]
 

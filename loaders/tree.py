@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from artsim.sim.description import Joint, Link
-from artsim.sim.errors import ModelError, nearest
+from artsim.sim.articulation.description import Joint, Link
+from artsim.sim.foundation.errors import ModelError, nearest
 
 
 def order_tree(links: Sequence[Link], joints: Sequence[Joint]) -> tuple[tuple[Link, ...], tuple[Joint, ...]]:

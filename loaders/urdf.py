@@ -33,7 +33,7 @@ from artsim.loaders.elements import (
 from artsim.loaders.impossible import judge_inertias
 from artsim.loaders.inertia import principal_moments
 from artsim.loaders.tree import order_tree
-from artsim.sim.description import (
+from artsim.sim.articulation.description import (
     Actuator,
     Articulation,
     Coupling,
@@ -47,7 +47,7 @@ from artsim.sim.description import (
     Pose,
     Vector3,
 )
-from artsim.sim.errors import nearest
+from artsim.sim.foundation.errors import nearest
 
 JOINT_KINDS: dict[str, JointKind] = {
     "fixed": "fixed",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from artsim.loaders.elements import Element, Reading, children, content_flag, content_number, describe, tag
-from artsim.sim.description import Joint, Link
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Joint, Link
+from artsim.sim.foundation.errors import nearest
 
 # Looks, sensors, code, and settings of Gazebo's own solver: no meaning here.
 SILENT = frozenset(

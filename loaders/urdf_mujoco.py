@@ -7,8 +7,8 @@ from dataclasses import field
 
 from artsim.loaders.elements import Element, Reading, children, describe, read_number, read_vector, tag
 from artsim.loaders.inertia import balanced, breaks_triangle, is_negative, principal_moments
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import FileOptions, Inertial, Link
+from artsim.sim.articulation.description import FileOptions, Inertial, Link
+from artsim.sim.foundation.dataclass import dataclass
 
 # fusestatic merges links that artsim keeps apart; discardvisual drops what is only seen; angles of a URDF are radians
 NO_MEANING = frozenset(("fusestatic", "discardvisual", "angle", "autolimits", "coordinate", "eulerseq", "usethread"))

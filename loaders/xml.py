@@ -12,10 +12,10 @@ from typing import NoReturn
 
 from lxml import etree
 
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Note, Source
-from artsim.sim.errors import ModelError
+from artsim.sim.articulation.description import Note, Source
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError
 
 MAX_DEPTH = 2000  # legal models nest as deep as their longest chain (an MJCF rope); libxml2 itself ends at 2048
 MAX_ELEMENTS = 250_000

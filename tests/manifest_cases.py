@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from artsim.io import schema
+from tests.cli.test_bad_inputs import ACCEPT, GOOD, LIMIT, REJECT, chain, inertial, joint, link, robot, shape, two_links
+from tests.cli.test_bad_mjcf import ROWS, TETRAHEDRON, mjcf, stl, urdf, world
 from tests.conftest import ROOT
 from tests.manifest import Case, Make
-from tests.test_bad_inputs import ACCEPT, GOOD, LIMIT, REJECT, chain, inertial, joint, link, robot, shape, two_links
-from tests.test_bad_mjcf import ROWS, TETRAHEDRON, mjcf, stl, urdf, world
 
 ARM = ROOT / "robots" / "arm7.urdf"
 XACRO = '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro">\n'

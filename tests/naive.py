@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from artsim.sim.description import Articulation, Coupling, Joint, Pose, Quaternion
+from artsim.sim.articulation.description import Articulation, Coupling, Joint, Pose, Quaternion
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -20,12 +20,12 @@ import numpy as np
 import pinocchio as pin
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.description import Articulation
-from artsim.sim.plan import Plan, plan_run
-from artsim.sim.robot import Robot
-from artsim.sim.simulate import Simulation
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan, plan_run
+from artsim.sim.runs.simulate import Simulation
 from tests.conftest import ROOT, corpus
 
 Array = np.ndarray[Any, Any]

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from artsim.loaders.load import load_text
-from artsim.sim.robot import Robot
+from artsim.sim.quantities.robot import Robot
+from tests.fuzz.fuzzing import fuzz, outcome
 from tests.fuzz.readers import READERS, SEEDS
-from tests.fuzz.run import fuzz, outcome
 
 CASES = 1000
 

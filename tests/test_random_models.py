@@ -9,7 +9,7 @@ import mujoco
 import pytest
 
 from tests.random_models.compare import Table
-from tests.random_models.mjcf import random_mjcf
+from tests.random_models.random_mjcf import random_mjcf
 from tests.random_models.share import Place, missing, shares, used
 
 mujoco.set_mju_user_warning(lambda _: None)  # else it writes a log file where the tests are run

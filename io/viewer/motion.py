@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from artsim.io.reader import Recording
-from artsim.sim.configuration import RunConfig
-from artsim.sim.description import Articulation
-from artsim.sim.errors import UsageError
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.runs.configuration import RunConfig
 
 if TYPE_CHECKING:
-    from artsim.sim.robot import Robot
+    from artsim.sim.quantities.robot import Robot
 
 Array = NDArray[Any]
 
@@ -75,7 +75,7 @@ class Motion:
     def robot(self) -> Robot:
         """The recording's robot, compiled as it was for the run."""
         if self._robot is None:
-            from artsim.sim.plan import compiled_robot
+            from artsim.sim.runs.plan import compiled_robot
 
             config = RunConfig.from_mapping(self.recording.config)
             robot = compiled_robot(self._articulation, config, locks=False)

@@ -8,11 +8,11 @@ import re
 import numpy as np
 
 from artsim.io.exports import Export, write_whole
+from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion
-from artsim.io.viewer.pieces import pieces_of
 from artsim.io.viewer.server import start_server, stop_server
 from artsim.io.viewer.stage import ARROW, RobotStage, add_grid, look_at
-from artsim.sim.configuration import RunConfig
+from artsim.sim.runs.configuration import RunConfig
 
 MOST_FRAMES = 2000  # of what is not thinned further; a frame of 20 moving links takes about 1 kB
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.motion import Motion
-from artsim.io.viewer.pieces import pieces_of
 from artsim.io.viewer.plots import Plot
 from artsim.io.viewer.stage import ARROW, LAYERS, Extent, RobotStage, add_grid, look_at
-from artsim.sim.configuration import RunConfig
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Articulation
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.runs.configuration import RunConfig
 
 if TYPE_CHECKING:
     import viser

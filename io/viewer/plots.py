@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artsim.io.reader import Recording
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.errors import ModelError
 
 if TYPE_CHECKING:
     import viser

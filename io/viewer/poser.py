@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artsim.io.viewer.pieces import pieces_of
+from artsim.io.viewer.drawables import pieces_of
 from artsim.io.viewer.player import FRAMES, plain
 from artsim.io.viewer.stage import RobotStage, add_grid, look_at
-from artsim.sim.coordinates import independent_coordinates
-from artsim.sim.description import Articulation, Joint
-from artsim.sim.robot import Robot
-from artsim.sim.spatial import quaternion, rotation_matrix, turn_about_z
+from artsim.sim.articulation.description import Articulation, Joint
+from artsim.sim.foundation.spatial import quaternion, rotation_matrix, turn_about_z
+from artsim.sim.quantities.coordinates import independent_coordinates
+from artsim.sim.quantities.robot import Robot
 
 if TYPE_CHECKING:
     import viser
@@ -167,7 +167,7 @@ def _within(value: float, handle: Handle) -> float:
 
 def viewed(articulation: Articulation) -> Robot:
     """The robot for looking at: couplings hold exactly, however soft the file has them, unless they contradict."""
-    from artsim.sim.errors import ModelError
+    from artsim.sim.foundation.errors import ModelError
 
     try:
         return Robot.of(articulation, coupling="exact")

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from artsim.sim.errors import UsageError
+from artsim.sim.foundation.errors import UsageError
 
 if TYPE_CHECKING:
     import viser

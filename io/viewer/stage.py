@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from artsim.io.viewer.pieces import Piece
+from artsim.io.viewer.drawables import Piece
 
 if TYPE_CHECKING:
     import viser
@@ -99,7 +99,7 @@ class RobotStage:
 
     def extent(self, positions: Array, quaternions: Array) -> Extent:
         """Of the robot's pieces in these poses, or of its links' origins where nothing is drawn."""
-        from artsim.sim.spatial import rotation_matrix
+        from artsim.sim.foundation.spatial import rotation_matrix
 
         clouds = []
         for piece in self._pieces:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from artsim.io.exports import Export, written_whole
+from artsim.io.viewer.drawables import Piece, pieces_of
 from artsim.io.viewer.motion import Motion, Poses
-from artsim.io.viewer.pieces import Piece, pieces_of
-from artsim.sim.configuration import RunConfig
-from artsim.sim.errors import UsageError
-from artsim.sim.records import Array
-from artsim.sim.spatial import rotation_matrix
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import rotation_matrix
+from artsim.sim.runs.configuration import RunConfig
 
 SIZE = (1280, 720)  # [pixels] multiples of 16, as video codecs want them
 _PROBE = """

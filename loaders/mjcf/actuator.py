@@ -19,9 +19,9 @@ from artsim.loaders.mjcf.option import Options
 from artsim.loaders.mjcf.pid_plugin import as_servo
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.replicate import dict_of
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Actuator, Joint, LengthSearch, Tendon, Transmission
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Actuator, Joint, LengthSearch, Tendon, Transmission
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 TRANSMISSIONS: dict[str, Transmission] = {
     "joint": "joint",

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from artsim.loaders.elements import Element, tag
 from artsim.loaders.mjcf.joint import LIMITED
 from artsim.loaders.mjcf.reading import Item, MjcfReading
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import ActivationDynamics, Bias, Gain
+from artsim.sim.articulation.description import ActivationDynamics, Bias, Gain
+from artsim.sim.foundation.dataclass import dataclass
 
 DYNAMICS: dict[str, ActivationDynamics] = {
     "none": "none",

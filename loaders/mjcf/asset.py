@@ -23,10 +23,10 @@ from artsim.loaders.mjcf.geom_inertia import MESH_INERTIAS, TINY, MeshShape, mes
 from artsim.loaders.mjcf.orientation import unit_quaternion
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
 from artsim.loaders.mjcf.scope import Scope
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Material, Pose, Quaternion, Vector3
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Material, Pose, Quaternion, Vector3
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 MOST_HEIGHTS = 4_000_000  # of all height fields of a model
 MOST_NUMBERS = 2_000_000  # of a mesh's vertices or faces that stand in the model

@@ -13,8 +13,8 @@ from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
 from artsim.loaders.mjcf.references import kind_of
 from artsim.loaders.mjcf.replicate import NAMED, Names, dict_of, names_in
 from artsim.loaders.mjcf.scope import Scope
-from artsim.sim.dataclass import dataclass
-from artsim.sim.errors import nearest
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 SECTIONS = ("contact", "tendon", "equality", "actuator", "sensor")  # tendons stand before what may refer to them
 ASSETS = ("mesh", "hfield", "texture", "material")

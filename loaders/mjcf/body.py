@@ -25,8 +25,8 @@ from artsim.loaders.mjcf.orientation import compose, inverse, read_frame
 from artsim.loaders.mjcf.reading import Item, MjcfReading, States, describe
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.mjcf.spring_damper import with_springs
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Inertial, Joint, Link, Pose, Site, Source, Tendon
+from artsim.sim.articulation.description import Inertial, Joint, Link, Pose, Site, Source, Tendon
+from artsim.sim.foundation.dataclass import dataclass
 
 WORLD = "world"
 SECTIONS = {"tendon": "tendon", "actuator": "actuator", "sensor": "sensor", "equality": "equality", "keyframe": "key"}

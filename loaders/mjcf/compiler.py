@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.orientation import Angles
 from artsim.loaders.mjcf.reading import Item, MjcfReading
-from artsim.sim.dataclass import dataclass
+from artsim.sim.foundation.dataclass import dataclass
 
 AUTO = ("false", "true", "auto")
 

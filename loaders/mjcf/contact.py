@@ -6,7 +6,7 @@ from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.description import ContactPair, Surface
+from artsim.sim.articulation.description import ContactPair, Surface
 
 DIMENSIONS = (1, 3, 4, 6)
 SPEED = (0.0,) * 6

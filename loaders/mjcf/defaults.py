@@ -9,7 +9,7 @@ from itertools import chain
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import ALTERNATIVES
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
-from artsim.sim.errors import nearest
+from artsim.sim.foundation.errors import nearest
 
 MAIN = "main"
 ACTUATORS = frozenset(

@@ -6,7 +6,7 @@ from typing import cast
 
 from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.sim.description import Delay, Interpolation
+from artsim.sim.articulation.description import Delay, Interpolation
 
 MOST_SAMPLES = 1_000_000  # MuJoCo takes 2^24, of which every checkpoint of a run would hold a copy
 INTERPOLATIONS = ("zoh", "linear", "cubic")

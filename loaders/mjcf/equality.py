@@ -13,8 +13,17 @@ from artsim.loaders.mjcf.joint import MOVING, SCALAR
 from artsim.loaders.mjcf.orientation import compose, inverse, unit_quaternion
 from artsim.loaders.mjcf.reading import Item
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.description import IMPEDANCE, Coupling, Joint, Loop, Pose, Tendon, TendonCoupling, reference_of_softness
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import (
+    IMPEDANCE,
+    Coupling,
+    Joint,
+    Loop,
+    Pose,
+    Tendon,
+    TendonCoupling,
+    reference_of_softness,
+)
+from artsim.sim.foundation.errors import nearest
 
 
 def read_equalities(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from artsim.sim.description import Vector3
+from artsim.sim.articulation.description import Vector3
 
 Place = tuple[int, int, int]
 Points = list[Vector3]

@@ -21,7 +21,7 @@ from artsim.loaders.mjcf.flex_box import flex_box
 from artsim.loaders.mjcf.orientation import Angles, compose, read_frame
 from artsim.loaders.mjcf.reading import MOST, Item, MjcfReading, describe
 from artsim.loaders.mjcf.replicate import dict_of
-from artsim.sim.description import Pose, Vector3
+from artsim.sim.articulation.description import Pose, Vector3
 
 GRIDS = ("grid", "circle", "square", "disc")
 TYPES = (*GRIDS, "box", "cylinder", "ellipsoid", "mesh", "gmsh", "direct")

@@ -11,9 +11,9 @@ from artsim.loaders.mjcf.contact import read_surface
 from artsim.loaders.mjcf.geom_inertia import GeomInertia, fit_to_mesh, fromto_geom, geom_inertia, mesh_geom_pose
 from artsim.loaders.mjcf.orientation import compose, conjugate, cross, read_frame, rotate
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import FluidShape, Geom, GeomKind, Material, Pose, Surface
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import FluidShape, Geom, GeomKind, Material, Pose, Surface
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 SIZES = {
     "plane": 3,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artsim.loaders.mjcf.orientation import compose, from_z, multiply
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Pose, Quaternion, Vector3
+from artsim.sim.articulation.description import Pose, Quaternion, Vector3
+from artsim.sim.foundation.dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -378,7 +378,7 @@ def mesh_shape(
     import numpy as np
 
     from artsim.collision.mesh import convex_hull, is_closed
-    from artsim.sim.spatial import rotation_matrix
+    from artsim.sim.foundation.spatial import rotation_matrix
 
     if kind not in MESH_INERTIAS:
         raise ValueError(f"mesh inertia {kind!r}, want {', '.join(MESH_INERTIAS)}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from artsim.loaders.elements import Element, tag
-from artsim.loaders.mjcf.support import ATTRIBUTES, ELEMENTS, without_effect
-from artsim.sim.description import Ignored
+from artsim.loaders.mjcf.supported import ATTRIBUTES, ELEMENTS, without_effect
+from artsim.sim.articulation.description import Ignored
 
 
 def ignored_parts(root: Element) -> list[Ignored]:

@@ -8,8 +8,8 @@ from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import rotate, unit
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Joint, JointKind, Pose
+from artsim.sim.articulation.description import Joint, JointKind, Pose
+from artsim.sim.foundation.dataclass import dataclass
 
 KINDS: dict[str, JointKind] = {"hinge": "revolute", "slide": "prismatic", "ball": "ball", "free": "free"}
 SCALAR = ("revolute", "prismatic")

@@ -8,7 +8,7 @@ from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.actuator_kinds import count_controls
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.reading import Item, States, describe
-from artsim.sim.description import Actuator, Joint, Keyframe
+from artsim.sim.articulation.description import Actuator, Joint, Keyframe
 
 DOFS = {"fixed": 0, "revolute": 1, "prismatic": 1, "ball": 3, "free": 6}
 

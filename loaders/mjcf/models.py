@@ -16,12 +16,12 @@ from artsim.loaders.mjcf.compiler import read_compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.flexcomp import expand_flexcomps, read_point_files
 from artsim.loaders.mjcf.include import expand_includes, find, shown
+from artsim.loaders.mjcf.mjcf_schema import check_names
 from artsim.loaders.mjcf.reading import MjcfReading, describe, weight
 from artsim.loaders.mjcf.replicate import expand_replicates
-from artsim.loaders.mjcf.schema import check_names
 from artsim.loaders.mjcf.scope import Scope
 from artsim.loaders.xml import parse
-from artsim.sim.dataclass import dataclass
+from artsim.sim.foundation.dataclass import dataclass
 
 NUMBER = "number"  # of a mesh, while its model is read
 

@@ -7,8 +7,8 @@ from dataclasses import field, replace
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.reading import Item, MjcfReading
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import ContactOverride, FileOptions, Joint
+from artsim.sim.articulation.description import ContactOverride, FileOptions, Joint
+from artsim.sim.foundation.dataclass import dataclass
 
 WORDS = ("enable", "disable")
 INTEGRATORS = ("Euler", "RK4", "implicit", "implicitfast", "discrete")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from artsim.loaders.mjcf.reading import Item
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Pose, Quaternion, Vector3
+from artsim.sim.articulation.description import Pose, Quaternion, Vector3
+from artsim.sim.foundation.dataclass import dataclass
 
 ALTERNATIVES = ("axisangle", "xyaxes", "zaxis", "euler")
 TINY = 1e-14  # below this length a vector has no direction (MuJoCo's mjEPS)

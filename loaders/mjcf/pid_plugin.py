@@ -10,8 +10,8 @@ from __future__ import annotations
 from lxml import etree
 
 from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.mjcf_schema import MJCF
 from artsim.loaders.mjcf.reading import Item, MjcfReading, describe
-from artsim.loaders.mjcf.schema import MJCF
 
 PLUGIN = "mujoco.pid"
 OWN = frozenset(("plugin", "instance", "actdim", "actlimited", "actrange", "class"))

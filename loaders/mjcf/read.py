@@ -20,7 +20,7 @@ from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms, switched
-from artsim.sim.description import Articulation, Conventions, Note, Tendon
+from artsim.sim.articulation.description import Articulation, Conventions, Note, Tendon
 
 CONVENTIONS = Conventions(
     pose_drawn=True,

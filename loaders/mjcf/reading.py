@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, parse_number, tag
-from artsim.sim.budget import MORE, allowed
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Source
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Source
+from artsim.sim.foundation.budget import MORE, allowed
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import nearest
 
 if TYPE_CHECKING:
     from artsim.loaders.mjcf.scope import Scope

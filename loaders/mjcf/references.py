@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from artsim.loaders.elements import Element, children
 from artsim.loaders.mjcf.reading import MjcfReading, describe
-from artsim.sim.errors import nearest
+from artsim.sim.foundation.errors import nearest
 
 KINDS = {
     **dict.fromkeys(("joint", "joint1", "joint2", "jointinparent"), "joint"),

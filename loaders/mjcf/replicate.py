@@ -10,7 +10,7 @@ from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.orientation import Angles, compose, from_euler
 from artsim.loaders.mjcf.reading import LONG_NAME, Item, MjcfReading, weight
 from artsim.loaders.mjcf.references import kind_of
-from artsim.sim.description import Pose
+from artsim.sim.articulation.description import Pose
 
 NAMED = ("body", "frame", "joint", "freejoint", "geom", "site", "camera", "light")
 SECTIONS = ("tendon", "equality", "contact", "actuator", "sensor")  # in which each refers to those before it

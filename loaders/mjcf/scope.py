@@ -9,7 +9,7 @@ from artsim.loaders.elements import Element
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.defaults import Defaults
 from artsim.loaders.mjcf.reading import MjcfReading
-from artsim.sim.dataclass import dataclass
+from artsim.sim.foundation.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.delay import read_delay
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.loaders.mjcf.support import SENSORS
-from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Actuator, Sensor
-from artsim.sim.errors import nearest
+from artsim.loaders.mjcf.supported import SENSORS
+from artsim.sim.articulation.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Actuator, Sensor
+from artsim.sim.foundation.errors import nearest
 
 MOST_SLOTS = 10_000  # contacts of one sensor
 FRAMES = ("body", "xbody", "geom", "site")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.sim.description import Softness
+from artsim.sim.articulation.description import Softness
 
 DEFAULT = (0.02, 1.0)
 

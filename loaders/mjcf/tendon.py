@@ -11,8 +11,8 @@ from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR
 from artsim.loaders.mjcf.reading import Item, describe
 from artsim.loaders.mjcf.softness import read_softness
-from artsim.sim.description import Tendon, TendonPoint, WrapGeom
-from artsim.sim.errors import nearest
+from artsim.sim.articulation.description import Tendon, TendonPoint, WrapGeom
+from artsim.sim.foundation.errors import nearest
 
 
 def read_tendons(bodies: Bodies, root: Element) -> list[Tendon]:

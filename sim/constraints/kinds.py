@@ -1,6 +1,6 @@
 """The kinds of constraint rows, each declared once: where its impulse is booked, when it has its turn, its room.
 
-A kind is built in a file of its own in this folder, which rows.py calls. Kernels read the declarations as tuples of
+A kind is built in a file of its own in this folder, which assembly.py calls. Kernels read the declarations as tuples of
 integers by kind (TAU, TURN …). No numba here: the process that starts with warm kernels imports this.
 """
 
@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import Touching, contact_room
-from artsim.sim.equipment.record import Equipment, actuator_room, loop_room, tendon_room
-from artsim.sim.link_rules import LinkRules
-from artsim.sim.model import Model
+from artsim.sim.articulation.model import Model
+from artsim.sim.equipment.arrays import Equipment, actuator_room, loop_room, tendon_room
+from artsim.sim.geometry.contacts import Touching, contact_room
+from artsim.sim.run_data.link_rules import LinkRules
 
 (
     COUPLING_ROW,

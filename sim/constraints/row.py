@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import like
-from artsim.sim.lanes import absolute, highest, real, where_greater, zero_like
-from artsim.sim.run import ALL_ROWS
-from artsim.sim.solvers.cone import largest, least
-from artsim.sim.solvers.registry import SWEEPING
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, highest, real, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.run_data.registry import SWEEPING
+from artsim.sim.run_data.run_records import ALL_ROWS
 
 TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
 UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other

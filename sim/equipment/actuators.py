@@ -2,8 +2,8 @@
 
 force = gain(length, velocity) · input + bias(length, velocity); the input is the control, or the activation it drives.
 A force that is affine in length and velocity is implicit in a semi-implicit step, with the weights of actuation.py: so
-stable at any gain. On a joint of one dof it is part of M̂, elsewhere a row (constraints/actuator.py). All others, and
-all forces in RK4, are those at the step's start.
+stable at any gain. On a joint of one dof it is part of M̂, elsewhere a row (constraints/actuator_rows.py). All others,
+and all forces in RK4, are those at the step's start.
 """
 
 from __future__ import annotations
@@ -11,21 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.actuation import actuator_force, coordinate, felt_at, foreseen
-from artsim.sim.elementary import exponential
+from artsim.sim.equipment.actuation import actuator_force, coordinate, felt_at, foreseen
 from artsim.sim.equipment.affine import add_to_joint, bounded, force_over_step, is_beyond
-from artsim.sim.equipment.dc_motor import (
-    limit_slew,
-    mechanical_force,
-    motor_force,
-    motor_rates,
-    nearest,
-    next_state,
-    role,
-    wound,
-)
-from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
-from artsim.sim.equipment.record import (
+from artsim.sim.equipment.arrays import (
     AFFINE,
     BY_ROW,
     CONSTANT,
@@ -52,10 +40,22 @@ from artsim.sim.equipment.record import (
     SHORTEST,
     TENDON,
 )
+from artsim.sim.equipment.dc_motor import (
+    limit_slew,
+    mechanical_force,
+    motor_force,
+    motor_rates,
+    nearest_turn,
+    next_state,
+    role,
+    wound,
+)
+from artsim.sim.equipment.muscle import muscle_bias, muscle_gain, muscle_rate
 from artsim.sim.equipment.rotation_servo import bound_norms, guess_scales, is_settled, rescale, setpoint
-from artsim.sim.jit import inlined, njit
-from artsim.sim.recordtype import connected, run_entry
-from artsim.sim.run import CONTROL_ROW
+from artsim.sim.foundation.elementary import exponential
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.run_records import CONTROL_ROW
 
 _TINY = 1e-15  # least time constant [s]
 _SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # whose state is a position servo's setpoint
@@ -118,12 +118,12 @@ def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
         if n >= 0:
             error = role(equipment, a, ROLE_POSITION) - equipment.data.actuator_length[a]
             if equipment.model.actuator_period[a] > 0.0:
-                error = nearest(error, 0.0, equipment.model.actuator_period[a])
+                error = nearest_turn(error, 0.0, equipment.model.actuator_period[a])
             equipment.data.activation_rate[n] = wound(error, activation[n], equipment.model.dynamics_parameters[a, 0])
         return
     u = equipment.data.control[equipment.model.control_first[a]]
     if equipment.model.actuator_period[a] > 0.0 and kind != INTEGRATOR:
-        u = nearest(u, activation[n], equipment.model.actuator_period[a])  # a filtered setpoint goes the short way
+        u = nearest_turn(u, activation[n], equipment.model.actuator_period[a])  # a filtered setpoint goes the short way
     if kind == INTEGRATOR:
         equipment.data.activation_rate[n] = u
     elif kind == MUSCLE_DYNAMICS:
@@ -154,7 +154,7 @@ def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
         return _servo(equipment, a, state)
     u = state if n >= 0 else equipment.data.control[equipment.model.control_first[a]]
     if equipment.model.actuator_period[a] > 0.0:
-        u = nearest(u, equipment.data.actuator_length[a], equipment.model.actuator_period[a])
+        u = nearest_turn(u, equipment.data.actuator_length[a], equipment.model.actuator_period[a])
     return u
 
 
@@ -164,7 +164,7 @@ def _servo(equipment: Any, a: Any, integral: Any) -> Any:
     b = equipment.model.bias_parameters[a]
     wanted = role(equipment, a, ROLE_POSITION)
     if equipment.model.actuator_period[a] > 0.0:
-        wanted = nearest(wanted, equipment.data.actuator_length[a], equipment.model.actuator_period[a])
+        wanted = nearest_turn(wanted, equipment.data.actuator_length[a], equipment.model.actuator_period[a])
     force = (
         -b[1] * wanted
         + equipment.data.actuator_damping[a] * role(equipment, a, ROLE_VELOCITY)
@@ -504,6 +504,6 @@ def advance_activations(equipment: Any, h: Any, activation: Any) -> None:
             activation[n] = next_activation(equipment, a, n, activation[n], equipment.data.activation_rate[n], h)
         if equipment.model.actuator_dynamics[a] in _SETPOINTS and equipment.model.actuator_period[a] > 0.0:
             n = equipment.model.activation_last[a]
-            activation[n] = nearest(
+            activation[n] = nearest_turn(
                 activation[n], equipment.data.actuator_length[a], equipment.model.actuator_period[a]
             )

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.actuation import foreseen
-from artsim.sim.jit import inlined
-from artsim.sim.lanes import absolute, real, where_greater, zero_like
-from artsim.sim.solvers.cone import largest, least
+from artsim.sim.equipment.actuation import foreseen
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
 
 _SLACK = 1e-12  # of a force, by which it may be beyond a bound
 

@@ -1,4 +1,4 @@
-"""Actuators as arrays (record.py)."""
+"""Actuators as arrays (arrays.py)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from artsim.sim.description import Actuator, Articulation
-from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import (
+from artsim.sim.articulation.description import Actuator, Articulation
+from artsim.sim.articulation.model import BALL
+from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
     BY_ROW,
@@ -33,10 +33,10 @@ from artsim.sim.equipment.record import (
     SLIDER_CRANK,
     TENDON,
 )
-from artsim.sim.model import BALL
-from artsim.sim.records import Array
+from artsim.sim.equipment.places import Places
+from artsim.sim.foundation.records import Array
 
-TRANSMISSIONS = {
+_TRANSMISSIONS = {
     "joint": JOINT,
     "jointinparent": JOINT_IN_PARENT,
     "tendon": TENDON,
@@ -44,7 +44,7 @@ TRANSMISSIONS = {
     "body": BODY,
     "slidercrank": SLIDER_CRANK,
 }
-DYNAMICS = {
+_DYNAMICS = {
     "none": NO_DYNAMICS,
     "integrator": INTEGRATOR,
     "filter": FILTER,
@@ -53,9 +53,9 @@ DYNAMICS = {
     "dcmotor": DC_MOTOR_DYNAMICS,
     "pid": PID_DYNAMICS,
 }
-GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR, "pid": PID, "rotation": FIXED}
-BIASES = {"none": NO_BIAS, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR}
-INPUTS = ("position", "velocity", "feedforward", "voltage")
+_GAINS = {"fixed": FIXED, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR, "pid": PID, "rotation": FIXED}
+_BIASES = {"none": NO_BIAS, "affine": AFFINE, "muscle": MUSCLE, "dcmotor": DC_MOTOR}
+_INPUTS = ("position", "velocity", "feedforward", "voltage")
 
 
 def acting(articulation: Articulation) -> tuple[Actuator, ...]:
@@ -99,7 +99,7 @@ def actuator_arrays(
         "actuator_frozen": np.array([a.frozen for a in actuators], np.int64),
         "actuator_linear": np.array(linear, np.int64),
         "actuator_period": np.array([_period(a, places) for a in actuators]),
-        "actuator_transmission": np.array([TRANSMISSIONS[a.transmission] for a in actuators], np.int64),
+        "actuator_transmission": np.array([_TRANSMISSIONS[a.transmission] for a in actuators], np.int64),
         "actuator_target": np.array([_target(a, places) for a in actuators], np.int64),
         "actuator_reference": np.array([places.sites[a.reference] if a.reference else -1 for a in actuators], np.int64),
         "actuator_axis": np.array(axes, np.int64),
@@ -107,9 +107,9 @@ def actuator_arrays(
         "actuator_crank": np.array([a.crank_length for a in actuators]),
         "actuator_entry": np.cumsum([0, *map(len, entries)]),
         "actuator_dof": np.array([k for dofs in entries for k in dofs], np.int64),
-        "actuator_dynamics": np.array([DYNAMICS[a.dynamics] for a in actuators], np.int64),
-        "actuator_gain": np.array([GAINS[a.gain] for a in actuators], np.int64),
-        "actuator_bias": np.array([BIASES[a.bias] for a in actuators], np.int64),
+        "actuator_dynamics": np.array([_DYNAMICS[a.dynamics] for a in actuators], np.int64),
+        "actuator_gain": np.array([_GAINS[a.gain] for a in actuators], np.int64),
+        "actuator_bias": np.array([_BIASES[a.bias] for a in actuators], np.int64),
         "dynamics_parameters": _padded([a.dynamics_parameters for a in actuators], 10),
         "gain_parameters": _padded([a.gain_parameters for a in actuators], 10),
         "bias_parameters": _padded([a.bias_parameters for a in actuators], 10),
@@ -156,10 +156,10 @@ def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
     """Where the controls of each force are; an unnamed one is the first of its kind."""
     first = np.cumsum([0, *(len(a.inputs) for a in actuators)], dtype=np.int64)[:-1]
     forces = [len(actuator.outputs) for actuator in actuators]
-    roles = np.full((len(actuators), len(INPUTS)), -1, np.int64)
+    roles = np.full((len(actuators), len(_INPUTS)), -1, np.int64)
     for row, actuator, start in zip(roles, actuators, first, strict=True):
         for n, name in enumerate(actuator.inputs):
-            row[INPUTS.index(name) if name in INPUTS else n] = start + n
+            row[_INPUTS.index(name) if name in _INPUTS else n] = start + n
     return {"control_first": np.repeat(first, forces), "control_role": np.repeat(roles, forces, axis=0)}
 
 

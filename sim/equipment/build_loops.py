@@ -1,4 +1,4 @@
-"""Loop joints as arrays (record.py), and how far they are open at a configuration. Kernel-free."""
+"""Loop joints as arrays (arrays.py), and how far they are open at a configuration. Kernel-free."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from artsim.sim.description import IMPEDANCE, Articulation, reference_of_softness
+from artsim.sim.articulation.description import IMPEDANCE, Articulation, reference_of_softness
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.poses import body_poses
+from artsim.sim.articulation.sliders import sliding_masses_of
+from artsim.sim.equipment.arrays import CONNECT, WELD, Equipped
 from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import CONNECT, WELD, Equipped
-from artsim.sim.model import Model
-from artsim.sim.poses import body_poses
-from artsim.sim.records import Array
-from artsim.sim.sliders import sliding_masses_of
-from artsim.sim.spatial import Real, quaternion
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real, quaternion
 
 
 def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""What passive forces need, as arrays (record.py): gravity compensation, nonlinear springs, the medium. Kernel-free."""
+"""What passive forces need, as arrays (arrays.py): gravity compensation, nonlinear springs, the medium. Kernel-free."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from artsim.sim.description import Articulation, FluidShape, Joint
+from artsim.sim.articulation.description import Articulation, FluidShape, Joint
 from artsim.sim.equipment.places import Places
-from artsim.sim.records import Array
-from artsim.sim.spatial import Real
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
 
 _TINY = 1e-15  # MuJoCo's smallest mass of a body in a medium, and of a moment
 # 15-point rule of Kronrod on [0, 1] (Piessens 1983), to 8 digits, as MuJoCo has it

@@ -1,16 +1,24 @@
-"""Sensors as arrays (record.py)."""
+"""Sensors as arrays (arrays.py)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
-from artsim.sim.collision_pairs import tangible_geoms
-from artsim.sim.description import REDUCTIONS, SENSOR_DATA, SENSOR_KINDS, Articulation, Inertial, Pose, Sensor
+from artsim.sim.articulation.description import (
+    REDUCTIONS,
+    SENSOR_DATA,
+    SENSOR_KINDS,
+    Articulation,
+    Inertial,
+    Pose,
+    Sensor,
+)
+from artsim.sim.equipment.arrays import ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE, SENSORS
 from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE, SENSORS
-from artsim.sim.records import Array
-from artsim.sim.spatial import Real, rotation_matrix
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real, rotation_matrix
+from artsim.sim.geometry.collision_pairs import tangible_geoms
 
 Frame = tuple[int, Real, Real]
 
@@ -139,7 +147,7 @@ def _inertial_frame(inertial: Inertial | None) -> Pose:
     xx, xy, xz, yy, yz, zz = inertial.inertia
     if not (xy or xz or yz):
         return inertial.pose
-    from artsim.sim.spatial import quaternion
+    from artsim.sim.foundation.spatial import quaternion
 
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     _, axes = np.linalg.eigh(tensor)

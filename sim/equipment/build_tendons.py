@@ -1,4 +1,4 @@
-"""Tendons and their equalities as arrays (record.py)."""
+"""Tendons and their equalities as arrays (arrays.py)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from artsim.sim.description import IMPEDANCE, Articulation, Tendon, TendonCoupling, reference_of_softness
+from artsim.sim.articulation.description import IMPEDANCE, Articulation, Tendon, TendonCoupling, reference_of_softness
+from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
 from artsim.sim.equipment.places import Places
-from artsim.sim.equipment.record import PATH_CYLINDER, PATH_JOINT, PATH_PULLEY, PATH_SITE, PATH_SPHERE
-from artsim.sim.records import Array
+from artsim.sim.foundation.records import Array
 
 
 def tendon_arrays(articulation: Articulation, places: Places, site_body: Array) -> dict[str, Array]:

@@ -7,8 +7,8 @@ import math
 from typing import Any
 
 from artsim.collision.ray import is_inside
-from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
-from artsim.sim.equipment.record import (
+from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.equipment.arrays import (
     ANYTHING,
     AS_FOUND,
     LEAST_DISTANCE,
@@ -16,10 +16,11 @@ from artsim.sim.equipment.record import (
     OF_GEOM,
     OF_LINK,
 )
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, origin_of, turned_back
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, turned_back
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
-FOUND, FORCE, TORQUE, DISTANCE, POINT, NORMAL, TANGENT = range(7)  # bits of the data, in order
+_FOUND, _FORCE, _TORQUE, _DISTANCE, _POINT, _NORMAL, _TANGENT = range(7)  # bits of the data, in order
 
 
 @njit
@@ -121,24 +122,24 @@ def _strength(contact: Any, k: Any) -> Any:
 def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count: Any) -> None:
     """What is asked of contact k. With the sides exchanged its frame is turned half around its second tangent."""
     data = equipment.model.sensor_data[n]
-    if data & (1 << FOUND):
+    if data & (1 << _FOUND):
         equipment.data.sensor[at] = count
         at += 1
     for first in range(0, 6, 3):
-        if data & ((1 << FORCE) if first == 0 else (1 << TORQUE)):
+        if data & ((1 << _FORCE) if first == 0 else (1 << _TORQUE)):
             equipment.data.sensor[at] = contact.data.force[k, first]
             equipment.data.sensor[at + 1] = contact.data.force[k, first + 1]
             equipment.data.sensor[at + 2] = side * contact.data.force[k, first + 2]
             at += 3
-    if data & (1 << DISTANCE):
+    if data & (1 << _DISTANCE):
         equipment.data.sensor[at] = contact.data.distance[k]
         at += 1
-    if data & (1 << POINT):
+    if data & (1 << _POINT):
         for j in range(3):
             equipment.data.sensor[at + j] = contact.data.point[k, j]
         at += 3
     for axis in range(2):
-        if data & ((1 << NORMAL) if axis == 0 else (1 << TANGENT)):
+        if data & ((1 << _NORMAL) if axis == 0 else (1 << _TANGENT)):
             for j in range(3):
                 equipment.data.sensor[at + j] = side * contact.data.frame[k, axis, j]
             at += 3
@@ -180,8 +181,8 @@ def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contac
         equipment.data.sensor[at] = count
         at += 1
     place = 0
-    for word in range(FORCE, TANGENT + 1):
-        width = 1 if word == DISTANCE else 3
+    for word in range(_FORCE, _TANGENT + 1):
+        width = 1 if word == _DISTANCE else 3
         if (equipment.model.sensor_data[n] >> word) & 1:
             for j in range(width):
                 equipment.data.sensor[at + j] = values[place + j]

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.elementary import exponential
-from artsim.sim.equipment.record import (
+from artsim.sim.equipment.arrays import (
     BRISTLE,
     CURRENT,
     INTEGRAL,
@@ -23,8 +22,9 @@ from artsim.sim.equipment.record import (
     SLEW,
     TEMPERATURE,
 )
-from artsim.sim.jit import inlined, njit
-from artsim.sim.sincos import sincos
+from artsim.sim.foundation.elementary import exponential
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.sincos import sincos
 
 _TINY = 1e-15  # least divisor
 
@@ -78,7 +78,7 @@ def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
     wanted = equipment.data.control[first]
     period = equipment.model.actuator_period[a]
     if period > 0.0:
-        wanted = nearest(wanted, before, period)
+        wanted = nearest_turn(wanted, before, period)
     p = equipment.model.dynamics_parameters[a]
     most = h * (p[7] if p[7] > 0.0 else p[1])  # PID servos keep it elsewhere
     equipment.data.control[first] = min(max(wanted, before - most), before + most)
@@ -86,7 +86,7 @@ def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 
 @inlined
-def nearest(u: Any, length: Any, period: Any) -> Any:
+def nearest_turn(u: Any, length: Any, period: Any) -> Any:
     """The equal of u on a circle that is nearest to a length; halves round away from 0, as in C."""
     turns = (u - length) / period
     whole = math.floor(abs(turns) + 0.5)

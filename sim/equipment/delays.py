@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.contacts import ContactBundle
-from artsim.sim.description import Articulation, Delay
-from artsim.sim.equipment.record import EquipmentBundle, Equipped
-from artsim.sim.jit import Entry, point_at
-from artsim.sim.records import ConstInts1, ConstReals1
-from artsim.sim.run import RunBundle
-from artsim.sim.spatial import Real
-from artsim.sim.state import RobotBundle, State
+from artsim.sim.articulation.description import Articulation, Delay
+from artsim.sim.articulation.state import RobotBundle, State
+from artsim.sim.equipment.arrays import EquipmentBundle, Equipped
+from artsim.sim.foundation.jit import Entry, point_at
+from artsim.sim.foundation.records import ConstInts1, ConstReals1
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.run_records import RunBundle
 
-HELD, LINEAR, CUBIC = range(3)  # how it is read between samples: the last one, or a curve through them
-METHODS = {"zoh": HELD, "linear": LINEAR, "cubic": CUBIC}
+ZERO_ORDER, FIRST_ORDER, SPLINE = range(3)  # how it is read between samples: the last one, or a curve through them
+METHODS = {"zoh": ZERO_ORDER, "linear": FIRST_ORDER, "cubic": SPLINE}
 NEWEST, TICKS, HEAD = range(3)  # the first entries of what is kept: slot of the newest sample, ticks so far
 NEARLY = 1e-9  # steps: nearer than this is at the same time
 
@@ -39,7 +39,7 @@ class Delays(NamedTuple):
     place: ConstInts1  # (n,) where the line begins
     samples: ConstInts1  # (n,)
     size: ConstInts1  # (n,) numbers of a sample
-    method: ConstInts1  # (n,) HELD, LINEAR, CUBIC
+    method: ConstInts1  # (n,) ZERO_ORDER, FIRST_ORDER, SPLINE
     delay: ConstReals1  # (n,) [steps]
     period: ConstReals1  # (n,) of a sensor's ticks [steps], 0: every step
     before: ConstReals1  # (n,) when the tick before the first one would have been [steps]
@@ -52,14 +52,14 @@ class Delayed(NamedTuple):
     history: Real  # as State.history is before the first step
 
 
-DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.equipment.delayed", (State, RunBundle, EquipmentBundle, Delays))
-KEEP = Entry("keep_samples", "artsim.sim.equipment.delayed", (State, RunBundle, EquipmentBundle, Delays))
+DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.stepping.delayed", (State, RunBundle, EquipmentBundle, Delays))
+KEEP = Entry("keep_samples", "artsim.sim.stepping.delayed", (State, RunBundle, EquipmentBundle, Delays))
 
 
 def feel_entry(touching: bool) -> Entry:
     """The kernel that measures in every step what delayed sensors will tell."""
     records = (RobotBundle, RunBundle, EquipmentBundle, Delays, ContactBundle if touching else None)
-    return Entry("feel", "artsim.sim.equipment.delayed", records, "_touching" * touching)
+    return Entry("feel", "artsim.sim.stepping.delayed", records, "_touching" * touching)
 
 
 def delay_entries(delayed: Delayed, touching: bool) -> tuple[Entry, ...]:

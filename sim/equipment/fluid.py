@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, turn
+from artsim.sim.equipment.arrays import DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, turn
 
 _TINY = 1e-300
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
+from artsim.sim.foundation.jit import inlined, njit
 
 _TINY = 1e-15  # least divisor
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.dynamics import gather_forces
+from artsim.sim.articulation.dynamics import gather_forces
+from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.equipment.arrays import CUBIC, QUADRATIC
 from artsim.sim.equipment.fluid import fluid_wrenches
-from artsim.sim.equipment.record import CUBIC, QUADRATIC
-from artsim.sim.jit import inlined, njit
-from artsim.sim.model import BALL, FREE
-from artsim.sim.quaternions import rotation_vector
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import rotation_vector
 
 
 @njit

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from artsim.sim.dataclass import dataclass
-from artsim.sim.description import Pose
-from artsim.sim.model import Compiled
-from artsim.sim.spatial import Real, rotation_matrix
+from artsim.sim.articulation.description import Pose
+from artsim.sim.articulation.model import Compiled
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.spatial import Real, rotation_matrix
 
 
 @dataclass(frozen=True)

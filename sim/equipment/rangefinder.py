@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.equipment.record import RAY_DISTANCE
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import origin_of
+from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.equipment.arrays import RAY_DISTANCE
+from artsim.sim.foundation.jit import inlined, njit
 
 
 @inlined

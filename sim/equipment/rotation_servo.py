@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS
-from artsim.sim.jit import inlined, njit
-from artsim.sim.quaternions import quaternion_along, rotation_between
+from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROLE_FOURTH, SOLUTIONS
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 
 _NO_QUATERNION = 1e-15  # a shorter one stands for no rotation, as in MuJoCo
 _NEAR = 1e-10  # of the bound of a norm, relative

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.equipment.contact_sensor import contact_sensor
-from artsim.sim.equipment.rangefinder import aim, rangefinder
-from artsim.sim.equipment.record import (
+from artsim.sim.articulation.kinematics import accelerations, link_frame, origin_of, velocities
+from artsim.sim.equipment.arrays import (
     ACCELEROMETER,
     ACTUATOR_FORCE,
     ACTUATOR_POSITION,
@@ -43,21 +42,14 @@ from artsim.sim.equipment.record import (
     TOUCH,
     VELOCIMETER,
 )
+from artsim.sim.equipment.contact_sensor import contact_sensor
+from artsim.sim.equipment.rangefinder import aim, rangefinder
 from artsim.sim.equipment.touch import touch
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import (
-    accelerations,
-    cross,
-    link_frame,
-    origin_of,
-    symmetric_times,
-    turn,
-    turned_back,
-    velocities,
-)
-from artsim.sim.quaternions import quaternion_of
-from artsim.sim.recordtype import run_entry
-from artsim.sim.run import STEP_NUMBER
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turn, turned_back
+from artsim.sim.run_data.run_records import STEP_NUMBER
 
 
 @njit

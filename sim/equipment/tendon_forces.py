@@ -1,7 +1,8 @@
 """Springs and dampers of tendons: explicit while they are slow for the step, as rows where they are not.
 
 Explicit springs are stable while no mode has hω > 2. The sum over all tendons of h² K J M⁻¹ Jᵀ + h D J M⁻¹ Jᵀ, which is
-no less than the largest (hω)², decides for all of them together: above _FAST they are rows (constraints/tendon.py).
+no less than the largest (hω)², decides for all of them together: above _FAST they are rows
+(constraints/tendon_rows.py).
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import LONGEST, SHORTEST
-from artsim.sim.jit import inlined, njit
-from artsim.sim.solvers.registry import SWEEPING
+from artsim.sim.equipment.arrays import LONGEST, SHORTEST
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.registry import SWEEPING
 
 _FAST = 0.25
 

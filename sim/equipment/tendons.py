@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.equipment.record import PATH_JOINT, PATH_PULLEY, PATH_SITE
+from artsim.sim.articulation.kinematics import accelerations, add_point_force, kinematics, origin_of, point_of
+from artsim.sim.equipment.arrays import PATH_JOINT, PATH_PULLEY, PATH_SITE
 from artsim.sim.equipment.wrapping import unit3, wrap
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import accelerations, add_point_force, cross, kinematics, origin_of, point_of, turn
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, turn
 
 
 @njit

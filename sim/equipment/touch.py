@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.collision.ray import ray_primitive
-from artsim.sim.contacts import ALONG_NORMAL, CONTACTS
-from artsim.sim.jit import njit
-from artsim.sim.kinematics import origin_of, turned_back
+from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.vec3 import turned_back
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
 
 @njit

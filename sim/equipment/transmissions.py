@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
+from artsim.sim.articulation.kinematics import axis_of, origin_of
+from artsim.sim.equipment.arrays import JOINT, JOINT_IN_PARENT, SITE, SLIDER_CRANK, TENDON
 from artsim.sim.equipment.tendons import site_point
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import axis_of, cross, origin_of, turn
-from artsim.sim.quaternions import quaternion_of, rotation_vector
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import quaternion_of, rotation_vector
+from artsim.sim.foundation.vec3 import cross, turn
 
 
 @njit

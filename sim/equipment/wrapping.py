@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.equipment.record import PATH_SPHERE
-from artsim.sim.jit import inlined, njit
+from artsim.sim.equipment.arrays import PATH_SPHERE
+from artsim.sim.foundation.jit import inlined, njit
 
 _LEAST = 1e-15  # lengths [m], and what is divided by, are taken as 0 below
 _ROUNDS = 20  # of Newton's method

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.equipment.record import PATH_JOINT, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
+from artsim.sim.articulation.kinematics import link_frame, origin_of
+from artsim.sim.equipment.arrays import PATH_JOINT, PATH_PULLEY, PATH_SITE, SITE, SLIDER_CRANK
 from artsim.sim.equipment.tendons import site_point, way_around
 from artsim.sim.equipment.transmissions import crank, turned_gear, wrench_frame
 from artsim.sim.equipment.wrapping import unit3
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import cross, link_frame, origin_of
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross
 
 _NONE = (0.0, 0.0, 0.0)
 

@@ -12,14 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from artsim.sim.dataclass import dataclass
-from artsim.sim.model import Model
-from artsim.sim.records import Array
-from artsim.sim.spatial import Real, symmetric
+from artsim.sim.articulation.model import Model
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real, symmetric
 
 
 @dataclass(frozen=True)
-class State:
+class BodyStates:
     """Poses and velocities of nb bodies, and the joint coordinates they stand for."""
 
     centre: Real  # (nb, 3) [m]
@@ -54,14 +54,14 @@ class Masses:
         return cls(mass, centre, about_origin - mass[:, None, None] * shift)
 
 
-def moved(state: State, way: Real) -> State:
+def moved(state: BodyStates, way: Real) -> BodyStates:
     """The state with its poses moved by (nb, 6): centres by a way [m], frames by rotation vectors [rad], world axes."""
     turn = _product(_exponential(way[:, 3:]), state.turn)
     turn /= np.linalg.norm(turn, axis=1)[:, None]
     return replace(state, centre=state.centre + way[:, :3], turn=turn)
 
 
-def origins(masses: Masses, state: State, rotation: Real) -> Real:
+def origins(masses: Masses, state: BodyStates, rotation: Real) -> Real:
     """Origins (nb, 3) of the internal frames [m]."""
     arm: Real = np.einsum("bij,bj->bi", rotation, masses.centre)
     return state.centre - arm
@@ -83,12 +83,12 @@ def inertias(masses: Masses, rotation: Real) -> Real:
     return M
 
 
-def explicit_forces(model: Model, state: State, inertia: Real) -> Real:
+def explicit_forces(model: Model, state: BodyStates, inertia: Real) -> Real:
     """Weight and gyroscopic torque -ω × I ω at the start of the step, (nb, 6) [N, N m]."""
     force = np.zeros((len(inertia), 6))
     spin = state.velocity[1:, 3:]
     force[1:, :3] = inertia[1:, 0, 0, None] * model.gravity
-    force[1:, 3:] = -cross(spin, np.einsum("bij,bj->bi", inertia[1:, 3:, 3:], spin))
+    force[1:, 3:] = -cross_matrix_product(spin, np.einsum("bij,bj->bi", inertia[1:, 3:, 3:], spin))
     return force
 
 
@@ -108,7 +108,7 @@ def rotations(turn: Real) -> Real:
     return np.ascontiguousarray(np.moveaxis(entries, 2, 0))
 
 
-def cross(a: Real, b: Real) -> Real:
+def cross_matrix_product(a: Real, b: Real) -> Real:
     """a × b of vectors (n, 3); numpy's own takes five times as long for few."""
     x, y, z = a.T
     u, v, w = b.T

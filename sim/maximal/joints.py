@@ -9,22 +9,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from artsim.sim.maximal.bodies import Masses, State, cross, joint_frames, origins, skew
-from artsim.sim.maximal.rows import (
+from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.maximal.bodies import BodyStates, Masses, cross_matrix_product, joint_frames, origins, skew
+from artsim.sim.maximal.lines import (
     COUPLING,
     DRIVE,
-    HELD,
+    HELD_DOF,
     INERTIA,
     LIMIT,
     PASSIVE,
+    BodyRows,
     Lines,
-    Rows,
-    make_rows,
+    make_body_rows,
 )
 from artsim.sim.maximal.scheme import Scheme
-from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Model
-from artsim.sim.records import Array
-from artsim.sim.spatial import Real
 
 DOF_LINES = {
     REVOLUTE: (5,),
@@ -34,7 +34,7 @@ DOF_LINES = {
     FREE: (0, 1, 2, 3, 4, 5),
 }
 """Of a joint's six lines those that are its dofs. The others are held."""
-_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained, as constraints/limit.py has it
+_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained, as constraints/limit_rows.py has it
 _YIELD = 1e-12
 
 
@@ -51,7 +51,7 @@ def held_lines(model: Model) -> Array:
     return np.setdiff1d(np.arange(6 * (len(model.body_parent) - 1)), dof_lines(model))
 
 
-def joint_lines(model: Model, masses: Masses, state: State) -> Lines:
+def joint_lines(model: Model, masses: Masses, state: BodyStates) -> Lines:
     """The six lines of every joint, in the order of the bodies from 1."""
     rotation = state.rotation
     origin = origins(masses, state, rotation)
@@ -70,8 +70,8 @@ def joint_lines(model: Model, masses: Masses, state: State) -> Lines:
     above, own = state.velocity[parent], state.velocity
     rate = np.einsum("bij,bj->bi", value, np.concatenate([own, above], axis=1))
     linear = np.einsum("bji,bj->bi", axes, rate[:, :3])  # back in world axes
-    drift = _centripetal(own, arms[0]) - _centripetal(above, arms[1]) - 2.0 * cross(above[:, 3:], linear)
-    spin = -cross(above[:, 3:], own[:, 3:])
+    drift = _centripetal(own, arms[0]) - _centripetal(above, arms[1]) - 2.0 * cross_matrix_product(above[:, 3:], linear)
+    spin = -cross_matrix_product(above[:, 3:], own[:, 3:])
     bend = np.concatenate([np.einsum("bij,bj->bi", axes, drift), np.einsum("bij,bj->bi", turning, spin)], axis=1)
     gap = np.einsum("bij,bj->bi", axes, origin - place)
     error = np.concatenate([gap, _tilt(model, axes @ rotation)], axis=1)
@@ -81,7 +81,7 @@ def joint_lines(model: Model, masses: Masses, state: State) -> Lines:
 
 
 def _centripetal(velocity: Real, arm: Real) -> Real:
-    return cross(velocity[:, 3:], cross(velocity[:, 3:], arm))
+    return cross_matrix_product(velocity[:, 3:], cross_matrix_product(velocity[:, 3:], arm))
 
 
 def _tilt(model: Model, relative: Real) -> Real:
@@ -101,22 +101,22 @@ def _tilt(model: Model, relative: Real) -> Real:
 # ------------------------------------------------------------------ rows
 
 
-def held_rows(scheme: Scheme, lines: Lines, which: Array) -> Rows:
+def held_rows(scheme: Scheme, lines: Lines, which: Array) -> BodyRows:
     """The directions in which joints do not give way."""
     error = lines.error[which]
-    return make_rows(HELD, which, scheme.hard(error, lines.rate[which], lines.drift[which]), error=error)
+    return make_body_rows(HELD_DOF, which, scheme.hard(error, lines.rate[which], lines.drift[which]), error=error)
 
 
-def inertia_rows(scheme: Scheme, lines: Lines, which: Array, armature: Real) -> Rows:
+def inertia_rows(scheme: Scheme, lines: Lines, which: Array, armature: Real) -> BodyRows:
     """Rotors: λ = -a q̈, exact since q̈ h = J Δu + h J̇u."""
-    return make_rows(INERTIA, which, -scheme.h * lines.drift[which], give=1.0 / armature)
+    return make_body_rows(INERTIA, which, -scheme.h * lines.drift[which], give=1.0 / armature)
 
 
-def spring_rows(scheme: Scheme, lines: Lines, which: Array, stiffness: Real, damping: Real, stretch: Real) -> Rows:
+def spring_rows(scheme: Scheme, lines: Lines, which: Array, stiffness: Real, damping: Real, stretch: Real) -> BodyRows:
     """Springs and dampers in joints, at the end of the step."""
     rate = lines.rate[which]
     b, give = scheme.soft(stiffness, damping, stretch, rate, rate, lines.drift[which])
-    return make_rows(PASSIVE, which, b, give=give)
+    return make_body_rows(PASSIVE, which, b, give=give)
 
 
 def drive_rows(
@@ -128,21 +128,21 @@ def drive_rows(
     stretch: Real,
     target_velocity: Real,
     limit: Real,
-) -> Rows:
+) -> BodyRows:
     """Drives: springs towards a target, dampers towards its velocity, with a largest force."""
     rate = lines.rate[which]
     b, give = scheme.soft(stiffness, damping, stretch, rate - target_velocity, rate, lines.drift[which])
-    return make_rows(DRIVE, which, b, give=give, lower=-scheme.h * limit, upper=scheme.h * limit)
+    return make_body_rows(DRIVE, which, b, give=give, lower=-scheme.h * limit, upper=scheme.h * limit)
 
 
-def friction_rows(scheme: Scheme, lines: Lines, which: Array, force: Real) -> Rows:
+def friction_rows(scheme: Scheme, lines: Lines, which: Array, force: Real) -> BodyRows:
     """Coulomb friction: what stops the dof by the end of the step, as far as the friction goes."""
     b = -lines.rate[which] - scheme.h * lines.drift[which]
     bound = scheme.h * force
-    return make_rows(PASSIVE, which, b, lower=-bound, upper=bound, yielding=_YIELD)
+    return make_body_rows(PASSIVE, which, b, lower=-bound, upper=bound, yielding=_YIELD)
 
 
-def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: float, bound: Real) -> Rows:
+def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: float, bound: Real) -> BodyRows:
     """Position limits: q stays on its side of the bound at the end of the step; every one is a row at all times.
 
     Complementarity (boxed_problem) finds which of them push: the active set.
@@ -150,13 +150,13 @@ def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: fl
     gap = sign * (place - bound)
     wanted = np.where(gap >= 0.0, gap / scheme.h, gap / max(scheme.h, _RECOVERY)) + sign * lines.rate[which]
     b = -wanted / scheme.ahead - sign * scheme.h * lines.drift[which]
-    return make_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
+    return make_body_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
 
 
-def velocity_rows(scheme: Scheme, lines: Lines, which: Array, sign: float, bound: Real) -> Rows:
+def velocity_limit_rows(scheme: Scheme, lines: Lines, which: Array, sign: float, bound: Real) -> BodyRows:
     """Velocity limits: sign v + bound ≥ 0 at the end of the step."""
     b = -bound - sign * (lines.rate[which] + scheme.h * lines.drift[which])
-    return make_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
+    return make_body_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
 
 
 def coupling_rows(
@@ -170,13 +170,13 @@ def coupling_rows(
     dof_coord: Array,
     spring: tuple[Real, Real] | None = None,
     yielding: float = 0.0,
-) -> Rows:
+) -> BodyRows:
     """C = q_follower - p(q_leader), held or as a spring (stiffness, damping)."""
     first = dof_line[follower]
     second = np.where(leader >= 0, dof_line[leader], -1)
     leads = (leader >= 0).astype(float)
     x = leads * qpos[dof_coord[leader]]
-    value, slope, bend = follow(polynomial, x)
+    value, slope, bend = follow_all(polynomial, x)
     slope = leads * slope
     error = qpos[dof_coord[follower]] - value
     v = leads * lines.rate[second]
@@ -187,10 +187,10 @@ def coupling_rows(
     else:
         b, give = scheme.soft(*spring, error, rate, rate, drift)
     pair = {"second": second, "second_factor": -slope}
-    return make_rows(COUPLING, first, b, error=error, give=give, yielding=yielding, **pair)
+    return make_body_rows(COUPLING, first, b, error=error, give=give, yielding=yielding, **pair)
 
 
-def follow(polynomial: Real, x: Real) -> tuple[Real, Real, Real]:
+def follow_all(polynomial: Real, x: Real) -> tuple[Real, Real, Real]:
     """Σ p_i xⁱ of polynomials (n, 5) at x (n,), slopes and bends."""
     p = polynomial.T
     return (

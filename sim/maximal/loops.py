@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from artsim.sim.equipment.record import WELD, Equipment
-from artsim.sim.maximal.bodies import Masses, State, origins, skew
-from artsim.sim.maximal.rows import LOOP, Lines, Rows, make_rows
+from artsim.sim.equipment.arrays import WELD, Equipment
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import quaternion
+from artsim.sim.maximal.bodies import BodyStates, Masses, origins, skew
+from artsim.sim.maximal.lines import LOOP, BodyRows, Lines, make_body_rows
 from artsim.sim.maximal.scheme import Scheme
-from artsim.sim.records import Array
-from artsim.sim.spatial import quaternion
 
-_SPEED = 0.5  # [m/s or rad/s] with which a loop that starts open is closed, as constraints/loop.py has it
+_SPEED = 0.5  # [m/s or rad/s] with which a loop that starts open is closed, as constraints/loop_rows.py has it
 _YIELD = 1e-9  # as there
 
 
@@ -31,7 +31,7 @@ def _turns(e: Equipment) -> Array:
     return held
 
 
-def loop_lines(e: Equipment, masses: Masses, state: State) -> Lines:
+def loop_lines(e: Equipment, masses: Masses, state: BodyStates) -> Lines:
     """Of every loop three lines in world axes, and of a weld the relative rotation in b's axes."""
     rotation = state.rotation
     origin = origins(masses, state, rotation)
@@ -61,7 +61,7 @@ def loop_lines(e: Equipment, masses: Masses, state: State) -> Lines:
     return Lines(bodies, lines, rate, np.array(error).ravel(), np.array(drift).ravel(), turning)
 
 
-def loop_rows(scheme: Scheme, lines: Lines, first: int, groups: Array) -> Rows:
+def rows_of_loops(scheme: Scheme, lines: Lines, first: int, groups: Array) -> BodyRows:
     """The rows of the lines from `first` on; an error that is too large for one step is driven out at a bounded speed.
 
     In a plane a closed loop has a row too many, so rows give way by 1e-9 of what their links do.
@@ -71,4 +71,4 @@ def loop_rows(scheme: Scheme, lines: Lines, first: int, groups: Array) -> Rows:
     size = np.sqrt(np.bincount(groups, error**2))[groups]
     now = error * np.minimum(1.0, scheme.h * _SPEED / np.maximum(size, 1e-300))
     b = scheme.hard(now, lines.rate[which], lines.drift[which])
-    return make_rows(LOOP, which, b, error=error, yielding=_YIELD, group=groups)
+    return make_body_rows(LOOP, which, b, error=error, yielding=_YIELD, group=groups)

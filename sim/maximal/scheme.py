@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.maximal.rows import Lines, Rows, dense
-from artsim.sim.records import Array
-from artsim.sim.spatial import Real
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.maximal.lines import BodyRows, Lines, dense
 
 
 class Scheme(NamedTuple):
@@ -67,7 +67,7 @@ class Solution(NamedTuple):
 class Factor:
     """The factorised system of one step, for rows without bounds."""
 
-    def __init__(self, pattern: Pattern, inertia: Real, lines: Lines, rows: Rows) -> None:
+    def __init__(self, pattern: Pattern, inertia: Real, lines: Lines, rows: BodyRows) -> None:
         from scipy.sparse.linalg import splu
 
         self._matrix = pattern.matrix(inertia, lines, rows)
@@ -88,7 +88,7 @@ class Factor:
         answer: Real = self._lu.solve(right)
         return answer
 
-    def mobility(self, rows: Rows, lines: Lines) -> Real:
+    def mobility(self, rows: BodyRows, lines: Lines) -> Real:
         """J K⁻¹ Jᵀ (n,) of further rows."""
         J = dense(rows, lines, self._velocities)
         found: Real = np.einsum("nk,kn->n", J, self.responses(J)[: self._velocities])
@@ -98,7 +98,7 @@ class Factor:
 class Pattern:
     """Where the entries of the system's matrix stand: the same in every step."""
 
-    def __init__(self, bodies: int, lines: Lines, rows: Rows) -> None:
+    def __init__(self, bodies: int, lines: Lines, rows: BodyRows) -> None:
         n = 6 * bodies
         block = np.arange(n).reshape(-1, 6)
         at, to = np.repeat(block, 6, axis=1).ravel(), np.tile(block, (1, 6)).ravel()
@@ -111,7 +111,7 @@ class Pattern:
         starts = np.searchsorted(places, np.arange(self._size + 1) * self._size)
         self._starts = starts.astype(np.int32)
 
-    def matrix(self, inertia: Real, lines: Lines, rows: Rows) -> Any:
+    def matrix(self, inertia: Real, lines: Lines, rows: BodyRows) -> Any:
         """The matrix [M -Jᵀ; J C], compressed by columns; inertia (nb, 6, 6)."""
         from scipy.sparse import csc_matrix
 
@@ -122,7 +122,7 @@ class Pattern:
         return csc_matrix((data, self._indices, self._starts), shape=(self._size, self._size))
 
 
-def solve_step(factor: Factor, impulse: Real, lines: Lines, held: Rows, boxed: Rows) -> Solution:
+def solve_bodies(factor: Factor, impulse: Real, lines: Lines, held: BodyRows, boxed: BodyRows) -> Solution:
     """Δu and all impulses of a step: impulse (6 nb,) of what is known beforehand."""
     change, reaction = factor.solve(impulse, held.b)
     n = len(change)

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.equipment.record import Equipment
+from artsim.sim.articulation.model import Model
+from artsim.sim.equipment.arrays import Equipment
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
 from artsim.sim.maximal.joints import (
     coupling_rows,
     drive_rows,
@@ -16,17 +19,14 @@ from artsim.sim.maximal.joints import (
     inertia_rows,
     limit_rows,
     spring_rows,
-    velocity_rows,
+    velocity_limit_rows,
 )
-from artsim.sim.maximal.loops import loop_groups, loop_rows
-from artsim.sim.maximal.rows import HELD, Lines, Rows, joined, make_rows
+from artsim.sim.maximal.lines import HELD_DOF, BodyRows, Lines, joined_rows, make_body_rows
+from artsim.sim.maximal.loops import loop_groups, rows_of_loops
 from artsim.sim.maximal.scheme import Scheme
-from artsim.sim.model import Model
-from artsim.sim.records import Array
-from artsim.sim.run import Inputs
-from artsim.sim.spatial import Real
+from artsim.sim.run_data.run_records import Inputs
 
-Mobility = Callable[[Rows], Real]  # J M⁻¹ Jᵀ of rows, M being the robot's without springs, dampers and drives
+Mobility = Callable[[BodyRows], Real]  # J M⁻¹ Jᵀ of rows, M being the robot's without springs, dampers and drives
 _YIELD = 1e-12
 
 
@@ -42,12 +42,12 @@ class Now(NamedTuple):
     dof_line: Array  # (nv,)
 
 
-def rigid_rows(now: Now, held: Array) -> Rows:
+def rigid_rows(now: Now, held: Array) -> BodyRows:
     """What makes M the robot's: held directions, rotors, exact couplings."""
     m = now.model
     k = np.flatnonzero(m.armature > 0)
     followers = m.coupling_follower, m.coupling_leader, m.coupling_polynomial
-    return joined(
+    return joined_rows(
         [
             held_rows(now.scheme, now.lines, held),
             inertia_rows(now.scheme, now.lines, now.dof_line[k], m.armature[k]),
@@ -56,7 +56,7 @@ def rigid_rows(now: Now, held: Array) -> Rows:
     )
 
 
-def soft_rows(now: Now, mobility: Mobility) -> list[Rows]:
+def soft_rows(now: Now, mobility: Mobility) -> list[BodyRows]:
     """Springs and dampers of joints, drives without limits, couplings that are springs."""
     m = now.model
     k = np.flatnonzero((m.damping > 0) | (m.stiffness > 0))
@@ -65,7 +65,7 @@ def soft_rows(now: Now, mobility: Mobility) -> list[Rows]:
     return [springs, _drives(now, mobility, limited=False), _coupling_springs(now, mobility)]
 
 
-def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | None) -> Rows:
+def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | None) -> BodyRows:
     """Rows with bounds, and those that may be one too many: loops, second couplings of a joint. load: (nv,)."""
     m, scheme, lines, d = now.model, now.scheme, now.lines, now.dof_line
     loose = m.dof_independent >= 0  # a locked joint needs no rows
@@ -76,17 +76,17 @@ def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | 
         k = np.flatnonzero(loose & np.isfinite(bound) & (m.dof_coord >= 0))
         parts.append(limit_rows(scheme, lines, d[k], now.qpos[m.dof_coord[k]], sign, bound[k]))
         k = np.flatnonzero(loose & np.isfinite(m.velocity_limit))
-        parts.append(velocity_rows(scheme, lines, d[k], sign, m.velocity_limit[k]))
+        parts.append(velocity_limit_rows(scheme, lines, d[k], sign, m.velocity_limit[k]))
     c = np.flatnonzero(m.row_frequency <= 0)
     pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]
     parts.append(coupling_rows(scheme, lines, *pairs, now.qpos, d, m.dof_coord, yielding=_YIELD))
     if equipment is not None:
         first = 6 * (len(m.body_parent) - 1)
-        parts.append(loop_rows(scheme, lines, first, loop_groups(equipment)))
-    return joined(parts)
+        parts.append(rows_of_loops(scheme, lines, first, loop_groups(equipment)))
+    return joined_rows(parts)
 
 
-def _drives(now: Now, mobility: Mobility, *, limited: bool) -> Rows:
+def _drives(now: Now, mobility: Mobility, *, limited: bool) -> BodyRows:
     """Drives with a largest force, or those without."""
     m, i = now.model, now.inputs
     driven = (i.drive_stiffness + i.drive_damping > 0) & (m.dof_independent >= 0)
@@ -94,14 +94,14 @@ def _drives(now: Now, mobility: Mobility, *, limited: bool) -> Rows:
     which, gain = now.dof_line[k], np.ones(len(k))
     by_inertia = i.drive_acceleration[k] == 1
     if by_inertia.any():
-        gain[by_inertia] = 1.0 / mobility(make_rows(HELD, which[by_inertia], np.zeros(int(by_inertia.sum()))))
+        gain[by_inertia] = 1.0 / mobility(make_body_rows(HELD_DOF, which[by_inertia], np.zeros(int(by_inertia.sum()))))
     place = np.where(m.dof_coord[k] >= 0, now.qpos[m.dof_coord[k]], 0.0)
     gains = gain * i.drive_stiffness[k], gain * i.drive_damping[k]
     stretch, target = place - i.target[now.control, k], i.target_velocity[now.control, k]
     return drive_rows(now.scheme, now.lines, which, *gains, stretch, target, i.drive_limit[k])
 
 
-def _coupling_springs(now: Now, mobility: Mobility) -> Rows:
+def _coupling_springs(now: Now, mobility: Mobility) -> BodyRows:
     """Soft couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ (notes on mimic joints, eq. 24 and
     25)."""
     m = now.model

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.recordtype import run_entry
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.solvers.newton import newton, newton_again
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.foundation.jit import njit
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.impulses import set_gradient
-from artsim.sim.solvers.multipliers import prepare
-from artsim.sim.solvers.nsgs import sweep
+from artsim.sim.solvers.multipliers import prepare_island
+from artsim.sim.solvers.nsgs import sweep_island
 
 CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py begins near the solution
 FAR = 1e3  # and where it is to come from afar
@@ -30,7 +30,7 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
     sweeps, steps, first = effort
     restart(model, data, rows, step, solver, k)
     if sweeps > 0:
-        sweep(model, data, rows, work, k, tolerance, sweeps)
+        sweep_island(model, data, rows, work, k, tolerance, sweeps)
     return coulomb(robot, rows, step, work, k, tolerance, limit, (steps, first, False))
 
 
@@ -42,7 +42,7 @@ def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             rows.impulse[row] = work.first[row]
-    prepare(model, data, rows, step.next, solver, k)
+    prepare_island(model, data, rows, step.next, solver, k)
     set_gradient(rows, step.free, work, k)
     work.factorised[k] = 0
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.kinds import JOINT_TURN
-from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ALL_ROWS, ITERATIONS, RESIDUAL
-from artsim.sim.solvers.scratch import BLOCK
-from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare, push, row_velocity, turn_of
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
+from artsim.sim.run_data.scratch import BLOCK
+from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
 
 _PROXIMAL = 1e-9  # of a row's own entry of the Delassus matrix
 _ROUNDS = 60  # of pivots at most; one or two are the rule
@@ -29,7 +29,7 @@ _LOWER, _FREE, _UPPER = -1, 0, 1
 def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     """As `pgs`, with rows in blocks. A block's turn costs O(rows³) where its rows change between bounds and free."""
     step = run.step
-    prepare(model, data, rows, step, sweeps)
+    prepare_sweeps(model, data, rows, step, sweeps)
     _divide(model, rows, sweeps)
     change = 0.0
     for _ in range(run.inputs.iterations[0]):

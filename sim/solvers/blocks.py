@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import zero_like
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import zero_like
+from artsim.sim.foundation.strips import row_times, subtract_rows
 from artsim.sim.solvers.impulses import direction_of_columns
-from artsim.sim.strips import row_times, subtract_rows
 
 
 @inlined

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined
-from artsim.sim.lanes import where_greater, zero_like
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.lanes import where_greater, zero_like
 
 
 @inlined
@@ -33,22 +33,3 @@ def cone_projection(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
         inside * normal + edge * a,
         inside * length + edge * mu * a,
     )
-
-
-@inlined
-def largest(a: Any, b: Any) -> Any:
-    """The larger of two T, lane by lane; b where they are equal or one of them is not a number."""
-    return where_greater(a, b, a, b)
-
-
-@inlined
-def least(a: Any, b: Any) -> Any:
-    """The smaller of two T, lane by lane; a where they are equal or one of them is not a number."""
-    return where_greater(a, b, b, a)
-
-
-@inlined
-def inverse_or_zero(x: Any) -> Any:
-    """1 / x of a T that is not negative; 0 for 0."""
-    zero = zero_like(x)
-    return where_greater(x, zero, 1.0 / where_greater(x, zero, x, zero + 1.0), zero)

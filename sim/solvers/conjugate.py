@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import times_inertia
-from artsim.sim.solvers.cone import inverse_or_zero
-from artsim.sim.solvers.impulses import direction_of_columns, project, set_gradient, set_lines, times, weigh_lines
+from artsim.sim.solvers.impulses import direction_of_columns, project, rows_times, set_gradient, set_lines, weigh_lines
 from artsim.sim.solvers.line_search import take
-from artsim.sim.solvers.scratch import NEWTON_STEPS
 
 _CLOSE = 1e-3  # to which share of itself the length of a step is found
 _AGAIN = 15  # steps until the preconditioner is made again
@@ -42,7 +42,7 @@ def descend(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any, tol
             model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
         )
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
-            times(rows, work.listed[q], work.direction, work.along)
+            rows_times(rows, work.listed[q], work.direction, work.along)
         take(rows, force, work, k, 1e-3 * tolerance, _CLOSE)
         set_gradient(rows, force, work, k)
         across = _dot(work, k)

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.cone import inverse_or_zero
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
-from artsim.sim.solvers.impulses import set_gradient, times
-from artsim.sim.solvers.scratch import NEWTON_STEPS
+from artsim.sim.solvers.impulses import rows_times, set_gradient
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     CONTRADICTION,
@@ -171,7 +171,7 @@ def _balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     solve_blocks(work, k, work.matrix, work.matrix)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        times(rows, n, work.direction, work.along)
+        rows_times(rows, n, work.direction, work.along)
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + work.along[row]
     for e in range(work.island_start[k], work.island_start[k + 1]):

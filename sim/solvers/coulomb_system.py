@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.cone import cone_projection, inverse_or_zero
-from artsim.sim.solvers.impulses import add_transposed, pull_lines, set_lines, times, weigh_lines
+from artsim.sim.solvers.cone import cone_projection
+from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
 
 _LAST_DIGITS = 1e-15  # of an impulse
 _COUNTED_DIGITS = 1e-15  # of an impulse, as which a velocity as small as the tolerance counts
@@ -255,7 +256,7 @@ def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: A
     solve_blocks(work, k, work.matrix, work.transpose)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        times(rows, n, work.direction, work.along)
+        rows_times(rows, n, work.direction, work.along)
         if rows.cone[n] > 1:
             _add_cone_change(rows, work, n)
         else:

@@ -19,11 +19,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import axis_of, cross, symmetric_times
-from artsim.sim.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
-from artsim.sim.solvers.full_coordinates import factorise_dense, note_remainder, solve_dense, spread, start_solve
-from artsim.sim.solvers.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS
+from artsim.sim.articulation.kinematics import axis_of
+from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.run_data.scratch import SHARED_INERTIA, SHARED_MASS, WIDE_ROWS
+from artsim.sim.solvers.full_coordinates import (
+    factorise_dense,
+    note_remainder,
+    solve_dense,
+    spread_over_dofs,
+    start_solve,
+)
 
 _SHARE = 1e-8  # of what a body carries, added to its own inertia
 _ROUNDS = 3  # solves; all but the first of them refine
@@ -52,7 +59,7 @@ def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
     for n in range(_ROUNDS):
         if n > 0:
             note_remainder(model, data, graph, d)
-        spread(model, graph.left, graph)
+        spread_over_dofs(model, graph.left, graph)
         _multipliers(model, graph)
         _velocities(model, graph)
         for a in range(d.shape[0]):

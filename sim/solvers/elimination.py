@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ALL_ROWS
-from artsim.sim.solvers.scratch import BLOCKS, ISLANDS
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.scratch import BLOCKS, ISLANDS
 
 
 @njit

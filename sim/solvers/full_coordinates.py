@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.coupling import expand_velocity, reduce_vector
-from artsim.sim.dynamics import column_momentum
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import axis_of, cross, symmetric_times
-from artsim.sim.run import ALL_ROWS
-from artsim.sim.solvers.scratch import WIDE_ROWS
+from artsim.sim.articulation.coupling import expand_velocity, reduce_vector
+from artsim.sim.articulation.dynamics import column_momentum
+from artsim.sim.articulation.kinematics import axis_of
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times
+from artsim.sim.run_data.run_records import ALL_ROWS
+from artsim.sim.run_data.scratch import WIDE_ROWS
 
 
 @njit
@@ -123,7 +124,7 @@ def _add_to(model: Any, rows: Any, parts: Any, q: Any, n: Any, scale: Any) -> No
 
 
 @inlined
-def times(parts: Any, q: Any, v: Any) -> Any:
+def wide_times(parts: Any, q: Any, v: Any) -> Any:
     """Wide row q times v (nv,). O(nv)."""
     value = 0.0
     for k in range(v.shape[0]):
@@ -164,7 +165,7 @@ def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
         parts.force[k] = -(parts.force[k] + parts.weight[k] * parts.moved[k])
     for q in range(parts.counts[WIDE_ROWS]):
         if parts.compliance[q] > 0.0:  # couplings hold in v = G d
-            parts.gap[q] = -(times(parts, q, parts.moved) + parts.compliance[q] * parts.total[q])
+            parts.gap[q] = -(wide_times(parts, q, parts.moved) + parts.compliance[q] * parts.total[q])
             for k in range(parts.force.shape[0]):
                 parts.force[k] += parts.total[q] * parts.wide[q, k]
     reduce_vector(model, parts.force, data, parts.left)
@@ -249,7 +250,7 @@ def along(model: Any, data: Any, F: Any, i: Any, k: Any) -> Any:
 
 
 @njit
-def spread(model: Any, b: Any, parts: Any) -> None:
+def spread_over_dofs(model: Any, b: Any, parts: Any) -> None:
     """parts.force (nv,): b (nu,) on the independent dofs, nothing on followers: Gᵀ parts.force = b."""
     for k in range(parts.force.shape[0]):
         parts.force[k] = 0.0

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import highest, sqrt, where_greater, zero_like
-from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.solvers.cone import cone_projection
 
 
 @njit
-def times(rows: Any, n: Any, x: Any, out: Any) -> None:
+def rows_times(rows: Any, n: Any, x: Any, out: Any) -> None:
     """out[row] = J x of the unit's rows, for x (nu,). O(entries)."""
     first = rows.start[n]
     if rows.cone[n] == 3:

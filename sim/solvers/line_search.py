@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, highest, sqrt, where_greater, zero_like
-from artsim.sim.solvers.cone import cone_projection, inverse_or_zero, largest, least
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
+from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import free_impulse, project
 
 EXACT = 1e-12  # to which share of itself t is found

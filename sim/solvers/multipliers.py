@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.constraints.kinds import CONTACT_ROW
-from artsim.sim.jit import inlined, njit
-from artsim.sim.kinematics import like
-from artsim.sim.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest
+from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import add_product, factorise_blocks, set_inertia, solve_blocks, times_inertia
-from artsim.sim.solvers.cone import inverse_or_zero, largest
 from artsim.sim.solvers.direct import factorise_graph, solve_graph
 from artsim.sim.solvers.full_coordinates import mass_times, note_couplings, note_rows
-from artsim.sim.solvers.impulses import hold, project, set_gradient, set_lines, times, weigh_lines
+from artsim.sim.solvers.impulses import hold, project, rows_times, set_gradient, set_lines, weigh_lines
 from artsim.sim.solvers.line_search import EXACT, leap, take
 from artsim.sim.solvers.propagation import factorise_tree, solve_tree
-from artsim.sim.solvers.scratch import NEWTON_STEPS
 from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
@@ -48,7 +48,7 @@ _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits 
 
 
 @njit
-def prepare(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any) -> None:
+def prepare_island(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any) -> None:
     """Set what does not change in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, solver.eps and
     solver.inverse = 1 / (cfm + ε). O(entries)."""
     work = solver.newton
@@ -86,7 +86,7 @@ def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) ->
     eps = where_greater(rows.cfm[n], _SOFT * mobility, like(0.0, data), _PROXIMAL * most)
     inverse = inverse_or_zero(rows.cfm[n] + eps)  # 0: moves nothing
     rho = inverse_or_zero(mobility)
-    times(rows, n, u, work.velocity)
+    rows_times(rows, n, u, work.velocity)
     for row in range(n, n + max(rows.cone[n], 1)):
         work.eps[row] = eps
         work.rho[row] = rho
@@ -224,7 +224,7 @@ def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
             model.independent_parent, model.independent_run, data.factor, work, k, work.direction, work.through
         )
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        times(rows, work.listed[q], work.direction, work.along)
+        rows_times(rows, work.listed[q], work.direction, work.along)
 
 
 @njit

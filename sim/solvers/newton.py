@@ -23,13 +23,13 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.row import UNSOLVED
-from artsim.sim.jit import njit
-from artsim.sim.run import ITERATIONS, RESIDUAL
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
+from artsim.sim.run_data.scratch import ISLANDS, NEWTON_STEPS
 from artsim.sim.solvers.attempts import count_cones, note_start
 from artsim.sim.solvers.elimination import find_structure, one_island
-from artsim.sim.solvers.multipliers import iterate, prepare
-from artsim.sim.solvers.scratch import ISLANDS, NEWTON_STEPS
-from artsim.sim.solvers.strategies import settle
+from artsim.sim.solvers.multipliers import iterate, prepare_island
+from artsim.sim.solvers.strategies import settle_island
 
 _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the rule
 
@@ -55,7 +55,7 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
         one_island(model, rows, work)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
-        prepare(model, robot.data, rows, step.next, solver, k)
+        prepare_island(model, robot.data, rows, step.next, solver, k)
     _settle_islands(robot, rows, step, solver)
 
 
@@ -69,7 +69,7 @@ def newton_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     for k in range(work.sizes[ISLANDS]):
         if anew or count_cones(rows, work, k) > 0:
             work.factorised[k] = 0
-            prepare(robot.model, robot.data, rows, step.next, solver, k)
+            prepare_island(robot.model, robot.data, rows, step.next, solver, k)
         else:
             for q in range(work.unit_start[k], work.unit_start[k + 1]):
                 n = work.listed[q]
@@ -90,7 +90,7 @@ def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any) -> None:
     for k in range(work.sizes[ISLANDS]):
         work.sizes[NEWTON_STEPS] = 0
         if solver.tree is None and solver.graph is None:
-            left = settle(robot, rows, step, solver, k)
+            left = settle_island(robot, rows, step, solver, k)
         else:
             note_start(rows, work, k)
             left, _ = iterate(robot, rows, step, solver, k, _STEPS, True, False)

@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.solvers.cone import inverse_or_zero
-from artsim.sim.solvers.impulses import add_transposed, times
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.solvers.impulses import add_transposed, rows_times
 
 _NEAR = 1e5  # tolerances: sweeps that move no row by more leave the rest to coulomb.py
 
 
 @njit
-def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> None:
+def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> None:
     """At most `most` sweeps over the rows of island k, from x = 0 and its λ; solver.gradient holds -f - Jᵀλ.
 
     x, solver.velocity and λ agree with each other after it. Sweeps are not counted as steps; one costs O(entries), or
@@ -57,7 +57,7 @@ def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, m
             break
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        times(rows, n, work.change, work.velocity)
+        rows_times(rows, n, work.change, work.velocity)
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + work.miss[row]
 
@@ -65,7 +65,7 @@ def sweep(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, m
 @njit
 def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
     """The turn of the unit of row n; how far its rows move for that [rad/s or m/s]."""
-    times(rows, n, work.change, work.along)
+    rows_times(rows, n, work.change, work.along)
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
         z = max(0.0, z)
@@ -161,7 +161,7 @@ def _push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
     """solver.along = J M̂⁻¹ solver.direction of the unit of row n, of which `row` alone is pushed; solver.direction
     becomes 0 again."""
     _spread(model, rows, work, n, work.through)
-    times(rows, n, work.through, work.along)
+    rows_times(rows, n, work.through, work.along)
     if work.whole[n] == 1:
         for e in range(rows.start[row], rows.stop[row]):
             work.inverse_mass_jacobian[e] = work.through[rows.column[e]]

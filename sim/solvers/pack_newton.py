@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
-from artsim.sim.kinematics import like
-from artsim.sim.lanes import highest, where_greater, zero_like
-from artsim.sim.solvers.cone import least
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import least
+from artsim.sim.run_data.scratch import ISLANDS
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, project
-from artsim.sim.solvers.multipliers import newton_step, prepare, recentre
-from artsim.sim.solvers.scratch import ISLANDS
+from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 
 _STEPS = 8  # that all robots wait for the slowest
 
@@ -35,7 +35,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     solver.pack.solved[0] = like(1.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
-        prepare(model, data, rows, u, solver, k)
+        prepare_island(model, data, rows, u, solver, k)
         solver.pack.solved[0] = least(solver.pack.solved[0], _settle(model, data, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]

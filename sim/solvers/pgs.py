@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
-from artsim.sim.run import ITERATIONS, RESIDUAL
-from artsim.sim.solvers.sweep import prepare, sweep
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
+from artsim.sim.solvers.sweep import prepare_sweeps, sweep
 
 
 @njit
@@ -19,7 +19,7 @@ def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     sweep is that of `sweep`.
     """
     step = run.step
-    prepare(model, data, rows, step, sweeps)
+    prepare_sweeps(model, data, rows, step, sweeps)
     change = 0.0
     for _ in range(run.inputs.iterations[0]):
         change = sweep(rows, step.next, sweeps)

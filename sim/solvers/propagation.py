@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.dynamics import projected_inertia, rigid_inertia, shift_inertia, take_out
-from artsim.sim.jit import njit
+from artsim.sim.articulation.dynamics import projected_inertia, rigid_inertia, shift_inertia, take_out
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.scratch import LIFTED_PIVOTS, WIDE_ROWS
 from artsim.sim.solvers.full_coordinates import (
     add_motion,
     along,
@@ -25,11 +26,10 @@ from artsim.sim.solvers.full_coordinates import (
     note_remainder,
     outward,
     solve_dense,
-    spread,
+    spread_over_dofs,
     start_solve,
-    times,
+    wide_times,
 )
-from artsim.sim.solvers.scratch import LIFTED_PIVOTS, WIDE_ROWS
 
 _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its independent dof
 
@@ -43,7 +43,7 @@ def factorise_tree(model: Any, data: Any, tree: Any) -> None:
         _propagate(model, data, tree, tree.wide[q], tree.inverse_wide[q])
     for q in range(count):
         for o in range(q + 1):
-            tree.small[q, o] = times(tree, o, tree.inverse_wide[q])
+            tree.small[q, o] = wide_times(tree, o, tree.inverse_wide[q])
         tree.small[q, q] += tree.compliance[q]
     factorise_dense(tree.small, count)
 
@@ -113,7 +113,7 @@ def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
     for n in range(rounds):
         if n > 0:
             note_remainder(model, data, tree, d)
-        spread(model, tree.left, tree)
+        spread_over_dofs(model, tree.left, tree)
         _propagate(model, data, tree, tree.force, tree.moved)
         _add_wide(tree)
         for a in range(d.shape[0]):
@@ -125,7 +125,7 @@ def _add_wide(tree: Any) -> None:
     """Add to tree.moved = A⁻¹ b what the wide rows make of it, to tree.total their λ."""
     count = tree.counts[WIDE_ROWS]
     for q in range(count):
-        tree.multiplier[q] = tree.gap[q] - times(tree, q, tree.moved)
+        tree.multiplier[q] = tree.gap[q] - wide_times(tree, q, tree.moved)
     solve_dense(tree.small, count, tree.multiplier)
     for q in range(count):
         tree.total[q] += tree.multiplier[q]

@@ -15,9 +15,9 @@ import math
 from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
-from artsim.sim.jit import inlined, njit
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.attempts import CLOSE, attempt, is_articulated, restart
-from artsim.sim.solvers.cone import inverse_or_zero
 from artsim.sim.solvers.conjugate import descend
 from artsim.sim.solvers.shift import move_shifts, slid_before
 from artsim.sim.solvers.tolerance import (

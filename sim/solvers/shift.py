@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, sqrt, where_greater, zero_like
-from artsim.sim.solvers.cone import inverse_or_zero, largest, least
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 
 _UNKNOWN = 1e300  # [m/s] above every shift
 _TELLING = (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from artsim.sim.articulation.coupling import reduce_matrix
+from artsim.sim.articulation.dynamics import mass_matrix
 from artsim.sim.constraints.row import UNSOLVED
-from artsim.sim.coupling import reduce_matrix
-from artsim.sim.dynamics import mass_matrix
-from artsim.sim.jit import njit
-from artsim.sim.run import ALL_ROWS, LASTING_ROWS, RESIDUAL
+from artsim.sim.foundation.jit import njit
+from artsim.sim.run_data.registry import BLOCK_GS, PGS, TGS
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, RESIDUAL
 from artsim.sim.solvers.alone import run_newton
 from artsim.sim.solvers.block_gs import block_gs
 from artsim.sim.solvers.newton import newton, newton_again
 from artsim.sim.solvers.pgs import pgs
-from artsim.sim.solvers.registry import BLOCK_GS, PGS, TGS
 from artsim.sim.solvers.tgs import tgs
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from artsim.sim.jit import njit
+from artsim.sim.foundation.jit import njit
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
@@ -37,7 +37,7 @@ from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.coulomb import coulomb
 from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import iterate
-from artsim.sim.solvers.nsgs import sweep
+from artsim.sim.solvers.nsgs import sweep_island
 from artsim.sim.solvers.regularisation import (
     is_retried,
     mark_regularised,
@@ -83,7 +83,7 @@ _LAST_STEPS = 100  # of its Newton steps, twice
 
 
 @njit
-def settle(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Find x and λ of island k by the first strategy that solves it; what is left of its rows [rad/s or m/s].
 
     Contacts that have given way before are tried as hard ones again now and then only.
@@ -256,7 +256,7 @@ def _freeze_shifts(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any
     model, data = robot.model, robot.data
     work = solver.newton
     restart(model, data, rows, step, solver, k)
-    sweep(model, data, rows, work, k, TOLERANCE * largest_speed(step.next, work, k), _LAST_SWEEPS)
+    sweep_island(model, data, rows, work, k, TOLERANCE * largest_speed(step.next, work, k), _LAST_SWEEPS)
     times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

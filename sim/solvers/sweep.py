@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from artsim.sim.articulation.dynamics import factorise, solve
 from artsim.sim.constraints.kinds import FIRST_LINK, PLACE, STATIC_TURN, TURN
-from artsim.sim.dynamics import factorise, solve
-from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ALL_ROWS
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS
 
 _TURNS = 16  # room for turns and the places in them in a key
 
 
 @njit
-def prepare(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> None:
+def prepare_sweeps(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> None:
     """u (nu,) becomes the velocities without constraints [rad/s or m/s], impulses 0; M̂⁻¹ Jᵀ and the order are made, M̂
     is left factorised. `force` (nu,) is the impulse of all else [N s or N m s].
 
@@ -164,14 +164,14 @@ def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
     for k in range(rows.number[ALL_ROWS]):
         n = sweeps.order[k]
         if rows.cone[n] == 0:
-            change = max(change, turn(rows, u, sweeps, n, rows.lower[n], rows.upper[n]))
+            change = max(change, row_turn(rows, u, sweeps, n, rows.lower[n], rows.upper[n]))
         elif rows.cone[n] > 0:
             change = max(change, cone_turn(rows, u, sweeps, n))
     return change
 
 
 @njit
-def turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
+def row_turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
     """The turn of row n within bounds of its impulse; the change of its velocity [rad/s or m/s]. O(nu)."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
@@ -191,7 +191,7 @@ def cone_turn(rows: Any, u: Any, sweeps: Any, n: Any) -> Any:
 
     Returns the largest change of their velocities [m/s]. O(rows · nu).
     """
-    change = turn(rows, u, sweeps, n, 0.0, 1e308)
+    change = row_turn(rows, u, sweeps, n, 0.0, 1e308)
     last = n + rows.cone[n]
     denominator = sweeps.delassus[n + 1] + rows.cfm[n]
     if last == n + 1 or denominator <= 0.0:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.kinds import SPRING, SPRING_WITH_RATE, SPRINGINESS
-from artsim.sim.jit import inlined, njit
-from artsim.sim.run import ALL_ROWS, ITERATIONS, RESIDUAL
-from artsim.sim.solvers.sweep import prepare, sweep
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
+from artsim.sim.solvers.sweep import prepare_sweeps, sweep
 
 
 @njit
@@ -24,7 +24,7 @@ def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
     rows.report, at rest too.
     """
     inputs, step = run.inputs, run.step
-    prepare(model, data, rows, step, sweeps)
+    prepare_sweeps(model, data, rows, step, sweeps)
     h = inputs.time_step[0] / inputs.iterations[0]
     _start(inputs.time_step[0], h, rows, sweeps)
     for a in range(step.next.shape[0]):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.constraints.kinds import CONTACT_ROW
-from artsim.sim.jit import inlined, njit
-from artsim.sim.lanes import absolute, zero_like
-from artsim.sim.solvers.cone import inverse_or_zero, largest
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest
 
 TOLERANCE = 1e-14  # of the largest velocity: what rounds in velocities
 ENOUGH = 1e4  # tolerances that may be left where nothing gets better

@@ -23,30 +23,31 @@ if TYPE_CHECKING:
     from artsim.io.rollouts import MemoryRollout
     from artsim.io.runs import MemoryRecording
     from artsim.io.settings import RolloutOptions, SimulateOptions
-    from artsim.sim.robot import Robot
+    from artsim.sim.quantities.robot import Robot
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "ArtsimError": "artsim.sim.errors",
+    "ArtsimError": "artsim.sim.foundation.errors",
     "BatchRecording": "artsim.io.batch_reader",
-    "MissingInputError": "artsim.sim.errors",
-    "ModelError": "artsim.sim.errors",
-    "ModelWarning": "artsim.loaders.robot",
+    "MissingInputError": "artsim.sim.foundation.errors",
+    "ModelError": "artsim.sim.foundation.errors",
+    "ModelWarning": "artsim.loaders.load_robot",
     "Recording": "artsim.io.reader",
-    "Robot": "artsim.sim.robot",
+    "Robot": "artsim.sim.quantities.robot",
     "RolloutRecording": "artsim.io.rollout_reader",
     "Simulation": "artsim.io.stepping",
-    "StoppedError": "artsim.sim.errors",
-    "UsageError": "artsim.sim.errors",
+    "StoppedError": "artsim.sim.foundation.errors",
+    "UsageError": "artsim.sim.foundation.errors",
 }
 
 __all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]
 
 
 def load(path: str | PathLike[str], **options: Any) -> Robot:
-    """Load a robot file; options as artsim.loaders.robot.load_robot has them (base, packages, coupling, gravity, …)."""
-    from artsim.loaders.robot import load_robot
+    """Load a robot file; options as artsim.loaders.load_robot.load_robot has them (base, packages, coupling, gravity,
+    …)."""
+    from artsim.loaders.load_robot import load_robot
 
     return load_robot(path, **options)
 
@@ -117,7 +118,7 @@ def compute(robot: Robot | str | PathLike[str], qpos: Any, **options: Any) -> di
 
 
 def _robot(robot: Robot | str | PathLike[str]) -> Robot:
-    from artsim.sim.robot import Robot
+    from artsim.sim.quantities.robot import Robot
 
     return robot if isinstance(robot, Robot) else load(robot)
 

@@ -34,8 +34,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.loaders.load import load_articulation
-from artsim.sim.quantities import QUANTITIES
-from artsim.sim.robot import Robot
+from artsim.sim.quantities.catalogue import QUANTITIES
+from artsim.sim.quantities.robot import Robot
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Times = Mapping[str, Sequence[float]]

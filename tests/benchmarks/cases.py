@@ -18,15 +18,15 @@ import mujoco
 import numpy as np
 
 from artsim.loaders.load import load_text
-from artsim.sim.controls import Controls
-from artsim.sim.plan import Plan
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from tests.contact.test_contact_closed_forms import FLOOR, mjcf
+from tests.contact.test_crossings import HALF, depth, rocked
+from tests.contact.test_impacts import RADIUS, in_sequence, play, row_of_balls
+from tests.contact.test_rolling import rolled
+from tests.contact.test_stuck import RADIUS as TIP
+from tests.contact.test_stuck import finger
 from tests.simulation import Array, Run, constant_controls, simulate
-from tests.test_contact_closed_forms import FLOOR, mjcf
-from tests.test_crossings import HALF, depth, rocked
-from tests.test_impacts import RADIUS, in_sequence, play, row_of_balls
-from tests.test_rolling import rolled
-from tests.test_stuck import RADIUS as TIP
-from tests.test_stuck import finger
 
 
 class Figure(NamedTuple):

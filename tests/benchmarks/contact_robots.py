@@ -16,7 +16,7 @@ import numpy as np
 
 import artsim
 from tests.conftest import corpus
-from tests.robot_contacts import (
+from tests.contact.robot_contacts import (
     BOX_MASS,
     JAWS,
     RECORD,

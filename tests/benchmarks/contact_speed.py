@@ -19,9 +19,9 @@ import numpy as np
 
 from artsim.io.runs import held_controls
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig
-from artsim.sim.plan import plan_run
-from artsim.sim.simulate import Simulation
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.simulate import Simulation
 
 ROUNDS = 5
 Array = np.ndarray[Any, Any]

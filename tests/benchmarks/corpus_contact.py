@@ -25,11 +25,11 @@ import numpy as np
 
 from artsim.io.runs import held_controls, prepare
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig
-from artsim.sim.errors import ArtsimError
-from artsim.sim.jit import warm
-from artsim.sim.plan import Plan
-from artsim.sim.simulate import Simulation
+from artsim.sim.foundation.errors import ArtsimError
+from artsim.sim.foundation.jit import warm
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.simulate import Simulation
 
 STEPS = 1000
 LIMIT = 60.0  # [s] of each engine and model

@@ -19,10 +19,10 @@ import numpy as np
 
 from artsim.io.runs import prepare
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.errors import ArtsimError, ModelError
-from artsim.sim.simulate import Simulation
+from artsim.sim.foundation.errors import ArtsimError, ModelError
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.simulate import Simulation
 
 
 def outcome(path: Path, steps: int, options: dict[str, Any]) -> tuple[str, str]:

@@ -18,8 +18,8 @@ import trimesh
 
 from artsim.loaders.density import has_mass
 from artsim.loaders.load import load_articulation
-from artsim.sim.description import Articulation, Geom, Link
-from artsim.sim.errors import ArtsimError
+from artsim.sim.articulation.description import Articulation, Geom, Link
+from artsim.sim.foundation.errors import ArtsimError
 
 
 def weight(geom: Geom, density: float) -> float | None:

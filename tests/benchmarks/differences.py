@@ -17,9 +17,9 @@ import numpy as np
 
 import artsim
 from artsim.loaders.load import load_text
-from artsim.sim.description import Articulation
-from artsim.sim.errors import ModelError
-from tests.test_mjcf_corners import CASES, CYLINDER_AND_TENDON
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.errors import ModelError
+from tests.loaders.test_mjcf_corners import CASES, CYLINDER_AND_TENDON
 
 LIMIT = 1e-9  # relative to the largest number of a row, which counts as 1 at least
 Value = str | list[float]
@@ -148,7 +148,7 @@ def read(text: str, theirs: Callable[[Any], Any], ours: Callable[[Articulation],
 
 
 def corner(name: str) -> Callable[[], Any]:
-    """A model of tests/test_mjcf_corners.py."""
+    """A model of tests/loaders/test_mjcf_corners.py."""
     return read(*CASES[name])
 
 
@@ -209,7 +209,7 @@ def resumed(solver: str) -> Callable[[], Any]:
     def pair() -> tuple[Value, Value]:
         from artsim.cli.replay import load_stored
         from artsim.io.resume import resume
-        from tests.test_resume import differences
+        from tests.io.test_resume import differences
 
         robot = loaded(RESUMED)
         settings: dict[str, Any] = {"solver": solver, "sleep_threshold": 5e-3, "sleep_time": 0.02, "dt": 0.01}
@@ -323,8 +323,8 @@ def dc_motors_in_a_file() -> tuple[Value, Value]:
 
 def mixed_power() -> tuple[Value, Value]:
     """The power of the impedance of a contact between geoms with powers 3 and 2, mixed 3 to 1."""
-    from artsim.sim.collision_pairs import contact_parameters
-    from tests.test_collision_pairs import table
+    from artsim.sim.geometry.collision_pairs import contact_parameters
+    from tests.geometry.test_collision_pairs import table
 
     ball = '<body><freejoint/><geom size=".1" {}/></body>'
     text = mjcf(ball.format('solmix="3" solimp=".8 .9 .002 .4 3"') + ball.format('solimp=".9 .95 .001 .5 2"'))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from tests.test_impacts import boxed, play
+from tests.contact.test_impacts import boxed, play
 
 CASES = (  # gravity [m/s²], friction, restitution, step [s]
     (0.0, 0.0, 1.0, 0.001),

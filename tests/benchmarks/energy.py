@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import artsim
-from tests.test_mjcf_corners import CALM, ENERGETIC, SPRINGS, TENDONS, mjcf
+from tests.loaders.test_mjcf_corners import CALM, ENERGETIC, SPRINGS, TENDONS, mjcf
 
 PENDULUM = (
     '<body><joint axis="0 1 0"/><geom size=".05" pos=".5 0 0"/><body pos=".5 0 0"><joint axis="0 1 0"/>'

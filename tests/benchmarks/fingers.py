@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tests.contact.test_stuck import BALANCE, RADIUS, SOLVERS, finger, imbalance
 from tests.simulation import robot_file, simulate, source_text
-from tests.test_stuck import BALANCE, RADIUS, SOLVERS, finger, imbalance
 
 GOAL = 1e-9  # [rad], [m] and of the largest force
 SECONDS = 0.5

@@ -37,8 +37,8 @@ import scipy.sparse.linalg as sla
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.conftest import corpus
-from tests.newton_kernels import Bound, Case, Real, bound, case
-from tests.sweep_kernels import SOLVERS, swept
+from tests.solvers.newton_kernels import Bound, Case, Real, bound, case
+from tests.solvers.sweep_kernels import SOLVERS, swept
 
 ROUNDS, LEAST, LARGE = 20, 1e-9, 300
 SWEPT_ROUNDS = 3  # of solvers that sweep, which start each from λ = 0

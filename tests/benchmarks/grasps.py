@@ -17,9 +17,9 @@ import numpy as np
 
 from artsim.loaders.load import load_text
 from tests.benchmarks.cases import following
+from tests.contact.test_contact_closed_forms import G
+from tests.contact.test_stuck import gripper
 from tests.simulation import simulate
-from tests.test_contact_closed_forms import G
-from tests.test_stuck import gripper
 
 GOAL = 1e-6  # [m]
 MASSES = (0.01, 0.1, 1.0, 10.0)  # [kg]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from tests.triangle_kernels import found, solid, touch
+from tests.collision.triangle_kernels import found, solid, touch
 
 Real = NDArray[np.float64]
 COUNT, HALF, HIGH, BASE = 12, 1.2, 0.3, 0.5  # grid points a side; half width, elevation and depth below it [m]

@@ -16,10 +16,10 @@ import mujoco
 import numpy as np
 
 from artsim.loaders.load import load_text
-from artsim.sim.errors import ArtsimError
+from artsim.sim.foundation.errors import ArtsimError
 from tests.simulation import ROBOTS, Array, simulate
-from tests.test_energy_keeping import BODY, CRANK, SPRING, TENDON, ball_chain, quartic_chain
-from tests.test_scenes import bennett, gaps, platform
+from tests.stepping.test_energy_keeping import BODY, CRANK, SPRING, TENDON, ball_chain, quartic_chain
+from tests.stepping.test_scenes import bennett, gaps, platform
 
 NAN = float("nan")
 DEAD_CENTRE = {"crank": 0.001, "rod": -0.0013333331481480942, "s": 0.3999999333333364}

@@ -2,7 +2,7 @@
 
 Ten steps with every control at a fifth of its range; of the recorded wrenches and accelerations alone, how far the
 forces on a link (through joints, of tendons and actuators, contacts, gravity) are from its change of momentum. The
-sensors' share is in tests/test_link_balance.py.
+sensors' share is in tests/equipment/test_link_balance.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import warnings
 import mujoco
 
 import artsim
-from artsim.sim.errors import ArtsimError
+from artsim.sim.foundation.errors import ArtsimError
 from tests.conftest import corpus_entries
-from tests.link_balance import driven, imbalance
+from tests.equipment.wrench_balance import driven, imbalance
 
 
 def main() -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 import mujoco
 
 from artsim.loaders.load import load_articulation
-from artsim.sim.equipment.build import equip
-from artsim.sim.model import compile_model
+from artsim.sim.articulation.model import compile_model
+from artsim.sim.equipment.equip import equip
 
 COUNT = 20
 

@@ -1,10 +1,10 @@
 """Pairs of shapes against coal, and their time beside MuJoCo's: `python tests/benchmarks/narrow_phase.py [A-B …]`.
 
 Random pairs in four families: apart to deep, nearly touching, sizes from 1e-3 to 10 m, aligned to axes and a grid.
-`proof` is how far the gap found is from what its own normal says (tests/pair_scenes.py), `place` how far its two
-surface points are from the surfaces, `missed` how much larger the gap along coal's normal is. With all of these small
-the gap is right, whatever coal says; `coal` is the plain difference. All relative to the reach of the smaller shape:
-the worst, and behind it how many are above 1e-6 and above 1e-3. Needs coal and mujoco (the extra `test`).
+`proof` is how far the gap found is from what its own normal says (tests/collision/pair_scenes.py), `place` how far its
+two surface points are from the surfaces, `missed` how much larger the gap along coal's normal is. With all of these
+small the gap is right, whatever coal says; `coal` is the plain difference. All relative to the reach of the smaller
+shape: the worst, and behind it how many are above 1e-6 and above 1e-3. Needs coal and mujoco (the extra `test`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from scipy.spatial.transform import Rotation
 from artsim.collision import shapes as of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.pair_kernels import Array, contacts_of, prepare
-from tests.pair_scenes import (
+from tests.collision.pair_kernels import Array, contacts_of, prepare
+from tests.collision.pair_scenes import (
     FAMILIES,
     Scene,
     deepest,

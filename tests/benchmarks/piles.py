@@ -20,10 +20,10 @@ import mujoco
 import numpy as np
 
 from artsim.loaders.load import load_text
-from artsim.sim.configuration import RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.plan import plan_run
-from artsim.sim.simulate import Simulation
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.simulate import Simulation
 
 EVERY, SIZE, DENSITY = 10, 0.05, 1000.0
 FALLING = 0.4  # [s] until all have landed

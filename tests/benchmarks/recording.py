@@ -24,7 +24,7 @@ import artsim
 from artsim.io import schema
 from artsim.io.recorder import Recorder, model_record
 from artsim.io.runs import held_controls, prepare, run, run_labels
-from artsim.sim.configuration import RunConfig
+from artsim.sim.runs.configuration import RunConfig
 
 QUADRUPED = Path(__file__).parents[2] / "robots" / "quadruped.urdf"
 STEP_BYTES = 47_800

@@ -24,10 +24,10 @@ import numpy as np
 
 from artsim.io.runs import held_controls, prepare
 from artsim.loaders.load import load_articulation
-from artsim.sim.configuration import RunConfig
-from artsim.sim.plan import Plan
-from artsim.sim.records import WIDTH
-from artsim.sim.rollout import RECORDED, Results, Variations, make_roller, reason_against_packs
+from artsim.sim.foundation.records import WIDTH
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Variations, make_roller, reason_against_packs
 
 
 def main() -> None:
@@ -75,7 +75,7 @@ def _settled(plan: Plan, peer: Any, steps: int) -> Plan:
 def _plan(path: str, steps: int, dt: float, gains: list[float] | None, keyframe: str) -> Plan:
     driven = {} if gains is None else {"stiffness": {"*": gains[0]}, "damping": {"*": gains[1]}}
     articulation = load_articulation(path, meshes=False)
-    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=RECORDED, keyframe=keyframe, **driven))  # type: ignore[arg-type]
+    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=ROLLOUT_RECORDED, keyframe=keyframe, **driven))  # type: ignore[arg-type]
 
 
 def _starts(plan: Plan, samples: int, spread: float) -> Variations:

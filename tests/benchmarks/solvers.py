@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from speed import cpu, in_turns
 
-from artsim.sim.configuration import MAX_STEPS, RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.description import Articulation, Inertial, Joint, Link, Pose
-from artsim.sim.plan import plan_run
-from artsim.sim.simulate import Simulation
+from artsim.sim.articulation.description import Articulation, Inertial, Joint, Link, Pose
+from artsim.sim.runs.configuration import MAX_STEPS, RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.simulate import Simulation
 
 SOLVERS = ("propagation", "direct", "newton")
 SIZES = (10, 30, 100, 300, 1000)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.sim.configuration import RunConfig
-from artsim.sim.controls import Controls
-from artsim.sim.description import Articulation
-from artsim.sim.plan import plan_run
-from artsim.sim.robot import Robot
-from artsim.sim.simulate import Simulation
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import plan_run
+from artsim.sim.runs.simulate import Simulation
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 ARM_TARGET = [0.3, 0.5, -0.2, -1.0, 0.4, 0.7, 0.1]

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 import artsim
-from tests.test_contact_closed_forms import FLOOR, G, free, mjcf
+from tests.contact.test_contact_closed_forms import FLOOR, G, free, mjcf
 
 Array = np.ndarray[Any, Any]
 STANDS = 1e-6  # [m]

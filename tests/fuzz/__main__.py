@@ -10,8 +10,8 @@ import time
 import warnings
 from pathlib import Path
 
+from tests.fuzz.fuzzing import Failure, fuzz, smaller
 from tests.fuzz.readers import READERS, SEEDS
-from tests.fuzz.run import Failure, fuzz, smaller
 
 
 def main() -> None:

@@ -26,11 +26,11 @@ def main() -> None:
     with atheris.instrument_imports(include=["artsim.collision", "artsim.io", "artsim.loaders"]):
         import artsim.collision.gmsh
         import artsim.io.configurations
-        import artsim.io.controls
+        import artsim.io.control_files
         import artsim.loaders.load
         import artsim.loaders.mjcf.elevation  # noqa: F401
         from tests.fuzz.readers import READERS
-    from artsim.sim.errors import ArtsimError
+    from artsim.sim.foundation.errors import ArtsimError
 
     reader = READERS[given.reader]
     folder = Path(tempfile.mkdtemp(prefix="artsim-guided-"))

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.errors import ModelError
+from artsim.sim.foundation.errors import ModelError
 from tests.conftest import ROOT
-from tests.mjcf_attributes import every_element
+from tests.loaders.mjcf_attributes import every_element
 
 SEEDS = Path(__file__).with_name("seeds")
 
@@ -49,7 +49,7 @@ def read_model(path: Path) -> None:
     """As `artsim run` for four steps."""
     from artsim.io.runs import prepare, run
     from artsim.loaders.load import load_articulation
-    from artsim.sim.configuration import RunConfig
+    from artsim.sim.runs.configuration import RunConfig
 
     plan = prepare(load_articulation(path), RunConfig(steps=4))
     checked(lambda keep: run(plan, on_block=keep))
@@ -133,7 +133,7 @@ def read_resumed(path: Path) -> None:
 
 def read_recovered(path: Path) -> None:
     """As `artsim recover`."""
-    from artsim.io.recover import recover
+    from artsim.io.recovery import recover
 
     target = path.with_name("recovered.h5")
     target.unlink(missing_ok=True)
@@ -141,8 +141,8 @@ def read_recovered(path: Path) -> None:
 
 
 def read_controls(path: Path) -> None:
-    from artsim.io.controls import read_controls as read
-    from artsim.sim.controls import VALUES
+    from artsim.io.control_files import read_controls as read
+    from artsim.sim.runs.controls import VALUES
 
     zero = np.zeros(2)
     held = dict.fromkeys(("torque", "target", "target_velocity"), zero)
@@ -170,9 +170,9 @@ def arm() -> Any:
 
 def read_configuration(path: Path) -> None:
     """A TOML, as `artsim run --config` takes it."""
-    from artsim.sim.configuration import RunConfig
-    from artsim.sim.errors import UsageError
-    from artsim.sim.plan import plan_run
+    from artsim.sim.foundation.errors import UsageError
+    from artsim.sim.runs.configuration import RunConfig
+    from artsim.sim.runs.plan import plan_run
 
     try:
         content = tomllib.loads(path.read_bytes().decode())
@@ -233,7 +233,7 @@ def run_seed() -> list[bytes]:
 
 def lattices() -> list[bytes]:
     """Points and elements of every kind in Gmsh's versions, as text and in binary."""
-    from tests.test_gmsh import KINDS, WRITERS
+    from tests.loaders.test_gmsh import KINDS, WRITERS
 
     return [write(kind) for write in WRITERS.values() for kind in KINDS] + kept(".msh")
 
@@ -242,7 +242,7 @@ def heights(kind: str) -> Callable[[], list[bytes]]:
     """Height fields in MuJoCo's format, and as images."""
 
     def make() -> list[bytes]:
-        from tests.test_elevation import png
+        from tests.loaders.test_elevation import png
 
         if kind == ".bin":
             return [np.array([3, 4], "<i4").tobytes() + np.arange(12, dtype="<f4").tobytes(), *kept(kind)]

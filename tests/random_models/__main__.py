@@ -11,9 +11,9 @@ import mujoco
 
 from tests.random_models.compare import COMPARISONS, Table
 from tests.random_models.least import least
-from tests.random_models.mjcf import random_mjcf
+from tests.random_models.random_mjcf import random_mjcf
+from tests.random_models.random_urdf import random_urdf
 from tests.random_models.share import Place, shares, used
-from tests.random_models.urdf import random_urdf
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ import mujoco
 import numpy as np
 
 from artsim.loaders.load import load_text
-from artsim.loaders.mjcf.schema import MJCF
-from artsim.sim.description import Actuator
-from tests.random_models.mjcf import Maker
-from tests.random_models.settings import difference
+from artsim.loaders.mjcf.mjcf_schema import MJCF
+from artsim.sim.articulation.description import Actuator
+from tests.random_models.model_settings import difference
+from tests.random_models.random_mjcf import Maker
 from tests.random_models.values import drawn
 
 KINDS = tuple("general motor position velocity intvelocity damper cylinder muscle adhesion pid dcmotor".split())

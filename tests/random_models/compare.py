@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 import artsim
-from artsim.sim.description import Articulation
-from artsim.sim.errors import ArtsimError
-from tests.link_balance import RECORD, imbalance
-from tests.mujoco_tendons import dropped_inertia
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.errors import ArtsimError
+from tests.equipment.mujoco_tendons import dropped_inertia
+from tests.equipment.wrench_balance import RECORD, imbalance
 from tests.random_models.classes import compare_classes
-from tests.random_models.mjcf import Drawn, random_mjcf
-from tests.random_models.settings import compare_settings, off
+from tests.random_models.model_settings import compare_settings, off
+from tests.random_models.random_mjcf import Drawn, random_mjcf
+from tests.random_models.random_urdf import random_urdf
 from tests.random_models.silent import compare_refused, compare_stripped
-from tests.random_models.urdf import random_urdf
 
 Array = npt.NDArray[Any]
 LIMIT = 1e-7  # relative, of any quantity
@@ -84,7 +84,7 @@ def compare_model(drawn: Drawn, seeds: list[int], folder: Path) -> dict[str, flo
     if holds_hard(robot.articulation) or (exact and model.neq) or half_weights(model):
         return found  # MuJoCo gives way, or otherwise, which is told
     if heavy_tendons(model):
-        return found  # MuJoCo leaves out some of what that does (tests/mujoco_tendons.py)
+        return found  # MuJoCo leaves out some of what that does (tests/equipment/mujoco_tendons.py)
     options: dict[str, Any] = {"control": control} if model.nu else {}
     record = [name for name in _RECORD if name != "sensors" or model.nsensor]
     try:
@@ -303,8 +303,8 @@ def compare_restored(seed: int, number: int, folder: Path) -> dict[str, float]:
     """A run of 20 steps with contacts, and the same saved after 10 and restored in another: bytes that differ."""
     from artsim.io.runs import held_controls, prepare
     from artsim.loaders.load import load_text
-    from artsim.sim.configuration import RunConfig
-    from artsim.sim.simulate import Simulation
+    from artsim.sim.runs.configuration import RunConfig
+    from artsim.sim.runs.simulate import Simulation
 
     text = touching(random_mjcf(seed, number), folder).text
     try:
@@ -329,7 +329,7 @@ def compare_resumed(seed: int, number: int, folder: Path) -> dict[str, float]:
     from artsim.cli.replay import load_stored
     from artsim.io.resume import resume
     from artsim.io.runs import verify
-    from tests.test_resume import differences
+    from tests.io.test_resume import differences
 
     path, whole, parts = folder / "model.xml", folder / "whole.h5", folder / "parts.h5"
     touching(random_mjcf(seed, number), folder)

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring, indent, tostring
 
-from artsim.sim.errors import ArtsimError
+from artsim.sim.foundation.errors import ArtsimError
 from tests.random_models.compare import LIMIT, LIMITS, Skipped, compare_model
-from tests.random_models.mjcf import Drawn
+from tests.random_models.random_mjcf import Drawn
 
 KEPT = ("option", "flag")  # contacts stay off
 

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 if TYPE_CHECKING:
-    from tests.random_models.mjcf import Maker
+    from tests.random_models.random_mjcf import Maker
 
 CUBE = "0 0 0 1 0 0 0 1 0 1 1 0 0 0 1 1 0 1 0 1 1 1 1 1"
 CUBE_FACES = "0 2 1 1 2 3 4 5 6 5 7 6 0 1 5 0 5 4 2 6 3 3 6 7 0 4 2 2 4 6 1 3 5 3 7 5"

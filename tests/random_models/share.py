@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree.ElementTree import Element, fromstring
 
-from artsim.loaders.mjcf.schema import MJCF, Kind
-from artsim.loaders.mjcf.support import ELEMENTS, REFUSED, SENSORS, support
+from artsim.loaders.mjcf.mjcf_schema import MJCF, Kind
+from artsim.loaders.mjcf.supported import ELEMENTS, REFUSED, SENSORS, support
 
 Place = tuple[tuple[str, ...], str]  # tags from below the root, and the attribute ("": the element itself)
 OURS = {"centred", "exactmeshinertia"}  # in outputs, and of files older than MuJoCo 4

@@ -7,10 +7,10 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, fromstring, tostring
 
 from artsim.loaders.load import load_articulation
-from artsim.loaders.mjcf.support import ELEMENTS, SENSORS
-from artsim.sim.description import Articulation
-from artsim.sim.errors import ModelError
-from tests.random_models.mjcf import Drawn
+from artsim.loaders.mjcf.supported import ELEMENTS, SENSORS
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.foundation.errors import ModelError
+from tests.random_models.random_mjcf import Drawn
 from tests.random_models.share import elements, group_of, paths, places
 
 NAMED = {"texture", "camera"}  # others refer to them

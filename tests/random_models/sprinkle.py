@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element, tostring
 
 import mujoco
 
-from artsim.loaders.mjcf.schema import Kind
+from artsim.loaders.mjcf.mjcf_schema import Kind
 from tests.random_models.share import OURS, elements, group_of, kinds, paths
 from tests.random_models.values import PAIRS, drawn
 
 if TYPE_CHECKING:
-    from tests.random_models.mjcf import Maker
+    from tests.random_models.random_mjcf import Maker
 
 NEEDED = {"dcmotor": {"motorconst": "0.3", "resistance": "1"}}  # by a class, too
 FIXED = {"name", "class", "file", "model"}  # of what is there: others refer to it

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.random_models.mjcf import Maker
+    from tests.random_models.random_mjcf import Maker
 
 Draw = Callable[["Maker"], str]
 

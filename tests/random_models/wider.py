@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 if TYPE_CHECKING:
-    from tests.random_models.mjcf import Maker
+    from tests.random_models.random_mjcf import Maker
 
 COLOURS = "fog haze force inertia joint actuator com camera light connect constraint contactpoint contactforce frustum"
 STILL: dict[str, dict[str, str]] = {  # what only a viewer reads, by its path: attribute → a value

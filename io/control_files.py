@@ -1,0 +1,406 @@
+"""Control files: joint torques and drive targets over time, from .csv, .npz or .h5."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.io.csv_rows import number_of, words_of
+from artsim.io.tables import npy_header
+from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError, nearest
+from artsim.sim.runs.controls import VALUES, Controls
+
+if TYPE_CHECKING:
+    import zipfile
+
+    import h5py
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+MAX_FILE_BYTES = 1 << 30
+_SUFFIXES = {"torque": "torque", "target": "target", "velocity": "target_velocity"}
+_ARRAYS = (*_SUFFIXES, "control")
+_KNOWN = ("time", "names", "actuators", *_ARRAYS)
+
+
+class _Names(NamedTuple):
+    """What can be driven: dofs, and the controls of actuators."""
+
+    dofs: tuple[str, ...]
+    actuators: tuple[str, ...]
+
+
+# ---- control files
+
+
+def read_controls(
+    path: str | os.PathLike[str],
+    dof_names: Sequence[str],
+    dt: float,
+    *,
+    torque: FloatArray | None = None,
+    target: FloatArray | None = None,
+    target_velocity: FloatArray | None = None,
+    control: FloatArray | None = None,
+    actuators: Sequence[str] = (),
+) -> Controls:
+    """Read a .csv, .npz or .h5 control file for a robot with these dofs; a row acts from the first step at its time.
+
+    CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`.
+    Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
+    dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators. An artsim run file gives
+    its own inputs. What the file does not name keeps `torque`, `target`, `target_velocity` (nv,) and `control`
+    (actuators,), by default 0.
+
+    Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
+    UsageError (2: unknown dof, wrong number of columns for the robot).
+    """
+    where = Path(path)
+    names = _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
+    readers = {".csv": _read_csv, ".npz": _read_npz, ".h5": _read_h5, ".hdf5": _read_h5}
+    reader = readers.get(where.suffix.lower())
+    if reader is None:
+        raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
+    _check_readable(where)
+    return _controls(where, reader(where, names), dt, held)
+
+
+def read_run_controls(
+    path: str | os.PathLike[str],
+    dof_names: Sequence[str],
+    dt: float,
+    *,
+    torque: FloatArray | None = None,
+    target: FloatArray | None = None,
+    target_velocity: FloatArray | None = None,
+    control: FloatArray | None = None,
+    actuators: Sequence[str] = (),
+) -> Controls:
+    """The inputs of an artsim run file of any name, for a robot with these dofs; see `read_controls`."""
+    where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
+    return _controls(where, _run_inputs(where, names), dt, held)
+
+
+def read_sample_controls(
+    path: str | os.PathLike[str],
+    samples: int,
+    dof_names: Sequence[str],
+    dt: float,
+    *,
+    torque: FloatArray,
+    target: FloatArray,
+    target_velocity: FloatArray,
+    control: FloatArray,
+    actuators: Sequence[str] = (),
+) -> list[Controls]:
+    """A control file for many runs: one Controls for all, or one for each where arrays have a first dimension more.
+
+    That is `target`, `velocity`, `torque`, `control` of shape (samples, rows, n) in a .npz or .h5 file, beside `time`
+    (rows,) and whatever else `read_controls` takes. Raises as that does; UsageError: for another number of samples.
+    """
+    where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
+    held = _held(names, torque, target, target_velocity, control)
+    arrays = _arrays_by_sample(where)
+    if not arrays:
+        given = dict(zip(VALUES, (torque, target, target_velocity, control), strict=True))
+        return [read_controls(path, dof_names, dt, actuators=actuators, **given)]
+    for name, values in arrays.items():
+        if values.ndim == 3 and len(values) != samples:
+            raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
+    controls = []
+    for k in range(samples):
+        own = {name: values[k] if values.ndim == 3 else values for name, values in arrays.items()}
+        controls.append(_controls(where, _table(where, own, list(arrays), names), dt, held))
+    return controls
+
+
+def _arrays_by_sample(path: Path) -> dict[str, Array]:
+    """The arrays of a file in which some have a dimension for samples; empty for every other control file."""
+    _check_readable(path)
+    if path.suffix.lower() == ".npz":
+        arrays = _npz_arrays(path)[0]
+    elif path.suffix.lower() in (".h5", ".hdf5"):
+        arrays = _h5_arrays(path)
+    else:
+        return {}
+    return arrays if any(values.ndim == 3 for values in arrays.values()) else {}
+
+
+def _held(names: _Names, *rows: FloatArray | None) -> dict[str, FloatArray]:
+    sizes = (*[len(names.dofs)] * 3, len(names.actuators))
+    values = [np.zeros(n) if row is None else np.asarray(row, np.float64) for n, row in zip(sizes, rows, strict=True)]
+    return dict(zip(VALUES, values, strict=True))
+
+
+class _Table(NamedTuple):
+    """A control file as numbers: times (rows,) [s], per kind of input the dofs (or actuators) and values (rows, n)."""
+
+    time: FloatArray
+    columns: Mapping[str, tuple[list[int], FloatArray]]
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        if not path.is_file():
+            what = "is not a file" if path.exists() else "no such file"
+            raise MissingInputError(f"{path}: {what}")
+        size = path.stat().st_size
+        path.open("rb").close()
+    except (OSError, ValueError) as error:
+        raise MissingInputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
+    if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # there each array has this bound
+        raise ModelError(f"{path}: {size} bytes; control files are read up to {MAX_FILE_BYTES}")
+
+
+def _controls(path: Path, table: _Table, dt: float, held: Mapping[str, FloatArray]) -> Controls:
+    """Times to steps: a row acts from the first step that does not begin before it; of several on a step, the last."""
+    steps = table.time / dt
+    if steps[-1] >= 2**53:
+        raise ModelError(f"{path}: time {table.time[-1]} s is beyond every run")
+    slack = 1e-9 + 1e-15 * steps  # time / dt is off by its rounding, which passes 1e-9 after some 10^6 steps
+    start = np.ceil(steps - slack).astype(np.int64)
+    last = np.append(np.diff(start) > 0, True)
+    values = {name: np.tile(row, (start.size, 1)) for name, row in held.items()}
+    for name, (indices, numbers) in table.columns.items():
+        values[name][:, indices] = numbers
+    start, values = start[last], {name: rows[last] for name, rows in values.items()}
+    if start[0] > 0:
+        start = np.insert(start, 0, 0)
+        values = {name: np.vstack((held[name], rows)) for name, rows in values.items()}
+    return Controls(start, **values)
+
+
+def _check_time(path: Path, time: FloatArray, row_name: str) -> None:
+    """Raise ModelError unless times are finite, not negative and increasing."""
+    if time.size == 0:
+        raise ModelError(f"{path}: holds no row")
+    bad = np.flatnonzero(~np.isfinite(time) | (time < 0))
+    if bad.size:
+        raise ModelError(f"{path}: {row_name} {bad[0] + 1}: time is {time[bad[0]]}; times are finite and start at 0")
+    back = np.flatnonzero(np.diff(time) <= 0)
+    if back.size:
+        row = int(back[0]) + 1
+        raise ModelError(
+            f"{path}: {row_name} {row + 1}: time {time[row]} does not follow {time[row - 1]}; times increase"
+        )
+
+
+def _index(path: Path | str, kind: str, name: str, names: tuple[str, ...]) -> int:
+    try:
+        return names.index(name)
+    except ValueError:
+        raise UsageError(f"{path}: unknown {kind} {name!r}{nearest(name, names)}") from None
+
+
+# ---- CSV
+
+
+def _read_csv(path: Path, names: _Names) -> _Table:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ModelError(f"{path}: is not UTF-8 text (byte {error.start})") from None
+    lines = text.splitlines()
+    header_line = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if header_line is None:
+        raise ModelError(f"{path}: is empty")
+    header = [word.strip() for word in words_of(f"{path}:{header_line + 1}", lines[header_line])]
+    columns = _csv_columns(path, header_line + 1, header, names)
+    numbers = _csv_numbers(path, lines, header_line + 1, header)
+    _check_time(path, numbers[:, 0], "row")
+    by_kind: dict[str, tuple[list[int], list[int]]] = {}
+    for column, (kind, dof) in enumerate(columns, start=1):
+        dofs, places = by_kind.setdefault(kind, ([], []))
+        dofs.append(dof)
+        places.append(column)
+    return _Table(numbers[:, 0], {kind: (dofs, numbers[:, places]) for kind, (dofs, places) in by_kind.items()})
+
+
+def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> list[tuple[str, int]]:
+    """What each column after the first drives: (kind, index of the dof or actuator)."""
+    if header[0] != "time":
+        hint = "; separate columns by commas" if ";" in header[0] or "\t" in header[0] else ""
+        raise ModelError(f"{path}:{line}: the first column is {header[0]!r}, want 'time'{hint}")
+    columns = []
+    wanted = "<joint>.target, <joint>.velocity, <joint>.torque" + (" or an actuator" if names.actuators else "")
+    for word in header[1:]:
+        if word in names.actuators:
+            columns.append(("control", names.actuators.index(word)))
+            continue
+        joint, dot, suffix = word.rpartition(".")
+        if not dot or suffix not in _SUFFIXES:
+            raise ModelError(f"{path}:{line}: column {word!r}: want {wanted}{nearest(word, names.actuators)}")
+        columns.append((_SUFFIXES[suffix], _index(f"{path}:{line}", "joint", joint, names.dofs)))
+    if not columns:
+        raise ModelError(f"{path}:{line}: want {wanted} beside time")
+    if len(set(columns)) < len(columns):
+        twice = next(word for word in header if header.count(word) > 1)
+        raise ModelError(f"{path}:{line}: column {twice!r} stands there twice")
+    return columns
+
+
+def _csv_numbers(path: Path, lines: list[str], skip: int, header: list[str]) -> FloatArray:
+    """The rows (n, columns). numpy's reader is 20 times as fast; row by row where it refuses, to say where and why."""
+    try:
+        if not any(line.strip() for line in lines[skip:]):
+            return np.empty((0, len(header)))
+        body = io.StringIO("\n".join(lines[skip:]))
+        numbers = np.loadtxt(body, delimiter=",", comments=None, ndmin=2, dtype=np.float64)
+        if numbers.shape[0] and numbers.shape[1] == len(header) and np.isfinite(numbers).all():
+            return numbers
+    except ValueError:
+        pass
+    rows = [_csv_row(path, number, line, header) for number, line in enumerate(lines[skip:], skip + 1) if line.strip()]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(header))
+
+
+def _csv_row(path: Path, number: int, line: str, header: list[str]) -> list[float]:
+    words = words_of(f"{path}:{number}", line)
+    if len(words) != len(header):
+        raise ModelError(f"{path}:{number}: {len(words)} values, want {len(header)} as in the header")
+    return [_csv_number(path, number, name, word) for name, word in zip(header, words, strict=True)]
+
+
+def _csv_number(path: Path, number: int, name: str, word: str) -> float:
+    value = number_of(word)
+    if value is None or not math.isfinite(value):
+        raise ModelError(f"{path}:{number}: column {name!r}: {word.strip()!r} is not a finite number")
+    return value
+
+
+# ---- arrays
+
+
+def _read_npz(path: Path, names: _Names) -> _Table:
+    arrays, present = _npz_arrays(path)
+    return _table(path, arrays, present, names)
+
+
+def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
+    """Arrays of a .npz, and all names in it; never unpickles, refuses what unpacks to more than it may."""
+    import zipfile  # 4 ms that a run without a control file need not spend
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = {member.filename.removesuffix(".npy"): member.file_size for member in archive.infolist()}
+            if sum(unpacked.values()) > MAX_FILE_BYTES:
+                raise ModelError(
+                    f"{path}: unpacks to {sum(unpacked.values())} bytes; at most {MAX_FILE_BYTES} are read"
+                )
+            arrays = {name: _read_npy(archive, name) for name in unpacked if name in _KNOWN}
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise ModelError(f"{path}: is no readable .npz archive: {error}") from None
+    return arrays, list(unpacked)
+
+
+def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
+    """One array; its declared size is compared with the archive's before numpy makes room for it."""
+    size = archive.getinfo(f"{name}.npy").file_size
+    with archive.open(f"{name}.npy") as stream:
+        header = npy_header(stream)
+    if header.end > size:
+        raise ValueError(f"{name} declares the shape {header.shape}, but holds {size} bytes")
+    with archive.open(f"{name}.npy") as stream:
+        array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _read_h5(path: Path, names: _Names) -> _Table:
+    """Arrays at the root of an HDF5 file, or the inputs of an artsim run on the same robot."""
+    from artsim.io.reader import open_checked, reading
+
+    with open_checked(path) as file, reading(path):
+        if "artsim_schema" not in file.attrs:
+            arrays = {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
+            return _table(path, arrays, list(file), names)
+    return _run_inputs(path, names)
+
+
+def _h5_arrays(path: Path) -> dict[str, Array]:
+    """Arrays at the root of an HDF5 file that is none of artsim's."""
+    from artsim.io.reader import open_checked, reading
+
+    with open_checked(path) as file, reading(path):
+        if "artsim_schema" in file.attrs:
+            return {}
+        return {name: _h5_array(path, file[name]) for name in _KNOWN if name in file}
+
+
+def _h5_array(path: Path, dataset: h5py.Dataset) -> Array:
+    from artsim.io.reader import read_texts, read_whole
+
+    if dataset.dtype.kind in "SO":
+        return np.array(read_texts(path, dataset), dtype=np.str_)
+    return read_whole(path, dataset)
+
+
+def _run_inputs(path: Path, names: _Names) -> _Table:
+    from artsim.io.reader import open_recording
+
+    with open_recording(path) as recording:
+        for kind, theirs, ours in (
+            ("joints", recording.labels.dof, names.dofs),
+            ("controls", recording.labels.controls, names.actuators),
+        ):
+            if theirs != ours:
+                other = ", ".join(sorted(set(theirs) ^ set(ours))[:4]) or "their order"
+                raise UsageError(f"{path}: its inputs are for another robot; differing {kind}: {other}")
+        inputs = recording.controls
+        if not inputs.start_step.size:
+            raise ModelError(f"{path}: holds no inputs: its run failed before the first step")
+        time = inputs.start_step.astype(np.float64) * recording.dt
+        tables = {name: getattr(inputs, name) for name in VALUES}
+        return _Table(time, {name: (list(range(table.shape[1])), table) for name, table in tables.items()})
+
+
+def _table(path: Path, arrays: Mapping[str, Array], present: list[str], names: _Names) -> _Table:
+    kinds = [name for name in _ARRAYS if name in arrays]
+    if "time" not in arrays or not kinds:
+        held = ", ".join(present[:8])
+        raise ModelError(f"{path}: want arrays time and target, velocity, torque or control; it holds {held}")
+    time = _numbers(path, "time", arrays["time"], 1)
+    _check_time(path, time, "time, entry")
+    columns = {}
+    for name in kinds:
+        kind, known, given = (
+            ("actuator", names.actuators, "actuators") if name == "control" else ("joint", names.dofs, "names")
+        )
+        labels = _array_names(path, arrays[given]) if given in arrays else known
+        places = [_index(path, kind, label, known) for label in labels]
+        if len(set(places)) < len(places):
+            raise ModelError(f"{path}: {given} has {next(x for x in labels if labels.count(x) > 1)!r} twice")
+        numbers = _numbers(path, name, arrays[name], 2)
+        if numbers.shape != (time.size, len(labels)):
+            plural = given if given in arrays or name == "control" else "degrees of freedom"
+            want = f"({time.size}, {len(labels)}): times, {plural}"
+            raise UsageError(f"{path}: {name} has shape {numbers.shape}, want {want}")
+        bad = np.argwhere(~np.isfinite(numbers))
+        if bad.size:
+            row, column = (int(index) for index in bad[0])
+            what = f"{name} of {labels[column]!r}, row {row + 1}, column {column + 1}"
+            raise ModelError(f"{path}: {what}: {numbers[row, column]} is not a finite number")
+        columns[_SUFFIXES.get(name, name)] = (places, numbers)
+    return _Table(time, columns)
+
+
+def _numbers(path: Path, name: str, array: Array, ndim: int) -> FloatArray:
+    if array.dtype.kind not in "fiu" or array.ndim != ndim:
+        raise ModelError(f"{path}: {name} is {array.dtype} with {array.ndim} dimensions, want numbers with {ndim}")
+    return array.astype(np.float64)
+
+
+def _array_names(path: Path, array: Array) -> tuple[str, ...]:
+    if array.dtype.kind not in "USO" or array.ndim != 1:
+        raise ModelError(f"{path}: names is {array.dtype} with {array.ndim} dimensions, want a list of texts")
+    return tuple(entry.decode("utf-8", "replace") if isinstance(entry, bytes) else str(entry) for entry in array)

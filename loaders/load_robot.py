@@ -1,0 +1,88 @@
+"""A Robot from a file, for Python: read it, compile it, remember what a run of it takes over."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal, Unpack
+
+from artsim.loaders.load import ReadOptions, load_articulation
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.plan import compiled_robot
+from artsim.sim.runs.start import find_keyframe
+
+
+class ModelWarning(UserWarning):
+    """Something odd about a robot file that is accepted: `file:line: what, and what was done`."""
+
+
+def load_robot(
+    path: str | PathLike[str],
+    *,
+    base: Literal["fixed", "floating"] = "fixed",
+    packages: Mapping[str, str | PathLike[str]] | None = None,
+    coupling: Literal["auto", "exact", "rows", "compliant"] = "auto",
+    coupling_frequency: float | None = None,
+    coupling_damping: float = 1.0,
+    gravity: Sequence[float] | None = None,
+    keyframe: str = "",
+    mesh_root: str | PathLike[str] | None = None,
+    balance_inertia: bool = False,
+    ignore_unsupported: bool = False,
+    **options: Unpack[ReadOptions],
+) -> Robot:
+    """Load a robot file (URDF or MJCF), or a robot by name: a bundled one, or a cached one of robot_descriptions.
+
+    Args:
+        path: the file; "-" reads standard input.
+        base: whether the root link is fixed to the world or free.
+        packages: where package://NAME/ is, by name.
+        coupling: of mimic joints and equalities of joints and tendons. "auto": eliminated exactly (tendons: hard rows),
+            or springs where the file says how soft (MJCF solref); "exact": exactly all, "rows": hard constraint rows,
+            "compliant": springs.
+        coupling_frequency: natural frequency of compliant couplings [Hz].
+        coupling_damping: their damping ratio.
+        gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
+        keyframe: of the file, where runs of this robot start.
+        mesh_root: a further folder that meshes may come from.
+        balance_inertia: replace inertias that no body can have by the nearest that one can.
+        ignore_unsupported: leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits
+            and mimics of nothing in a URDF.
+        options: meshes=False: do not look for them; strict: refuse where artsim would guess; xacro: expand macros,
+            which can read files of this machine; max_xml_mb (64), max_faces (2 million): refuse what is larger;
+            density: of the shapes of links without mass in a URDF [kg/m³]; arguments: of the macros, by name.
+
+    What is odd about the file and accepted is warned of, each as a ModelWarning.
+
+    Raises:
+        MissingInputError: no such file. ModelError: `file:line: what is wrong`. UsageError: a wrong argument.
+    """
+    settings = {
+        "base": base,
+        "balance_inertia": balance_inertia,
+        "ignore_unsupported": ignore_unsupported,
+        "coupling": coupling,
+        "coupling_frequency": coupling_frequency,
+        "coupling_damping": coupling_damping,
+        "keyframe": keyframe,
+        "density": options.get("density"),
+        "gravity": None if gravity is None else tuple(float(x) for x in gravity),
+    }
+    config = RunConfig.from_mapping(settings)
+    articulation = load_articulation(
+        path if isinstance(path, str) else Path(path),
+        base=base,
+        packages={name: Path(folder) for name, folder in (packages or {}).items()},
+        mesh_root=None if mesh_root is None else fspath(mesh_root),
+        balance_inertia=balance_inertia,
+        ignore_unsupported=ignore_unsupported,
+        **options,
+    )
+    for note in articulation.notes:
+        warnings.warn(ModelWarning(str(note)), stacklevel=3)  # at the line that calls artsim.load
+    find_keyframe(articulation, keyframe)
+    return dataclasses.replace(compiled_robot(articulation, config, locks=False), loaded_with=settings)

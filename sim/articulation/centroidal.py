@@ -1,0 +1,132 @@
+"""What the robot is as a whole: centre of mass, momentum and its map, energy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.dynamics import column_momentum
+from artsim.sim.articulation.kinematics import axis_of, like, origin_of
+from artsim.sim.articulation.model import WORLD
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times
+
+
+@njit
+def centre_of_mass(model: Any, data: Any, c: Any) -> None:
+    """c (3,), of all links, fixed ones too [m]. Needs `composites`. A robot without mass has it at 0."""
+    for k in range(3):
+        c[k] = like(model.body_moment[WORLD, k], data)
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_parent[i] == 0:
+            p = origin_of(model, data, i)
+            for k in range(3):
+                c[k] = c[k] + data.composite_moment[i, k] + model.carried_mass[i] * p[k]
+    for k in range(3):
+        c[k] = c[k] * _per_mass(model)
+
+
+@inlined
+def _per_mass(model: Any) -> Any:
+    return 1.0 / model.carried_mass[WORLD] if model.carried_mass[WORLD] > 0.0 else 0.0
+
+
+@njit
+def centre_of_mass_jacobian(model: Any, data: Any, J: Any) -> None:
+    """The first 3 rows of J (…, nv): velocity of the centre of mass per dof. Needs `composites`."""
+    h = data.composite_moment
+    for k in range(model.dof_body.shape[0]):
+        i = model.dof_body[k]
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
+            share = _per_mass(model) * model.carried_mass[i]
+            J[0, k] = share * a0
+            J[1, k] = share * a1
+            J[2, k] = share * a2
+        else:
+            t0, t1, t2 = cross(a0, a1, a2, h[i, 0], h[i, 1], h[i, 2])
+            J[0, k] = _per_mass(model) * t0
+            J[1, k] = _per_mass(model) * t1
+            J[2, k] = _per_mass(model) * t2
+
+
+@njit
+def centroidal_map(model: Any, data: Any, c: Any, A: Any) -> None:
+    """A (6, nv): momentum per dof, linear, then angular about c (3,), world axes. Needs `composites`.
+
+    Orin, Goswami, Lee 2013, with composite bodies. O(nv).
+    """
+    for k in range(model.dof_body.shape[0]):
+        f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
+        p = origin_of(model, data, model.dof_body[k])
+        t0, t1, t2 = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f0, f1, f2)
+        A[0, k] = f0
+        A[1, k] = f1
+        A[2, k] = f2
+        A[3, k] = n0 + t0
+        A[4, k] = n1 + t1
+        A[5, k] = n2 + t2
+
+
+@njit
+def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
+    """h (6,) = A v."""
+    for row in range(6):
+        h[row] = zero
+        for k in range(v.shape[0]):
+            h[row] = h[row] + A[row, k] * v[k]
+
+
+@njit
+def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
+    """out (6,): sum of the wrenches that `inverse_dynamics` left at the trees' roots, about c (3,).
+
+    Without gravity that is the rate of the momentum (fixed parts have none).
+    """
+    for row in range(6):
+        out[row] = like(0.0, data)
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_parent[i] == 0:
+            p = origin_of(model, data, i)
+            f = data.force[i]
+            t = cross(p[0] - c[0], p[1] - c[1], p[2] - c[2], f[0], f[1], f[2])
+            for row in range(3):
+                out[row] = out[row] + f[row]
+                out[3 + row] = out[3 + row] + data.torque[i, row] + t[row]
+
+
+@njit
+def kinetic_energy(model: Any, v: Any, data: Any) -> Any:
+    """½ vᵀ M v, rotors included [J]. Needs `world_inertia` and `velocities`."""
+    total = like(0.0, data)
+    for i in range(1, model.body_parent.shape[0]):
+        total += body_energy(model, data, i)
+    for k in range(v.shape[0]):
+        total += 0.5 * model.armature[k] * v[k] * v[k]
+    return total
+
+
+@njit
+def body_energy(model: Any, data: Any, i: Any) -> Any:
+    """Kinetic energy of body i, without its rotors [J]."""
+    u0 = data.velocity[i, 0]
+    u1 = data.velocity[i, 1]
+    u2 = data.velocity[i, 2]
+    o0 = data.angular_velocity[i, 0]
+    o1 = data.angular_velocity[i, 1]
+    o2 = data.angular_velocity[i, 2]
+    L0, L1, L2 = symmetric_times(data.inertia, i, o0, o1, o2)
+    c0, c1, c2 = cross(o0, o1, o2, data.moment[i, 0], data.moment[i, 1], data.moment[i, 2])
+    linear = 0.5 * model.body_mass[i] * (u0 * u0 + u1 * u1 + u2 * u2) + u0 * c0 + u1 * c1 + u2 * c2
+    return linear + 0.5 * (o0 * L0 + o1 * L1 + o2 * L2)
+
+
+@njit
+def potential_energy(model: Any, q: Any, c: Any) -> Any:
+    """Of gravity, the centre of mass being at c (3,), and of linear springs of single coordinates [J]."""
+    g = model.gravity
+    total = -model.carried_mass[WORLD] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
+    for k in range(model.stiffness.shape[0]):
+        if model.stiffness[k] != 0.0 and model.dof_coord[k] >= 0:
+            x = q[model.dof_coord[k]] - model.spring_reference[k]
+            total += 0.5 * model.stiffness[k] * x * x
+    return total

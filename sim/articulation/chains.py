@@ -1,0 +1,31 @@
+"""Which dofs move which bodies, in numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.articulation.model import Model
+
+
+def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Link and dof (columns,) of every recorded column of the links' Jacobians: the dofs that move the link, in order.
+
+    The other columns are zero: of a humanoid's, five in six.
+    """
+    moves = np.zeros((len(model.body_parent), len(model.dof_body)), bool)
+    for i in range(1, len(moves)):
+        moves[i] = moves[model.body_parent[i]]
+        moves[i, model.body_dof[i] : model.body_dof[i + 1]] = True
+    link, dof = np.nonzero(moves[model.link_body])
+    return link, dof
+
+
+def chain_length(model: Model, body: int) -> int:
+    """How many dofs move a body."""
+    k = int(model.body_dof[body + 1]) - 1 if body else -1
+    count = 0
+    while k >= 0:
+        count += 1
+        k = int(model.dof_parent[k])
+    return count

@@ -1,0 +1,149 @@
+"""Hard couplings, eliminated: q = g(y), v = G u, a = G u̇ + Ġ u, and what acts on followers acts through Gᵀ.
+
+A follower is a polynomial of one leader, which may follow another: couplings come leaders first, so one pass gives
+the composed position, the composed gain (the follower's only entry in its row of G) and the drift Ġ u.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.foundation.jit import inlined, njit
+
+
+@inlined
+def follow(p: Any, x: Any) -> Any:
+    """Σ p_i xⁱ, its slope and its bend (first and second derivative)."""
+    return (
+        p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),
+        p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4]))),
+        2.0 * p[2] + x * (6.0 * p[3] + x * (12.0 * p[4])),
+    )
+
+
+@njit
+def expand(model: Any, q: Any, v: Any, data: Any) -> None:
+    """Followers' coordinates and velocities from their leaders'; gains and drifts into data. O(nc)."""
+    for c in range(model.coupling_follower.shape[0]):
+        f = model.coupling_follower[c]
+        l = model.coupling_leader[c]
+        p = model.coupling_polynomial[c]
+        if l < 0:
+            zero = like(0.0, data)
+            q[model.dof_coord[f]] = zero + p[0]
+            v[f] = zero
+            data.gain[f] = zero
+            data.drift[f] = zero
+        else:
+            place, slope, bend = follow(p, q[model.dof_coord[l]])
+            q[model.dof_coord[f]] = place
+            data.drift[f] = bend * v[l] * v[l] + slope * data.drift[l]
+            v[f] = slope * v[l]
+            data.gain[f] = slope * data.gain[l]
+
+
+@njit
+def secant_drift(robot: Any, h: Any, step: Any) -> bool:
+    """data.drift by the secants of the last step and of that which leads to step.next (nu,); False where none is
+    nonlinear.
+
+    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu what of that G u̇ leaves; its
+    step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    bent = False
+    for c in range(model.coupling_follower.shape[0]):
+        l = model.coupling_leader[c]
+        p = model.coupling_polynomial[c]
+        if l >= 0 and (p[2] != 0.0 or p[3] != 0.0 or p[4] != 0.0):
+            bent = True
+    if not bent:
+        return False
+    for a in range(step.next.shape[0]):
+        k = model.independent_dof[a]
+        n = model.dof_coord[k]
+        if n >= 0:
+            step.stage_qpos[n] = state.qpos[n] + h * step.next[a]
+            step.start_qpos[n] = state.qpos[n] - h * state.qvel[k]
+    for c in range(model.coupling_follower.shape[0]):
+        k = model.coupling_follower[c]
+        l = model.coupling_leader[c]
+        if l < 0:
+            step.stage_qpos[model.dof_coord[k]] = state.qpos[model.dof_coord[k]]
+            step.start_qpos[model.dof_coord[k]] = state.qpos[model.dof_coord[k]]
+            continue
+        n = model.dof_coord[k]
+        after, _, _ = follow(model.coupling_polynomial[c], step.stage_qpos[model.dof_coord[l]])
+        before, _, _ = follow(model.coupling_polynomial[c], step.start_qpos[model.dof_coord[l]])
+        step.stage_qpos[n] = after
+        step.start_qpos[n] = before
+        a = model.dof_independent[k]
+        if a >= 0:
+            change = data.gain[k] * (step.next[a] - state.qvel[model.independent_dof[a]])
+            step.middle[k] = (after - before) / (2.0 * h)
+            data.drift[k] = ((after - state.qpos[n]) - (state.qpos[n] - before)) / (h * h) - change / h
+    return True
+
+
+@njit
+def expand_velocity(model: Any, u: Any, data: Any, v: Any) -> None:
+    """v (nv,) = G u (nu,)."""
+    for k in range(v.shape[0]):
+        a = model.dof_independent[k]
+        if a >= 0:
+            v[k] = data.gain[k] * u[a]
+        else:
+            v[k] = data.gain[k] - data.gain[k]
+
+
+@njit
+def reduce_vector(model: Any, x: Any, data: Any, r: Any) -> None:
+    """r (nu,) = Gᵀ x (nv,)."""
+    for a in range(r.shape[0]):
+        r[a] = x[model.independent_dof[a]]
+    for c in range(model.coupling_follower.shape[0]):
+        f = model.coupling_follower[c]
+        a = model.dof_independent[f]
+        if a >= 0:
+            r[a] = r[a] + data.gain[f] * x[f]
+
+
+@njit
+def reduce_matrix(model: Any, data: Any, diagonal: Any) -> None:
+    """data.factor = Gᵀ (M + diag) G, lower triangle over the elimination tree. O(n d)."""
+    H = data.factor
+    M = data.mass_matrix
+    zero = like(0.0, data)
+    coupled = model.coupling_follower.shape[0] > 0
+    if coupled:
+        for a in range(H.shape[0]):
+            j = a
+            while j >= 0:
+                H[a, j] = zero
+                j = model.independent_parent[j]
+    for k in range(model.dof_body.shape[0]):
+        if not coupled:
+            H[k, k] = M[k, k] + diagonal[k]
+            j = model.dof_parent[k]
+            while j >= 0:
+                start = model.dof_run[j]
+                for c in range(start, j + 1):
+                    H[k, c] = M[k, c]
+                j = model.dof_parent[start]
+        else:
+            a = model.dof_independent[k]
+            if a >= 0:
+                H[a, a] = H[a, a] + data.gain[k] * data.gain[k] * (M[k, k] + diagonal[k])
+                j = model.dof_parent[k]
+                while j >= 0:
+                    b = model.dof_independent[j]
+                    if b >= 0:
+                        x = data.gain[k] * data.gain[j] * M[k, j]
+                        if a == b:
+                            H[a, a] = H[a, a] + 2.0 * x
+                        elif a > b:
+                            H[a, b] = H[a, b] + x
+                        else:
+                            H[b, a] = H[b, a] + x
+                    j = model.dof_parent[j]

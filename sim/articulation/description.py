@@ -1,0 +1,641 @@
+"""What a robot file says, in one form for URDF and MJCF: frozen dataclasses, SI units, radians.
+
+Nothing here is computed: `compile_model` (model.py) turns an Articulation into the arrays the engine works on.
+Every named thing carries the line it came from, so that an error found late still names file and line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from artsim.sim.foundation.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from artsim.collision.build import Solid
+
+Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]  # (w, x, y, z), unit, child to parent
+
+JointKind = Literal["fixed", "revolute", "continuous", "prismatic", "ball", "free", "planar"]
+GeomKind = Literal["box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "mesh", "heightfield"]
+GeomRole = Literal["visual", "collision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something stands in the input: file name as given, line counted from 1."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A warning of the reader: the file is accepted, `message` says what was odd and what was done."""
+
+    source: Source
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Something in the file that artsim does not use and that moves nothing."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """A frame in its parent: position [m] and rotation (w, x, y, z)."""
+
+    position: Vector3 = (0.0, 0.0, 0.0)
+    rotation: Quaternion = (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Inertial:
+    """Mass [kg], the centre of mass frame in the link frame, and the inertia about it in that frame's axes [kg m²]."""
+
+    mass: float
+    pose: Pose = Pose()
+    inertia: tuple[float, float, float, float, float, float] = (0.0,) * 6  # xx, xy, xz, yy, yz, zz
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Softness:
+    """How a constraint of an MJCF file gives way: `reference` is solref (time constant [s] and damping ratio, or
+    negative stiffness and damping), `impedance` is solimp. None where the file leaves MuJoCo's default.
+    """
+
+    reference: tuple[float, float] | None = None
+    impedance: tuple[float, float, float, float, float] | None = None
+
+
+IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's default solimp
+
+
+def reference_of_softness(softness: Softness) -> tuple[float, float]:
+    """MuJoCo's K [1/s²] and B [1/s] of a constraint's reference acceleration -B Ċ - K d C; (-1, 0) where it is hard."""
+    if softness.reference is None:
+        return -1.0, 0.0
+    first, second = softness.reference
+    most = min(max((softness.impedance or IMPEDANCE)[1], 1e-4), 0.9999)
+    if first > 0:
+        return 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    return -first / most**2, -second / most
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Looks only: kept for the viewer."""
+
+    name: str = ""
+    rgba: tuple[float, float, float, float] | None = None
+    texture: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """How a geom touches others, with MuJoCo's defaults. Two geoms may touch where the type bits of one meet the
+    affinity bits of the other. Of the higher `priority` the friction and softness count; of equal ones the softness is
+    weighed by `mix`, of the rest the larger counts (computation chapter, "Contact").
+    """
+
+    type_bits: int = 1
+    affinity_bits: int = 1
+    dimension: int = 3  # 1: no friction, 3: sliding, 4: torsional too, 6: rolling too
+    priority: int = 0
+    mix: float = 1.0
+    softness: Softness = Softness()
+    margin: float = 0.0  # [m] where forces begin
+    gap: float = 0.0  # [m] further on, where contacts are found but not active
+    adhesion: float = 0.0  # [N]
+    restitution: float = 0.0  # speed after a bounce per speed before it
+    velocity: tuple[float, ...] = (0.0,) * 6  # of a belt: linear [m/s] and angular [rad/s], in the geom's frame
+
+
+@dataclass(frozen=True, slots=True)
+class FluidShape:
+    """An ellipsoid that stands for a geom in a medium (MJCF fluidshape, fluidcoef)."""
+
+    axes: Vector3  # semi-axes [m]
+    pose: Pose  # in the link frame
+    blunt_drag: float = 0.5
+    slender_drag: float = 0.25
+    angular_drag: float = 1.5
+    kutta_lift: float = 1.0
+    magnus_lift: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Geom:
+    """A shape on a link. `size` [m]: box half sizes · sphere (radius,) · cylinder and capsule (radius, half length)
+    · ellipsoid semi-axes · plane half sizes · mesh () · heightfield half lengths along x and y, depth of its base.
+
+    A point v of a mesh file is at `pose` · (scale · (`mesh_pose`⁻¹ · v)) in the link frame.
+    """
+
+    name: str
+    kind: GeomKind
+    role: GeomRole
+    size: tuple[float, ...] = ()
+    pose: Pose = Pose()  # in the link frame
+    mesh: Path | None = None  # resolved file, None when it was not found
+    mesh_uri: str = ""  # as written in the file
+    mesh_absent: str = ""  # why there is no mesh where one was looked for
+    vertices: tuple[float, ...] = ()  # of a mesh that stands in the model itself, in threes
+    faces: tuple[int, ...] = ()  # of these vertices, in threes; (): of their hull
+    most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
+    heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
+    pieces: tuple[Solid, ...] = ()  # what it collided as in a run, as an output keeps it; no file is needed with it
+    sights: tuple[Solid, ...] = ()  # what rangefinders saw of it in a run, likewise
+    mesh_pose: Pose = Pose()  # MJCF refpos, refquat
+    scale: Vector3 = (1.0, 1.0, 1.0)
+    material: Material | None = None
+    hidden: bool = False  # wholly transparent: rangefinders do not see it
+    group: int = 0  # what a viewer shows or hides together
+    friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
+    surface: Surface = Surface()
+    fluid: FluidShape | None = None
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class ContactPair:
+    """Two geoms that may touch whatever their bits say. What is None has MuJoCo's default, nothing follows from the
+    geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None: as
+    across it).
+    """
+
+    geom_a: str
+    geom_b: str
+    name: str = ""
+    dimension: int | None = None
+    friction: tuple[float, float, float, float, float] | None = None
+    softness: Softness = Softness()
+    friction_reference: tuple[float, float] | None = None
+    margin: float | None = None
+    gap: float | None = None
+    adhesion: float | None = None
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A rigid body. `inertial` is None where the file gives none."""
+
+    name: str
+    inertial: Inertial | None = None
+    geoms: tuple[Geom, ...] = ()
+    self_collide: bool | None = None
+    gravity_compensation: float = 0.0  # MJCF gravcomp: the share of the weight taken off
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Connects `parent` to `child`. Per-dof figures are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
+
+    `pose` is the child frame at zero displacement, in the parent frame; `axis` is a unit vector in the child's axes
+    (for planar: the plane's normal); what turns, turns about `anchor`, a point of the child frame. A child may have
+    several joints, applied in order (MJCF bodies): `pose` and `anchor` of a further one are in the frame that the one
+    before it moves.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str  # link name, or "world"
+    child: str
+    pose: Pose = Pose()
+    axis: Vector3 = (0.0, 0.0, 1.0)
+    anchor: Vector3 = (0.0, 0.0, 0.0)
+    lower: float | None = None  # position limits; None: unlimited on that side
+    upper: float | None = None
+    effort: float | None = None  # bounds drives and controllers; None: unlimited
+    velocity: float | None = None  # enforced on request only
+    actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces (MJCF)
+    actuator_gravity_compensation: bool = False  # gravity compensation counts as an actuator's force (MJCF)
+    damping: float = 0.0
+    damping_polynomial: tuple[float, float] = (0.0, 0.0)  # of |v| v and v³
+    friction: float = 0.0  # constant Coulomb friction
+    friction_coefficient: float = 0.0  # PhysX form: times the load in the joint
+    stiffness: float = 0.0  # spring towards spring_reference (ball, free: towards the pose of the file)
+    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)  # of x² and x³; ball, free: of |x| x and |x|² x, x a vector
+    spring_reference: float = 0.0
+    reference: float = 0.0  # MJCF ref: the coordinate's value in the pose of the file
+    armature: float = 0.0  # rotor inertia added to the dof's diagonal [kg m² or kg]
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """One joint's coordinate as a polynomial of another's: y = c0 + c1 x + c2 x² + c3 x³ + c4 x⁴ (constant: no leader).
+
+    URDF mimic: (offset, multiplier). MJCF joint equality: expanded about zero by its reader. `frequency` [Hz] and
+    `damping_ratio` make it compliant (notes on mimic joints, eq. 24-29); None: hard, eliminated exactly.
+    """
+
+    follower: str
+    leader: str | None
+    coefficients: tuple[float, ...]
+    frequency: float | None = None
+    damping_ratio: float | None = None
+    impedance: tuple[float, float, float, float, float] | None = None  # soft as MuJoCo's constraints are (solimp)
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A joint that closes a loop: `connect` makes two points coincide, `weld` two frames."""
+
+    name: str
+    kind: Literal["connect", "weld"]
+    link_a: str
+    link_b: str
+    frame_a: Pose = Pose()
+    frame_b: Pose = Pose()
+    torque_scale: float = 1.0  # weld: weight of the rotation, in m (MJCF torquescale)
+    active: bool = True
+    softness: Softness = Softness()
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class TendonPoint:
+    """What a tendon goes through: a joint with its coefficient, a site, a geom to wrap around, a pulley's divisor."""
+
+    kind: Literal["joint", "site", "geom", "pulley"]
+    name: str = ""
+    value: float = 0.0
+    side_site: str = ""  # on which side of the geom
+
+
+@dataclass(frozen=True, slots=True)
+class WrapGeom:
+    """A sphere or a cylinder (along its z axis) that spatial tendons wrap around."""
+
+    name: str
+    link: str
+    kind: Literal["sphere", "cylinder"]
+    radius: float  # [m]
+    pose: Pose = Pose()  # in the link frame
+
+
+@dataclass(frozen=True, slots=True)
+class Tendon:
+    """A path whose length constrains or drives: fixed = weighted joint coordinates, spatial = through sites."""
+
+    name: str
+    kind: Literal["fixed", "spatial"]
+    path: tuple[TendonPoint, ...]
+    lower: float | None = None
+    upper: float | None = None
+    stiffness: float = 0.0
+    stiffness_polynomial: tuple[float, float] = (0.0, 0.0)
+    damping: float = 0.0
+    damping_polynomial: tuple[float, float] = (0.0, 0.0)
+    spring_length: tuple[float, float] | None = None  # no force between; None: the length in the file's pose
+    friction: float = 0.0
+    armature: float = 0.0  # inertia of the tendon's own motion [kg]
+    actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces
+    softness: Softness = Softness()  # of its limits
+    source: Source = Source()
+
+
+@dataclass(frozen=True, slots=True)
+class TendonCoupling:
+    """A tendon's length as a polynomial of another's, about their lengths in the file's pose (MJCF equality/tendon):
+    L_a - L_a0 = c0 + c1 x + … + c4 x⁴, x = L_b - L_b0 (0 without a leader).
+
+    `frequency` [Hz] and `damping_ratio` make it a spring, whatever its softness (notes on mimic joints, eq. 17 to 29).
+    """
+
+    name: str
+    follower: str
+    leader: str | None
+    coefficients: tuple[float, ...]
+    softness: Softness = Softness()
+    frequency: float | None = None
+    damping_ratio: float = 1.0
+    source: Source = Source()
+
+
+Interpolation = Literal["zoh", "linear", "cubic"]
+Transmission = Literal["joint", "jointinparent", "tendon", "site", "body", "slidercrank"]
+ActivationDynamics = Literal["none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid"]
+Gain = Literal["fixed", "affine", "muscle", "dcmotor", "pid", "rotation"]
+Bias = Literal["none", "affine", "muscle", "dcmotor"]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSearch:
+    """How the lengths between which an actuator moves are found by simulation (MJCF compiler/lengthrange)."""
+
+    acceleration: float = 20.0  # norm of what its force does to the joints [rad/s² and m/s²]
+    most_force: float = 0.0  # bound of the norm of the joints' forces [N m and N]; 0: none
+    time_constant: float = 1.0  # in which the joints lose their velocity [s]
+    time_step: float = 0.01  # [s]
+    duration: float = 10.0  # [s]
+    interval: float = 2.0  # at the end, in which the length must have settled [s]
+    tolerance: float = 0.05  # how far it may still move, as a part of the range
+
+
+_XYZ = (".x", ".y", ".z")
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """What is kept of an actuator's controls or of a sensor's outputs, and from when it is read (MJCF's "Delays").
+
+    A sensor with a period measures at its ticks alone, phase + k period, and holds what it measured between them.
+    """
+
+    time: float = 0.0  # [s] back
+    samples: int = 0  # that are kept; what is older is not to be had
+    interpolation: Interpolation = "zoh"
+    period: float = 0.0  # [s] of a sensor, 0: every step
+    phase: float = 0.0  # [s] of its ticks, -period < phase <= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Actuator:
+    """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators (computation chapter,
+    "Actuation model", whose parameter vectors these are).
+    """
+
+    name: str
+    target: str  # joint, tendon, site or body; slidercrank: the crank's site
+    gear: tuple[float, ...] = (1.0,)
+    source: Source = Source()
+    transmission: Transmission = "joint"
+    reference: str = ""  # refsite of a site transmission, slidersite of a slidercrank
+    crank_length: float = 0.0  # [m]
+    dynamics: ActivationDynamics = "none"
+    dynamics_parameters: tuple[float, ...] = ()
+    gain: Gain = "fixed"
+    gain_parameters: tuple[float, ...] = ()
+    bias: Bias = "none"
+    bias_parameters: tuple[float, ...] = ()
+    inputs: tuple[str, ...] = ("",)  # its controls; several are called position, velocity, feedforward, voltage, or of
+    # a rotation's servo x, y, z (a rotation vector [rad]) or qw, qx, qy, qz (a quaternion of any length)
+    control_ranges: tuple[tuple[float, float] | None, ...] = (None,)  # of each input
+    force_range: tuple[float, float] | None = None  # of a rotation's servo: of the norm of its three forces
+    activation_range: tuple[float, float] | None = None
+    activation_size: int = 0  # entries it has in the state
+    activation_early: bool = False  # the force uses the activation of the step's end
+    length_range: tuple[float, float] | None = None  # muscle
+    length_search: LengthSearch | None = None  # where the range is to be found before a run
+    disabled: bool = False  # by group, or all of them by a flag
+    frozen: bool = False  # by a flag, which stops the states of bristles, too
+    delay: Delay | None = None  # of its controls
+    acts: bool = True  # False: it only tells a reduction (transmissions of a URDF)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Suffix of each of its forces: three of a rotation's servo, along the axes of what it turns."""
+        return _XYZ if self.gain == "rotation" else ("",)
+
+    @property
+    def idle(self) -> tuple[float, ...]:
+        """Its controls where nobody gives any."""
+        return tuple(float(name == "qw") for name in self.inputs)
+
+    @property
+    def states(self) -> tuple[bool, bool, bool, bool, bool]:
+        """Which of its states a PID servo or DC motor has: slew, integral, temperature, bristle, current."""
+        d, g = self.dynamics_parameters, self.gain_parameters
+        if self.dynamics == "pid":
+            return d[1] > 0, g[0] > 0, False, False, False
+        if self.dynamics == "dcmotor":
+            return d[7] > 0, g[5] > 0, d[2] > 0, d[5] > 0, d[0] > 0
+        return False, False, False, False, False
+
+
+class SensorKind(NamedTuple):
+    """What a kind of sensor measures: on which object, and its outputs' suffixes and unit."""
+
+    object: str  # attribute that names it; "frame": objtype and objname
+    outputs: tuple[str, ...] = ("",)
+    unit: str = "1"
+    clamped: bool = True  # a cutoff bounds it
+
+
+_WXYZ = (".qw", ".qx", ".qy", ".qz")
+SENSOR_KINDS = {
+    "accelerometer": SensorKind("site", _XYZ, "m/s^2"),
+    "velocimeter": SensorKind("site", _XYZ, "m/s"),
+    "gyro": SensorKind("site", _XYZ, "rad/s"),
+    "force": SensorKind("site", _XYZ, "N"),
+    "torque": SensorKind("site", _XYZ, "N m"),
+    "magnetometer": SensorKind("site", _XYZ),
+    "jointpos": SensorKind("joint", unit="{position}"),
+    "jointvel": SensorKind("joint", unit="{velocity}"),
+    "jointactuatorfrc": SensorKind("joint", unit="{force}"),
+    "jointlimitpos": SensorKind("joint", unit="{position}"),
+    "jointlimitvel": SensorKind("joint", unit="{velocity}"),
+    "jointlimitfrc": SensorKind("joint", unit="{force}"),
+    "ballquat": SensorKind("joint", _WXYZ, clamped=False),
+    "ballangvel": SensorKind("joint", _XYZ, "rad/s"),
+    "tendonpos": SensorKind("tendon", unit="m or rad"),
+    "tendonvel": SensorKind("tendon", unit="m/s or rad/s"),
+    "tendonactuatorfrc": SensorKind("tendon", unit="N or N m"),
+    "actuatorpos": SensorKind("actuator", unit="m or rad"),
+    "actuatorvel": SensorKind("actuator", unit="m/s or rad/s"),
+    "actuatorfrc": SensorKind("actuator", unit="N or N m"),
+    "framepos": SensorKind("frame", _XYZ, "m"),
+    "framequat": SensorKind("frame", _WXYZ, clamped=False),
+    "framexaxis": SensorKind("frame", _XYZ, clamped=False),
+    "frameyaxis": SensorKind("frame", _XYZ, clamped=False),
+    "framezaxis": SensorKind("frame", _XYZ, clamped=False),
+    "framelinvel": SensorKind("frame", _XYZ, "m/s"),
+    "frameangvel": SensorKind("frame", _XYZ, "rad/s"),
+    "framelinacc": SensorKind("frame", _XYZ, "m/s^2"),
+    "frameangacc": SensorKind("frame", _XYZ, "rad/s^2"),
+    "subtreecom": SensorKind("body", _XYZ, "m"),
+    "subtreelinvel": SensorKind("body", _XYZ, "m/s"),
+    "subtreeangmom": SensorKind("body", _XYZ, "kg m^2/s"),
+    "clock": SensorKind("", unit="s"),
+    "touch": SensorKind("site", unit="N"),
+    "rangefinder": SensorKind("site"),
+    "contact": SensorKind("", clamped=False),
+}
+"""The kinds of MJCF sensors that are evaluated; what the last two put out is in SENSOR_DATA."""
+
+SENSOR_DATA: dict[str, dict[str, SensorKind]] = {
+    "rangefinder": {
+        "dist": SensorKind("", unit="m"),
+        "dir": SensorKind("", _XYZ),
+        "origin": SensorKind("", _XYZ, "m"),
+        "point": SensorKind("", _XYZ, "m"),
+        "normal": SensorKind("", _XYZ),
+        "depth": SensorKind("", unit="m"),
+    },
+    "contact": {
+        "found": SensorKind(""),
+        "force": SensorKind("", _XYZ, "N"),
+        "torque": SensorKind("", _XYZ, "N m"),
+        "dist": SensorKind("", unit="m"),
+        "pos": SensorKind("", _XYZ, "m"),
+        "normal": SensorKind("", _XYZ),
+        "tangent": SensorKind("", _XYZ),
+    },
+}
+"""What sensors of these kinds put out on request, in MJCF's words and order; the first is the default."""
+REDUCTIONS = ("none", "mindist", "maxforce", "netforce")  # which of the contacts that match are put out
+
+
+@dataclass(frozen=True, slots=True)
+class Sensor:
+    """What the file measures: kind in MJCF's words, the object it sits on, and the frame it measures in."""
+
+    name: str
+    kind: str
+    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom; of a contact subtree too
+    object: str = ""
+    reference_kind: str = ""
+    reference: str = ""
+    cutoff: float = 0.0  # 0: none
+    data: tuple[str, ...] = ()  # names in SENSOR_DATA
+    slots: int = 1  # contacts that are put out, one after the other
+    reduction: str = "none"
+    source: Source = Source()
+    delay: Delay | None = None
+    components: tuple[str, ...] = ("",)  # suffixes of the forces of the actuator that it is of
+
+    @property
+    def outputs(self) -> tuple[tuple[str, str], ...]:
+        """Suffix and unit of each number that it puts out."""
+        kind = SENSOR_KINDS[self.kind]
+        if not self.data:
+            return tuple((part + suffix, kind.unit) for part in self.components for suffix in kind.outputs)
+        known, plain = SENSOR_DATA[self.kind], len(self.data) == 1
+        return tuple(
+            (f".{slot}" * (self.slots > 1) + f".{name}" * (not plain) + suffix, known[name].unit)
+            for slot in range(self.slots)
+            for name in self.data
+            for suffix in known[name].outputs
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A named frame on a link, and a volume about it: sphere, capsule, ellipsoid, cylinder or box; `size` as of geoms
+    [m], filled up to three numbers.
+    """
+
+    name: str
+    link: str
+    pose: Pose = Pose()
+    source: Source = Source()
+    kind: str = "sphere"
+    size: Vector3 = (0.005, 0.005, 0.005)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyframe:
+    """A named state to start from; coordinates in the model's order. What is empty is not given."""
+
+    name: str
+    qpos: tuple[float, ...] = ()
+    qvel: tuple[float, ...] = ()
+    control: tuple[float, ...] = ()
+    activation: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ContactOverride:
+    """What MJCF's flag `override` puts in place of every contact's own: margin [m], solref, solimp, friction (two
+    sliding, torsional, two rolling).
+    """
+
+    margin: float = 0.0
+    reference: tuple[float, float] = (0.02, 1.0)
+    impedance: tuple[float, float, float, float, float] = IMPEDANCE
+    friction: tuple[float, float, float, float, float] = (1.0, 1.0, 0.005, 0.0001, 0.0001)
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """Simulation options a file sets; None: artsim's default."""
+
+    timestep: float | None = None  # [s]
+    gravity: Vector3 | None = None  # [m/s²]
+    integrator: str | None = None
+    density: float = 0.0  # of the medium [kg/m³]
+    viscosity: float = 0.0  # [Pa s]
+    wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
+    magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
+    contact: bool = True  # False: nothing touches anything
+    filter_parent: bool = True  # False: a body touches its parent, too
+    contact_override: ContactOverride | None = None
+    friction_stiffness: float = 1.0  # of soft contacts: friction gives way so many times less than the normal
+
+
+@dataclass(frozen=True, slots=True)
+class Conventions:
+    """What the format of a file settles whatever the file says; readers set it. The defaults are those of URDF."""
+
+    pose_drawn: bool = False  # the file draws the robot in a pose, to which limits can be held; False: zeros
+    base_chosen: bool = True  # the user says whether the root is free (--base); False: the file does
+    how_to_free: str = "--base floating frees its root"
+    parents_apart: bool = True  # no link touches its parent, nor the world that it is fixed to; False: filter_parent
+    surfaces: bool = True  # meshes that stand still collide as they are; False: as their hulls
+    seen_by_shapes: bool = True  # rangefinders see of a link what collides, not what is looked at
+    shown_by_group: bool = False  # viewers show geoms by their group, be their role to collide
+    own_densities: bool = False  # geoms say what they weigh: --density is nothing to them
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the models of a scene: its name and how many of the links are its own."""
+
+    name: str
+    format: Literal["urdf", "mjcf", "scene"]
+    links: int
+    self_collide: bool = False  # as the articulation's
+    conventions: Conventions = Conventions()
+
+
+@dataclass(frozen=True, slots=True)
+class Articulation:
+    """A robot, or a scene of several: links depth first, the joints that make them a forest, what acts on them."""
+
+    name: str
+    format: Literal["urdf", "mjcf", "scene"]
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    couplings: tuple[Coupling, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
+    tendon_couplings: tuple[TendonCoupling, ...] = ()
+    wrap_geoms: tuple[WrapGeom, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
+    sites: tuple[Site, ...] = ()
+    contact_pairs: tuple[ContactPair, ...] = ()
+    no_contact: tuple[tuple[str, str], ...] = ()  # links that do not touch each other
+    sensors: tuple[Sensor, ...] = ()
+    keyframes: tuple[Keyframe, ...] = ()
+    options: FileOptions = FileOptions()
+    notes: tuple[Note, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    text: str = field(default="", repr=False)  # the expanded source, stored in every output
+    path: str = ""  # as the user gave it
+    base: Literal["fixed", "floating"] = "fixed"
+    self_collide: bool = False  # links touch each other
+    max_faces: int | None = None  # of a mesh that is read for contact; None: the default cap
+    parts: tuple[Part, ...] = ()  # of a scene of several models, in the order of the links
+    conventions: Conventions = Conventions()
+
+    @property
+    def source(self) -> Source:
+        return Source(self.path)

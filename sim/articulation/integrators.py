@@ -1,0 +1,60 @@
+"""From velocities to positions, on the group where there are rotations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.quaternions import turn_quaternion
+from artsim.sim.foundation.sincos import sincos
+
+
+@njit
+def move(model: Any, q: Any, v: Any, h: Any) -> None:
+    """q ← q ⊕ h v: coordinates add, quaternions turn by exp(h ω), ω in the body's axes."""
+    for i in range(1, model.body_parent.shape[0]):
+        k = model.body_dof[i]
+        n = model.body_coord[i]
+        kind = model.joint_type[i]
+        if kind == BALL or kind == FREE:
+            if kind == FREE:
+                for axis in range(3):
+                    q[n + axis] += h * v[k + axis]
+                n += 3
+                k += 3
+            turn_quaternion(q, n, h * v[k], h * v[k + 1], h * v[k + 2])
+        else:
+            for axis in range(model.body_dof[i + 1] - k):
+                q[n + axis] += h * v[k + axis]
+
+
+@njit
+def inverse_tangent(model: Any, x: Any, v: Any) -> None:
+    """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x whose body turns at v (Munthe-Kaas 1999).
+
+    R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + c x × (x × ω), c = (1 - ½|x| cot ½|x|) / |x|²; other
+    coordinates are flat.
+    """
+    for i in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[i]
+        if kind != BALL and kind != FREE:
+            continue
+        k = model.body_dof[i] + (3 if kind == FREE else 0)
+        x0 = x[k]
+        x1 = x[k + 1]
+        x2 = x[k + 2]
+        square = x0 * x0 + x1 * x1 + x2 * x2
+        if square < 1e-2:  # the series, exact to rounding
+            c = 1.0 / 12.0 + square / 720.0 + square * square / 30240.0 + square**3 / 1209600.0
+        else:
+            half = 0.5 * math.sqrt(square)
+            sine, cosine = sincos(half)
+            c = (1.0 - half * cosine / sine) / square
+        a0 = x1 * v[k + 2] - x2 * v[k + 1]
+        a1 = x2 * v[k] - x0 * v[k + 2]
+        a2 = x0 * v[k + 1] - x1 * v[k]
+        v[k] += 0.5 * a0 + c * (x1 * a2 - x2 * a1)
+        v[k + 1] += 0.5 * a1 + c * (x2 * a0 - x0 * a2)
+        v[k + 2] += 0.5 * a2 + c * (x0 * a1 - x1 * a0)

@@ -1,0 +1,384 @@
+"""Where every body is and how it moves: forward kinematics, motion columns, velocities, Jacobians, mass properties.
+
+World axes throughout, each body about its own origin. So a transform between bodies is a translation only, and M,
+Jacobians and momenta are dot products of the columns computed here once. Cost O(nb) but for the Jacobians.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import real
+from artsim.sim.foundation.sincos import sincos
+from artsim.sim.foundation.vec3 import cross, turn
+
+
+@inlined
+def _set_axis(data: Any, k: Any, x: Any, y: Any, z: Any) -> None:
+    data.axis[k, 0] = x
+    data.axis[k, 1] = y
+    data.axis[k, 2] = z
+
+
+@inlined
+def _turned_by_quaternion(data: Any, i: Any, E: Any, qw: Any, qx: Any, qy: Any, qz: Any) -> None:
+    """rotation[i] = E R(q), q of unit length."""
+    xx = qx * qx
+    yy = qy * qy
+    zz = qz * qz
+    r00 = 1.0 - 2.0 * (yy + zz)
+    r01 = 2.0 * (qx * qy - qw * qz)
+    r02 = 2.0 * (qx * qz + qw * qy)
+    r10 = 2.0 * (qx * qy + qw * qz)
+    r11 = 1.0 - 2.0 * (xx + zz)
+    r12 = 2.0 * (qy * qz - qw * qx)
+    r20 = 2.0 * (qx * qz - qw * qy)
+    r21 = 2.0 * (qy * qz + qw * qx)
+    r22 = 1.0 - 2.0 * (xx + yy)
+    R = data.rotation
+    R[i, 0, 0] = E[0] * r00 + E[1] * r10 + E[2] * r20
+    R[i, 0, 1] = E[0] * r01 + E[1] * r11 + E[2] * r21
+    R[i, 0, 2] = E[0] * r02 + E[1] * r12 + E[2] * r22
+    R[i, 1, 0] = E[3] * r00 + E[4] * r10 + E[5] * r20
+    R[i, 1, 1] = E[3] * r01 + E[4] * r11 + E[5] * r21
+    R[i, 1, 2] = E[3] * r02 + E[4] * r12 + E[5] * r22
+    R[i, 2, 0] = E[6] * r00 + E[7] * r10 + E[8] * r20
+    R[i, 2, 1] = E[6] * r01 + E[7] * r11 + E[8] * r21
+    R[i, 2, 2] = E[6] * r02 + E[7] * r12 + E[8] * r22
+
+
+@inlined
+def _turned_about_z(data: Any, i: Any, E: Any, s: Any, c: Any) -> None:
+    """rotation[i] = E Rz, s and c being sine and cosine of the angle."""
+    R = data.rotation
+    R[i, 0, 0] = E[0] * c + E[1] * s
+    R[i, 1, 0] = E[3] * c + E[4] * s
+    R[i, 2, 0] = E[6] * c + E[7] * s
+    R[i, 0, 1] = E[1] * c - E[0] * s
+    R[i, 1, 1] = E[4] * c - E[3] * s
+    R[i, 2, 1] = E[7] * c - E[6] * s
+    R[i, 0, 2] = E[2]
+    R[i, 1, 2] = E[5]
+    R[i, 2, 2] = E[8]
+
+
+@inlined
+def _place(data: Any, i: Any, above: Any, d0: Any, d1: Any, d2: Any, root: Any) -> None:
+    data.offset[i, 0] = d0
+    data.offset[i, 1] = d1
+    data.offset[i, 2] = d2
+    for k in range(3):
+        # a free root is its tree's reference point
+        data.arm[i, k] = d0 - d0 if root else data.arm[above, k] + data.offset[i, k]
+
+
+@njit
+def kinematics(model: Any, q: Any, data: Any) -> None:
+    """Rotations, origins and axes of all bodies at q (nq,). Featherstone 2008, ch. 4."""
+    for i in range(1, model.body_parent.shape[0]):
+        place_body(model, q, data, i)
+
+
+@njit
+def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
+    """Rotation, origin and axes of body i; its parent's are known."""
+    R = data.rotation
+    T = model.tree_rotation
+    above = model.body_parent[i]
+    kind = model.joint_type[i]
+    k = model.body_dof[i]
+    n = model.body_coord[i]
+    p = model.tree_position[i]
+    A = above
+    # E: the joint frame in the world
+    E = (
+        R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
+        R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
+        R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
+        R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
+        R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
+        R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
+        R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
+        R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
+        R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
+    )
+    d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
+    if kind == REVOLUTE:
+        s, c = sincos(q[n])
+        _turned_about_z(data, i, E, s, c)
+        _place(data, i, above, d0, d1, d2, False)
+        _set_axis(data, k, E[2], E[5], E[8])
+    elif kind == PRISMATIC:
+        s = q[n]
+        for row in range(3):
+            for column in range(3):
+                R[i, row, column] = E[3 * row + column]
+        _place(data, i, above, d0 + s * E[2], d1 + s * E[5], d2 + s * E[8], False)
+        _set_axis(data, k, E[2], E[5], E[8])
+    elif kind == PLANAR:
+        x = q[n]
+        y = q[n + 1]
+        s, c = sincos(q[n + 2])
+        _turned_about_z(data, i, E, s, c)
+        _place(data, i, above, d0 + x * E[0] + y * E[1], d1 + x * E[3] + y * E[4], d2 + x * E[6] + y * E[7], False)
+        _set_axis(data, k, E[0], E[3], E[6])
+        _set_axis(data, k + 1, E[1], E[4], E[7])
+        _set_axis(data, k + 2, E[2], E[5], E[8])
+    else:
+        first = n
+        turning = k
+        if kind == FREE:
+            x = q[n]
+            y = q[n + 1]
+            z = q[n + 2]
+            d0 = d0 + x * E[0] + y * E[1] + z * E[2]
+            d1 = d1 + x * E[3] + y * E[4] + z * E[5]
+            d2 = d2 + x * E[6] + y * E[7] + z * E[8]
+            first = n + 3
+            turning = k + 3
+            for axis in range(3):
+                _set_axis(data, k + axis, E[axis], E[3 + axis], E[6 + axis])
+        _turned_by_quaternion(data, i, E, q[first], q[first + 1], q[first + 2], q[first + 3])
+        _place(data, i, above, d0, d1, d2, kind == FREE and above == 0)
+        for axis in range(3):
+            _set_axis(data, turning + axis, R[i, 0, axis], R[i, 1, axis], R[i, 2, axis])
+
+
+@njit
+def world_inertia(model: Any, data: Any) -> None:
+    """First moments and inertias of all bodies in world axes, about their origins."""
+    for i in range(1, model.body_parent.shape[0]):
+        turn_inertia(model, data, i, data.moment, data.inertia)
+
+
+@njit
+def turn_inertia(model: Any, data: Any, i: Any, moment: Any, inertia: Any) -> None:
+    """Body i's first moment and inertia in world axes, into row i: R h, R I Rᵀ, 54 multiplications."""
+    R = data.rotation
+    h = model.body_moment[i]
+    h0, h1, h2 = turn(R, i, h[0], h[1], h[2])
+    moment[i, 0] = h0
+    moment[i, 1] = h1
+    moment[i, 2] = h2
+    I = model.body_inertia[i]
+    a0, a1, a2 = turn(R, i, I[0], I[1], I[2])
+    b0, b1, b2 = turn(R, i, I[1], I[3], I[4])
+    c0, c1, c2 = turn(R, i, I[2], I[4], I[5])
+    inertia[i, 0] = a0 * R[i, 0, 0] + b0 * R[i, 0, 1] + c0 * R[i, 0, 2]
+    inertia[i, 1] = a0 * R[i, 1, 0] + b0 * R[i, 1, 1] + c0 * R[i, 1, 2]
+    inertia[i, 2] = a0 * R[i, 2, 0] + b0 * R[i, 2, 1] + c0 * R[i, 2, 2]
+    inertia[i, 3] = a1 * R[i, 1, 0] + b1 * R[i, 1, 1] + c1 * R[i, 1, 2]
+    inertia[i, 4] = a1 * R[i, 2, 0] + b1 * R[i, 2, 1] + c1 * R[i, 2, 2]
+    inertia[i, 5] = a2 * R[i, 2, 0] + b2 * R[i, 2, 1] + c2 * R[i, 2, 2]
+
+
+@inlined
+def axis_of(data: Any, k: Any) -> Any:
+    """The axis of dof k in the world: direction of translation or of rotation."""
+    return data.axis[k, 0], data.axis[k, 1], data.axis[k, 2]
+
+
+@inlined
+def origin_of(model: Any, data: Any, i: Any) -> Any:
+    """Position of body i's origin in the world [m]."""
+    root = model.body_root[i]
+    p = data.offset
+    return p[root, 0] + data.arm[i, 0], p[root, 1] + data.arm[i, 1], p[root, 2] + data.arm[i, 2]
+
+
+@inlined
+def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
+    """Where the point (x, y, z) of a body's internal frame is in the world [m]."""
+    r0, r1, r2 = turn(data.rotation, body, x, y, z)
+    o0, o1, o2 = origin_of(model, data, body)
+    return o0 + r0, o1 + r1, o2 + r2
+
+
+@njit
+def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> None:
+    """Add Jᵀ f to out (nv,): the joint forces of a force at a point of the world on a body. O(d). Needs kinematics."""
+    p0, p1, p2 = point
+    f0, f1, f2 = force
+    model, data = robot.model, robot.data
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
+            out[k] += a0 * f0 + a1 * f1 + a2 * f2
+        else:
+            o0, o1, o2 = origin_of(model, data, model.dof_body[k])
+            t0, t1, t2 = cross(p0 - o0, p1 - o1, p2 - o2, f0, f1, f2)
+            out[k] += a0 * t0 + a1 * t1 + a2 * t2
+        k = model.dof_parent[k]
+
+
+@njit
+def motion_columns(model: Any, data: Any) -> None:
+    """data.motion: what a unit of each dof's velocity does to its tree's reference point. Needs kinematics."""
+    S = data.motion
+    for k in range(model.dof_body.shape[0]):
+        i = model.dof_body[k]
+        a0, a1, a2 = axis_of(data, k)
+        if model.dof_linear[k]:
+            zero = a0 - a0
+            S[0, k] = a0
+            S[1, k] = a1
+            S[2, k] = a2
+            S[3, k] = zero
+            S[4, k] = zero
+            S[5, k] = zero
+        else:
+            l0, l1, l2 = cross(data.arm[i, 0], data.arm[i, 1], data.arm[i, 2], a0, a1, a2)
+            S[0, k] = l0
+            S[1, k] = l1
+            S[2, k] = l2
+            S[3, k] = a0
+            S[4, k] = a1
+            S[5, k] = a2
+
+
+@njit
+def velocities(model: Any, v: Any, data: Any) -> None:
+    """Velocity of every body's origin and its angular velocity at v (nv,)."""
+    u = data.velocity
+    o = data.angular_velocity
+    for i in range(1, model.body_parent.shape[0]):
+        above = model.body_parent[i]
+        o0 = o[above, 0]
+        o1 = o[above, 1]
+        o2 = o[above, 2]
+        u0, u1, u2 = cross(o0, o1, o2, data.offset[i, 0], data.offset[i, 1], data.offset[i, 2])
+        u0 = u0 + u[above, 0]
+        u1 = u1 + u[above, 1]
+        u2 = u2 + u[above, 2]
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(data, k)
+            if model.dof_linear[k]:
+                u0 = u0 + a0 * v[k]
+                u1 = u1 + a1 * v[k]
+                u2 = u2 + a2 * v[k]
+            else:
+                o0 = o0 + a0 * v[k]
+                o1 = o1 + a1 * v[k]
+                o2 = o2 + a2 * v[k]
+        u[i, 0] = u0
+        u[i, 1] = u1
+        u[i, 2] = u2
+        o[i, 0] = o0
+        o[i, 1] = o1
+        o[i, 2] = o2
+
+
+@njit
+def accelerations(model: Any, v: Any, a: Any, data: Any) -> None:
+    """Acceleration (of the origin, less gravity) and angular acceleration of every body at v and a (nv,).
+
+    Classical accelerations, not spatial ones: d²p/dt² = a_parent + α × d + ω × (ω × d) + axis terms with 2 ω × ḋ.
+    Needs kinematics; computes the angular velocities on the way.
+    """
+    o = data.angular_velocity
+    al = data.angular_acceleration
+    ac = data.acceleration
+    for i in range(1, model.body_parent.shape[0]):
+        above = model.body_parent[i]
+        o0 = o[above, 0]
+        o1 = o[above, 1]
+        o2 = o[above, 2]
+        x0 = al[above, 0]
+        x1 = al[above, 1]
+        x2 = al[above, 2]
+        d0 = data.offset[i, 0]
+        d1 = data.offset[i, 1]
+        d2 = data.offset[i, 2]
+        c0, c1, c2 = cross(o0, o1, o2, d0, d1, d2)
+        c0, c1, c2 = cross(o0, o1, o2, c0, c1, c2)
+        b0, b1, b2 = cross(x0, x1, x2, d0, d1, d2)
+        b0 = ac[above, 0] + b0 + c0
+        b1 = ac[above, 1] + b1 + c1
+        b2 = ac[above, 2] + b2 + c2
+        # rates in the joint: their directions turn with the parent (linear) or, summed over the joint, with ω_parent ×
+        r0 = o0 - o0
+        r1 = r0
+        r2 = r0
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            a0, a1, a2 = axis_of(data, k)
+            if model.dof_linear[k]:
+                s0, s1, s2 = cross(o0, o1, o2, a0, a1, a2)
+                t = 2.0 * v[k]
+                b0 = b0 + a0 * a[k] + s0 * t
+                b1 = b1 + a1 * a[k] + s1 * t
+                b2 = b2 + a2 * a[k] + s2 * t
+            else:
+                r0 = r0 + a0 * v[k]
+                r1 = r1 + a1 * v[k]
+                r2 = r2 + a2 * v[k]
+                x0 = x0 + a0 * a[k]
+                x1 = x1 + a1 * a[k]
+                x2 = x2 + a2 * a[k]
+        s0, s1, s2 = cross(o0, o1, o2, r0, r1, r2)
+        al[i, 0] = x0 + s0
+        al[i, 1] = x1 + s1
+        al[i, 2] = x2 + s2
+        o[i, 0] = o0 + r0
+        o[i, 1] = o1 + r1
+        o[i, 2] = o2 + r2
+        ac[i, 0] = b0
+        ac[i, 1] = b1
+        ac[i, 2] = b2
+
+
+@njit
+def jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, out: Any) -> None:
+    """Jacobian (6, nv) of the point of `body` at (r0, r1, r2) from the tree's reference point: linear, angular.
+
+    Columns of the body's chain only; the rest of `out` is left as it is. O(d). Needs `motion_columns`.
+    """
+    S = data.motion
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+        out[0, k] = l0 + S[0, k]
+        out[1, k] = l1 + S[1, k]
+        out[2, k] = l2 + S[2, k]
+        out[3, k] = S[3, k]
+        out[4, k] = S[4, k]
+        out[5, k] = S[5, k]
+        k = model.dof_parent[k]
+
+
+@njit
+def add_jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, out: Any) -> None:
+    """Add `sign` times that Jacobian to out (6, nv): of a point against another, what moves both cancels."""
+    S = data.motion
+    k = model.body_dof[body + 1] - 1 if body > 0 else -1
+    while k >= 0:
+        l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+        out[0, k] += sign * (l0 + S[0, k])
+        out[1, k] += sign * (l1 + S[1, k])
+        out[2, k] += sign * (l2 + S[2, k])
+        out[3, k] += sign * S[3, k]
+        out[4, k] += sign * S[4, k]
+        out[5, k] += sign * S[5, k]
+        k = model.dof_parent[k]
+
+
+@inlined
+def link_frame(model: Any, data: Any, link: Any) -> Any:
+    """Rotation (9 numbers, by rows) of a link frame in the world, and its origin from its body's origin."""
+    i = model.link_body[link]
+    R = data.rotation
+    L = model.link_rotation[link]
+    p = model.link_position[link]
+    x0, x1, x2 = turn(R, i, p[0], p[1], p[2])
+    a0, a1, a2 = turn(R, i, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(R, i, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(R, i, L[0, 2], L[1, 2], L[2, 2])
+    return (a0, b0, c0, a1, b1, c1, a2, b2, c2), (x0, x1, x2)
+
+
+@inlined
+def like(x: float, data: Any) -> Any:
+    """The float x as a T of the workspace."""
+    return real(x, data.rotation[0, 0, 0])

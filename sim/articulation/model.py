@@ -1,0 +1,589 @@
+"""Model: the constant, read-only arrays of a robot, and `compile_model`, which makes them of an Articulation.
+
+A *body* is what moves as one: links joined by fixed joints are merged into it; between the joints of a link with
+several stand bodies without mass. Body 0 is the world. Each body's internal frame has its origin at the joint's anchor
+(in URDF the link frame's origin) and, for revolute, prismatic and planar joints, its z axis along the joint's axis, so
+that a joint's rotation is about z. Only this file knows of internal frames; what leaves the engine goes through
+`link_rotation` and `link_position`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link
+from artsim.sim.articulation.sliders import sliding_masses_of
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.records import Array, ConstInts1, ConstReals1, ConstReals2, ConstReals3, kinds
+from artsim.sim.foundation.spatial import (
+    Real,
+    frame_with_z,
+    point_inertia,
+    quaternion,
+    rotation_matrix,
+    six,
+    symmetric,
+    turn_about_z,
+)
+
+REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
+LINEAR, ANGULAR = range(2)  # the halves of a motion where arrays have a number for each
+WORLD = 0  # the body that all others hang on
+D_MIN, D_MAX = range(2)  # columns of impedances (MuJoCo's solimp); -1 where there is none
+_TYPES = {
+    "revolute": REVOLUTE,
+    "continuous": REVOLUTE,
+    "prismatic": PRISMATIC,
+    "ball": BALL,
+    "planar": PLANAR,
+    "free": FREE,
+}
+_DOFS = (1, 1, 3, 3, 6)  # by joint type
+_COORDS = (1, 1, 4, 3, 7)
+_QUATERNION = ("qw", "qx", "qy", "qz")
+_COORD_SUFFIX = ((), (), _QUATERNION, ("x", "y", "angle"), ("x", "y", "z", *_QUATERNION))
+_DOF_SUFFIX = ((), (), ("wx", "wy", "wz"), ("x", "y", "angle"), ("vx", "vy", "vz", "wx", "wy", "wz"))
+
+
+class Model(NamedTuple):
+    """Constant arrays. nb bodies (the world is body 0), nv dofs, nu independent dofs, nc couplings, nl links."""
+
+    gravity: ConstReals1  # (3,) [m/s²]
+    # bodies, parents first
+    body_parent: ConstInts1  # (nb,)
+    body_root: ConstInts1  # (nb,) the free body whose origin is the tree's reference point; 0: the world's origin
+    body_alone: ConstInts1  # (nb,) 1: nothing hangs on it, and it flies or turns on a ball joint in the world
+    joint_type: ConstInts1  # (nb,)
+    body_dof: ConstInts1  # (nb + 1,) first dof of each body
+    body_coord: ConstInts1  # (nb + 1,) first coordinate of each body
+    tree_rotation: ConstReals3  # (nb, 3, 3) joint frame in the parent's internal frame
+    tree_position: ConstReals2  # (nb, 3) [m]
+    body_mass: ConstReals1  # (nb,) [kg]
+    carried_mass: ConstReals1  # (nb,) of the body and all below it [kg]
+    body_moment: ConstReals2  # (nb, 3) mass times centre of mass, internal frame [kg m]
+    body_inertia: ConstReals2  # (nb, 6) about the body's origin, internal frame, xx xy xz yy yz zz [kg m²]
+    # dofs
+    dof_body: ConstInts1  # (nv,)
+    dof_linear: ConstInts1  # (nv,) 1: translates along its axis, 0: rotates about it
+    dof_coord: ConstInts1  # (nv,) its coordinate; -1 for the rotations of ball and free joints
+    dof_parent: ConstInts1  # (nv,) the dof before it on the way to the root, -1 at the root
+    dof_run: ConstInts1  # (nv,) first of the unbroken run of ancestors k, k-1, … that ends in k
+    armature: ConstReals1  # (nv,) [kg m² or kg]
+    damping: ConstReals1  # (nv,) [N m s/rad or N s/m]
+    stiffness: ConstReals1  # (nv,) [N m/rad or N/m]
+    spring_reference: ConstReals1  # (nv,) [rad or m]; 0 for the rotations of ball and free joints
+    friction: ConstReals1  # (nv,) [N m or N]
+    friction_coefficient: ConstReals1  # (nv,) times the load in the joint (PhysX)
+    lower: ConstReals1  # (nv,) position limits, ∓inf where there are none [rad or m]
+    upper: ConstReals1  # of a ball's first dof: of its angle
+    velocity_limit: ConstReals1  # (nv,) inf where not enforced [rad/s or m/s]
+    effort: ConstReals1  # (nv,) inf where there is none [N m or N]
+    # hard couplings, leaders first; a follower has exactly one (or none: constant)
+    coupling_follower: ConstInts1  # (nc,) dof
+    coupling_leader: ConstInts1  # (nc,) dof, itself perhaps a follower; -1: constant
+    coupling_polynomial: ConstReals2  # (nc, 5) q_follower = Σ c_i q_leader^i
+    independent_dof: ConstInts1  # (nu,) the dofs that are left
+    dof_independent: ConstInts1  # (nv,) index into them of what moves this dof; -1: nothing does
+    independent_parent: ConstInts1  # (nu,) elimination tree of GᵀMG (the tree's own without couplings)
+    independent_run: ConstInts1  # (nu,) as dof_run
+    # couplings kept as rows, ordered by the first of their two dofs
+    row_follower: ConstInts1  # (ns,) dof
+    row_leader: ConstInts1  # (ns,) dof
+    row_polynomial: ConstReals2  # (ns, 5)
+    row_frequency: ConstReals1  # (ns,) [Hz], -1: hard
+    row_damping_ratio: ConstReals1  # (ns,)
+    row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
+    row_mobility: ConstReals1  # (ns,) of rows with solimp: M⁻¹ of both joints in the file's pose, added
+    # links, merged ones included
+    link_body: ConstInts1  # (nl,)
+    link_parent: ConstInts1  # (nl,) parent link, -1: the world
+    link_rotation: ConstReals3  # (nl, 3, 3) link frame in its body's internal frame
+    link_position: ConstReals2  # (nl, 3) [m]
+    link_mass: ConstReals1  # (nl,) [kg]
+    link_com: ConstReals2  # (nl, 3) in the link frame [m]
+    link_inertia: ConstReals2  # (nl, 6) about the centre of mass, link axes [kg m²]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of what the arrays' axes count, and where each joint's coordinates and dofs are."""
+
+    links: tuple[str, ...]
+    coords: tuple[str, ...]
+    dofs: tuple[str, ...]
+    independent_dofs: tuple[str, ...]
+    coord_units: tuple[str, ...]
+    dof_units: tuple[str, ...]
+    force_units: tuple[str, ...]
+    joint_coords: Mapping[str, slice] = field(repr=False)
+    joint_dofs: Mapping[str, slice] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A model, its labels, and the coordinates at which the file draws the robot."""
+
+    model: Model
+    labels: Labels
+    reference: Real  # (nq,)
+
+
+def compile_model(
+    articulation: Articulation, *, coupling: str = "auto", locks: bool = False, gravity: Sequence[float] | None = None
+) -> Compiled:
+    """The arrays of an articulation.
+
+    Args:
+        coupling: "auto" eliminates those that carry no frequency, the others become soft constraint rows; "exact"
+            eliminates all, "rows" makes all hard rows, "compliant" rows as soft as each says. A joint can be eliminated
+            once: a second coupling of it is a row.
+        locks: a joint whose limits are equal is held there exactly, by elimination.
+        gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
+
+    Raises:
+        ModelError: a joint or coupling that the engine cannot take.
+    """
+    tree = _Tree(articulation)
+    bodies = tree.bodies
+    dofs = _dofs(bodies)
+    first_dof = {body.joint.name: body.dof for body in bodies if body.joint}
+    couplings, rows = _sorted_out(articulation.couplings, coupling)
+    soft = _in_row_order(rows, first_dof)
+    if locks:
+        couplings += _locks(bodies, couplings)
+    eliminated = _Elimination(couplings, soft, first_dof, dofs)
+    if gravity is None:
+        gravity = articulation.options.gravity or (0.0, 0.0, -9.81)
+    arrays = {
+        "gravity": np.asarray(gravity, float),
+        **_body_arrays(bodies),
+        **dofs,
+        **eliminated.arrays,
+        **_row_arrays(soft, first_dof),
+        **_link_arrays(tree),
+    }
+    model = Model(**{name: _frozen(arrays[name], kind.dtype) for name, kind in kinds(Model).items()})
+    labels = _labels(tree, [int(k) for k in model.independent_dof])
+    reference = _reference(bodies)
+    if (model.row_impedance[:, D_MIN] >= 0).any():
+        model = model._replace(
+            row_mobility=_frozen(_row_mobilities(articulation, model, labels, reference), np.float64)
+        )
+    return Compiled(model, labels, reference)
+
+
+def _frozen(array: object, dtype: type[np.generic]) -> Real:
+    made = np.ascontiguousarray(array, dtype)
+    if made is array:
+        made = made.copy()
+    made.setflags(write=False)
+    return made
+
+
+# ------------------------------------------------------------------ links to bodies
+
+
+@dataclass
+class _Body:
+    index: int
+    parent: int
+    joint: Joint | None
+    type: int
+    dof: int
+    coord: int
+    rotation: Real  # joint frame in the parent's internal frame
+    position: Real
+    zero: tuple[Real, Real]  # pose at which the file draws it, in the parent
+    mass: float = 0.0
+    moment: Real = field(default_factory=lambda: np.zeros(3))
+    inertia: Real = field(default_factory=lambda: np.zeros((3, 3)))
+
+
+class _Tree:
+    """Links in order, each with its body and its pose in it; bodies parents first."""
+
+    def __init__(self, articulation: Articulation) -> None:
+        self.links = articulation.links
+        joints: dict[str, list[Joint]] = {}
+        for joint in articulation.joints:
+            joints.setdefault(joint.child, []).append(joint)
+        index = {link.name: i for i, link in enumerate(self.links)}
+        self.parent = [index.get(joints[link.name][0].parent, -1) if link.name in joints else -1 for link in self.links]
+        world = _Body(0, 0, None, REVOLUTE, 0, 0, np.eye(3), np.zeros(3), (np.eye(3), np.zeros(3)))
+        self.bodies = [world]
+        self.body: list[_Body] = []
+        self.rotation: list[Real] = []
+        self.position: list[Real] = []
+        nv = nq = 0
+        for i, link in enumerate(self.links):
+            above = self.parent[i]
+            if above >= i:
+                raise ModelError(f"{link.source}: link {link.name!r} stands before its parent")
+            body, rotation, position = (
+                (world, np.eye(3), np.zeros(3))
+                if above < 0
+                else (self.body[above], self.rotation[above], self.position[above])
+            )
+            for joint in joints.get(link.name) or [self._root_joint(articulation, link)]:
+                position = position + rotation @ np.array(joint.pose.position)
+                rotation = rotation @ rotation_matrix(joint.pose.rotation)
+                if joint.kind != "fixed":
+                    body, rotation, position = self._new_body(joint, body, rotation, position, nv, nq)
+                    nv += _DOFS[body.type]
+                    nq += _COORDS[body.type]
+            self.body.append(body)
+            self.rotation.append(rotation)
+            self.position.append(position)
+            _add_inertial(body, link, rotation, position)
+        self.nv, self.nq = nv, nq
+
+    @staticmethod
+    def _root_joint(articulation: Articulation, link: Link) -> Joint:
+        kind = "free" if articulation.base == "floating" else "fixed"
+        return Joint("root", kind, "world", link.name, source=link.source)  # type: ignore[arg-type]
+
+    def _new_body(
+        self, joint: Joint, parent: _Body, rotation: Real, position: Real, nv: int, nq: int
+    ) -> tuple[_Body, Real, Real]:
+        """A body at the end of a moving joint; returns it with the pose of its link in it.
+
+        A reference (the coordinate's value at the pose of the file) is taken out of the tree: Rz(q - ref) = Rz(-ref)
+        Rz(q), and a slide's frame starts that much behind.
+        """
+        kind = _TYPES[joint.kind]
+        zero = (rotation, position)
+        turned = np.eye(3) if kind in (BALL, FREE) else frame_with_z(joint.axis)
+        anchor = np.array(joint.anchor)
+        if anchor.any():
+            position = position + rotation @ anchor
+        if kind == FREE and parent.index == 0:
+            # a free body's coordinates are its pose in the world, wherever the file draws it
+            rotation, position = np.eye(3), np.zeros(3)
+        elif kind == FREE:
+            zero = (np.eye(3), np.zeros(3))  # under a moving parent: relative to the joint frame
+        rotation = rotation @ turned
+        if joint.reference and kind == PRISMATIC:
+            position = position - joint.reference * rotation[:, 2]
+        elif joint.reference:
+            rotation = rotation @ turn_about_z(-joint.reference)
+        body = _Body(len(self.bodies), parent.index, joint, kind, nv, nq, rotation, position, zero)
+        self.bodies.append(body)
+        return body, turned.T, -turned.T @ anchor if anchor.any() else np.zeros(3)
+
+
+def _add_inertial(body: _Body, link: Link, rotation: Real, position: Real) -> None:
+    if link.inertial is None:
+        return
+    mass, com, inertia = _in_link(link)
+    centre = position + rotation @ com
+    body.mass += mass
+    body.moment = body.moment + mass * centre
+    body.inertia = body.inertia + rotation @ inertia @ rotation.T + point_inertia(mass, centre)
+
+
+def _in_link(link: Link) -> tuple[float, Real, Real]:
+    """Mass, centre of mass and inertia about it (3, 3), in the link's axes."""
+    inertial = link.inertial
+    if inertial is None:
+        return 0.0, np.zeros(3), np.zeros((3, 3))
+    turn = rotation_matrix(inertial.pose.rotation)
+    # a massless link's centre of mass is its origin (design.md, section 10)
+    com = np.array(inertial.pose.position) if inertial.mass else np.zeros(3)
+    return inertial.mass, com, turn @ symmetric(inertial.inertia) @ turn.T
+
+
+# ------------------------------------------------------------------ arrays
+
+
+def _body_arrays(bodies: list[_Body]) -> dict[str, object]:
+    last = bodies[-1]
+    ends = (last.dof + _DOFS[last.type], last.coord + _COORDS[last.type]) if len(bodies) > 1 else (0, 0)
+    return {
+        "body_parent": [b.parent for b in bodies],
+        "body_root": _roots(bodies),
+        "body_alone": _alone(bodies),
+        "joint_type": [b.type for b in bodies],
+        "body_dof": [*(b.dof for b in bodies), ends[0]],
+        "body_coord": [*(b.coord for b in bodies), ends[1]],
+        "tree_rotation": np.array([b.rotation for b in bodies]),
+        "tree_position": np.array([b.position for b in bodies]),
+        "body_mass": [b.mass for b in bodies],
+        "carried_mass": _carried_masses(bodies),
+        "body_moment": np.array([b.moment for b in bodies]),
+        "body_inertia": np.array([six(b.inertia) for b in bodies]),
+    }
+
+
+def _alone(bodies: list[_Body]) -> list[int]:
+    above = {body.parent for body in bodies[1:]}
+    return [int(b.parent == 0 and b.type in (BALL, FREE) and b.index not in above) for b in bodies]
+
+
+def _carried_masses(bodies: list[_Body]) -> list[float]:
+    carried = [body.mass for body in bodies]
+    for body in reversed(bodies[1:]):
+        carried[body.parent] += carried[body.index]
+    return carried
+
+
+def _roots(bodies: list[_Body]) -> list[int]:
+    roots = [0]
+    for body in bodies[1:]:
+        free = body.type == FREE and body.parent == 0
+        roots.append(body.index if free else roots[body.parent])
+    return roots
+
+
+def _dofs(bodies: list[_Body]) -> dict[str, Real]:
+    columns: dict[str, list[float]] = {
+        name: []
+        for name in (
+            "dof_body dof_linear dof_coord dof_parent dof_run armature damping stiffness spring_reference friction "
+            "friction_coefficient lower upper velocity_limit effort"
+        ).split()
+    }
+    last_dof = {0: -1}
+    for body in bodies[1:]:
+        joint = body.joint
+        assert joint is not None
+        linear = {REVOLUTE: 0, PRISMATIC: 1, BALL: 0, PLANAR: 2, FREE: 3}[body.type]
+        count = _DOFS[body.type]
+        above = last_dof[body.parent]
+        rest = body.zero[1] if body.type == FREE else np.full(3, joint.spring_reference)
+        for k in range(count):
+            dof = body.dof + k
+            scalar = body.type in (REVOLUTE, PRISMATIC, PLANAR) or k < linear
+            run = columns["dof_run"][above] if above == dof - 1 and above >= 0 else dof
+            limited = count == 1
+            infinite = np.inf
+            values = (
+                body.index,
+                int(k < linear),
+                body.coord + k if scalar else -1,
+                above,
+                run,
+                joint.armature,
+                joint.damping,
+                joint.stiffness,
+                rest[k] if scalar else 0.0,
+                joint.friction,
+                joint.friction_coefficient,
+                -infinite if joint.lower is None or not limited else joint.lower,
+                infinite if joint.upper is None or not (limited or (body.type == BALL and k == 0)) else joint.upper,
+                infinite if joint.velocity is None else joint.velocity,
+                infinite if joint.effort is None else joint.effort,
+            )
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+            above = dof
+        last_dof[body.index] = above
+    integer = ("dof_body", "dof_linear", "dof_coord", "dof_parent", "dof_run")
+    return {name: np.array(column, np.int64 if name in integer else float) for name, column in columns.items()}
+
+
+def _locks(bodies: list[_Body], couplings: list[Coupling]) -> list[Coupling]:
+    followers = {c.follower for c in couplings}
+    return [
+        Coupling(body.joint.name, None, (body.joint.lower,), source=body.joint.source)
+        for body in bodies
+        if body.joint
+        and _DOFS[body.type] == 1
+        and body.joint.lower is not None
+        and body.joint.lower == body.joint.upper
+        and body.joint.name not in followers
+    ]
+
+
+class _Elimination:
+    """Independent dofs, and the couplings in an order in which leaders come first."""
+
+    def __init__(
+        self, couplings: list[Coupling], soft: list[Coupling], first_dof: Mapping[str, int], dofs: dict[str, Real]
+    ) -> None:
+        by_follower = {c.follower: c for c in couplings}
+        ordered: list[Coupling] = []
+        done: set[str] = set()
+        for coupling in couplings:
+            chain: list[Coupling] = []
+            current: Coupling | None = coupling
+            while current is not None and current.follower not in done:
+                if len(chain) > len(couplings):
+                    raise ModelError(f"{coupling.source}: joint {coupling.follower!r} follows itself")
+                chain.append(current)
+                current = by_follower.get(current.leader or "")
+            for link in reversed(chain):
+                ordered.append(link)
+                done.add(link.follower)
+        nv = len(dofs["dof_body"])
+        followers = {first_dof[c.follower] for c in ordered}
+        independent = [k for k in range(nv) if k not in followers]
+        moved_by = np.full(nv, -1, np.int64)
+        moved_by[independent] = np.arange(len(independent))
+        for c in ordered:
+            moved_by[first_dof[c.follower]] = moved_by[first_dof[c.leader]] if c.leader else -1
+        if followers:
+            parent = _elimination_tree(dofs["dof_parent"], moved_by, len(independent))
+        else:
+            parent = [int(k) for k in dofs["dof_parent"]]
+        run: list[int] = []
+        for k, above in enumerate(parent):
+            run.append(run[above] if above == k - 1 and k > 0 else k)
+        self.arrays = {
+            "coupling_follower": np.array([first_dof[c.follower] for c in ordered], np.int64),
+            "coupling_leader": np.array([first_dof[c.leader] if c.leader else -1 for c in ordered], np.int64),
+            "coupling_polynomial": _polynomials(ordered),
+            "independent_dof": np.array(independent, np.int64),
+            "dof_independent": moved_by,
+            "independent_parent": np.array(parent, np.int64),
+            "independent_run": np.array(run, np.int64),
+        }
+
+
+def _elimination_tree(dof_parent: Array, moved_by: Array, count: int) -> list[int]:
+    """Parents in the elimination tree of GᵀMG, eliminated from the last row to the first (Liu 1990).
+
+    All ancestors in that tree are a superset of the filled pattern of a row, so that the tree factorisation of a
+    robot without couplings (Featherstone 2008, sec. 6.5) serves here unchanged.
+    """
+    below: list[set[int]] = [set() for _ in range(count)]
+    for k in range(len(dof_parent)):
+        a = int(moved_by[k])
+        j = int(dof_parent[k])
+        while j >= 0 and a >= 0:
+            b = int(moved_by[j])
+            if b >= 0 and a != b:
+                below[max(a, b)].add(min(a, b))
+            j = int(dof_parent[j])
+    parent = [-1] * count
+    for k in range(count - 1, -1, -1):
+        if below[k]:
+            parent[k] = max(below[k])
+            below[parent[k]] |= below[k] - {parent[k]}
+    return parent
+
+
+def _polynomials(couplings: list[Coupling]) -> Real:
+    table = np.zeros((len(couplings), 5))
+    for row, coupling in zip(table, couplings, strict=True):
+        row[: len(coupling.coefficients)] = coupling.coefficients
+    return table
+
+
+def _sorted_out(couplings: Sequence[Coupling], coupling: str) -> tuple[list[Coupling], list[Coupling]]:
+    """The couplings to eliminate, and those that become rows; see compile_model."""
+    eliminated: dict[str, Coupling] = {}
+    rows: list[Coupling] = []
+    for c in couplings:
+        if coupling in ("exact", "rows"):
+            c = replace(c, frequency=None)
+        hard = coupling == "exact" or (coupling == "auto" and c.frequency is None)
+        if hard and c.follower not in eliminated:
+            eliminated[c.follower] = c
+        else:
+            rows.append(c)
+    return list(eliminated.values()), rows
+
+
+def _in_row_order(soft: list[Coupling], first_dof: Mapping[str, int]) -> list[Coupling]:
+    """By the first of their two joints, where stepping/assembly.py builds their rows: before that joint's drive."""
+    return sorted(soft, key=lambda c: min(first_dof[name] for name in (c.follower, c.leader) if name))
+
+
+def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str, object]:
+    return {
+        "row_follower": np.array([first_dof[c.follower] for c in soft], np.int64),
+        "row_leader": np.array([first_dof[c.leader] if c.leader else -1 for c in soft], np.int64),
+        "row_polynomial": _polynomials(soft),
+        "row_frequency": np.array([-1.0 if c.frequency is None else c.frequency for c in soft]),
+        "row_impedance": np.array([c.impedance or (-1.0,) * 5 for c in soft]).reshape(-1, 5),
+        "row_mobility": np.zeros(len(soft)),
+        "row_damping_ratio": np.array([1.0 if c.damping_ratio is None else c.damping_ratio for c in soft]),
+    }
+
+
+def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, reference: Real) -> Real:
+    """(ns,) by what MuJoCo weighs joint equalities: its dof_invweight0 of both joints, added (rows with solimp only).
+
+    Tendons' inertias are left to equipment/forces.py.
+    """
+    from artsim.sim.articulation.regularity import inverse_inertias
+
+    ends = np.concatenate([model.row_follower, model.row_leader])
+    dofs = np.unique(ends[ends >= 0])
+    inverse = np.zeros(len(model.dof_body) + 1)  # the last one, of no leader, stays 0
+    inverse[dofs] = inverse_inertias(model, reference, [int(k) for k in dofs])
+    sliding = sliding_masses_of(articulation)
+    for joint in articulation.joints:
+        if joint.child in sliding:
+            inverse[labels.joint_dofs[joint.name]] = 1.0 / sliding[joint.child]
+    mobility: Real = inverse[model.row_follower] + inverse[model.row_leader]
+    return np.where(model.row_impedance[:, D_MIN] >= 0, mobility, 0.0)
+
+
+def _link_arrays(tree: _Tree) -> dict[str, object]:
+    inertials = [_in_link(link) for link in tree.links]
+    n = len(tree.links)
+    return {
+        "link_body": [body.index for body in tree.body],
+        "link_parent": tree.parent,
+        "link_rotation": np.array(tree.rotation).reshape(n, 3, 3),
+        "link_position": np.array(tree.position).reshape(n, 3),
+        "link_mass": [mass for mass, _, _ in inertials],
+        "link_com": np.array([com for _, com, _ in inertials]).reshape(n, 3),
+        "link_inertia": np.array([six(inertia) for _, _, inertia in inertials]).reshape(n, 6),
+    }
+
+
+def _labels(tree: _Tree, independent: list[int]) -> Labels:
+    coords: list[str] = []
+    dofs: list[str] = []
+    coord_units: list[str] = []
+    dof_units: list[str] = []
+    force_units: list[str] = []
+    joint_coords: dict[str, slice] = {}
+    joint_dofs: dict[str, slice] = {}
+    for body in tree.bodies[1:]:
+        assert body.joint is not None
+        name = body.joint.name
+        joint_coords[name] = slice(body.coord, body.coord + _COORDS[body.type])
+        joint_dofs[name] = slice(body.dof, body.dof + _DOFS[body.type])
+        coords += [f"{name}.{s}" for s in _COORD_SUFFIX[body.type]] or [name]
+        dofs += [f"{name}.{s}" for s in _DOF_SUFFIX[body.type]] or [name]
+        linear = {REVOLUTE: 0, PRISMATIC: 1, BALL: 0, PLANAR: 2, FREE: 3}[body.type]
+        quaternions = body.type in (BALL, FREE)
+        coord_units += ["m"] * linear + (["1"] * 4 if quaternions else ["rad"] * (_DOFS[body.type] - linear))
+        dof_units += ["m/s"] * linear + ["rad/s"] * (_DOFS[body.type] - linear)
+        force_units += ["N"] * linear + ["N m"] * (_DOFS[body.type] - linear)
+    return Labels(
+        tuple(link.name for link in tree.links),
+        tuple(coords),
+        tuple(dofs),
+        tuple(dofs[k] for k in independent),
+        tuple(coord_units),
+        tuple(dof_units),
+        tuple(force_units),
+        joint_coords,
+        joint_dofs,
+    )
+
+
+def _reference(bodies: list[_Body]) -> Real:
+    """Coordinates of the pose the file draws: references, unit quaternions, a free body where it stands."""
+    parts: list[Real] = []
+    for body in bodies[1:]:
+        if body.type == BALL:
+            parts.append(np.array([1.0, 0, 0, 0]))
+        elif body.type == FREE:
+            assert body.joint is not None
+            turn = quaternion(body.zero[0])
+            as_written = np.array(body.joint.pose.rotation)  # of the two that mean it, the file's
+            parts.append(np.concatenate([body.zero[1], -turn if turn @ as_written < 0 else turn]))
+        else:
+            assert body.joint is not None
+            parts.append(np.full(_COORDS[body.type], body.joint.reference))
+    return np.concatenate(parts) if parts else np.zeros(0)

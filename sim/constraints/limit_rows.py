@@ -1,0 +1,142 @@
+"""Joint position and velocity limits as rows that push one way.
+
+A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back at
+its distance over a tenth of a second, no faster than a velocity limit allows: all at once would be a kick.
+
+A ball's limit is one on its angle: its row acts along the axis of its rotation. What spin across that axis adds to the
+angle in the step, ¼ h² cot(angle / 2) |ω|², is taken off the room there is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
+from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
+from artsim.sim.equipment.actuation import coordinate
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute
+from artsim.sim.foundation.quaternions import rotation_vector
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.sincos import sincos
+
+_SQUEEZE = 5.0  # [rad/s] at most, with which a ball's angle makes room for the spin across its axis
+
+
+@njit
+def position_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """The rows of dof k's position limits."""
+    model = robot.model
+    if is_cone(model, k):
+        _cone_row(robot, inputs, rows, k)
+        return
+    if model.dof_coord[k] < 0:
+        return
+    if model.lower[k] > -math.inf:
+        _position_row(robot, inputs, rows, k, 1.0, model.lower[k])
+    if model.upper[k] < math.inf:
+        _position_row(robot, inputs, rows, k, -1.0, model.upper[k])
+
+
+@njit
+def _position_row(robot: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: Any) -> None:
+    model, data = robot.model, robot.data
+    n = single_row(model, data, rows, POSITION_ROW, k, sign)
+    one_sided(rows, inputs, n, sign * (coordinate(model, robot.state.qpos, k) - bound))
+    rows.bias[n] = max(rows.bias[n], -model.velocity_limit[k]) + sign * inputs.time_step[0] * data.drift[k]
+
+
+@njit
+def is_cone(model: Any, k: Any) -> bool:
+    """Whether model.upper[k] is that of a ball's angle; k is then its first dof."""
+    limited: bool = model.dof_coord[k] < 0 and model.upper[k] < math.inf
+    return limited
+
+
+@njit
+def ball_rotation(model: Any, q: Any, k: Any) -> Any:
+    """Rotation vector of the ball whose first dof is k, and its length: the angle, at most π."""
+    n = model.body_coord[model.dof_body[k]]
+    x, y, z = rotation_vector(q[n], q[n + 1], q[n + 2], q[n + 3])
+    return x, y, z, math.sqrt(x * x + y * y + z * z)
+
+
+@njit
+def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """J = -axis, in the ball's axes and its parent's alike. Without an angle there is no axis, and nothing to hold."""
+    model, state, data = robot.model, robot.state, robot.data
+    n = add_row(rows, POSITION_ROW, k)
+    x, y, z, angle = ball_rotation(model, state.qpos, k)
+    if angle > 0.0:
+        add_entry(model, data, rows, k, -x / angle)
+        add_entry(model, data, rows, k + 1, -y / angle)
+        add_entry(model, data, rows, k + 2, -z / angle)
+    h = inputs.time_step[0]
+    one_sided(rows, inputs, n, model.upper[k] - angle)
+    rows.bias[n] -= min(_widening(state.qvel, k, x, y, z, angle, h) / h, _SQUEEZE)
+
+
+@njit
+def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any:
+    """What velocity across the axis adds to a ball's angle in a step."""
+    if angle <= 0.0:
+        return 0.0
+    along = (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle
+    across = v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2 - along * along
+    s, c = sincos(0.5 * angle)
+    return min(0.25 * h * h * across * c / s, h * math.sqrt(max(across, 0.0)))
+
+
+@njit
+def velocity_rows(model: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """The rows of dof k's velocity limit."""
+    if model.velocity_limit[k] < math.inf:
+        _velocity_row(model, data, inputs, rows, k, 1.0)
+        _velocity_row(model, data, inputs, rows, k, -1.0)
+
+
+@njit
+def _velocity_row(model: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: Any) -> None:
+    n = single_row(model, data, rows, VELOCITY_ROW, k, sign)
+    rows.bias[n] = model.velocity_limit[k] + sign * inputs.time_step[0] * data.drift[k]
+    rows.lower[n] = 0.0
+
+
+@njit
+def limits_hold(robot: Any, run: Any) -> bool:
+    """False when the velocities step.velocity would break a limit."""
+    step = run.step
+    for k in range(step.velocity.shape[0]):
+        if beyond_limits(robot, run, k) > 0.0 or (
+            is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0])
+        ):
+            return False
+    return True
+
+
+@inlined
+def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
+    """A T, more than 0 where the velocity step.velocity would break dof k's limits, that of a ball's angle left out."""
+    model = robot.model
+    v = run.step.velocity[k]
+    beyond = absolute(v) - model.velocity_limit[k] * (1.0 + 1e-13)
+    if model.dof_coord[k] >= 0:
+        end = coordinate(model, robot.state.qpos, k) + run.inputs.time_step[0] * v
+        beyond = largest(beyond, (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end)
+        beyond = largest(beyond, end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k]))))
+    return beyond
+
+
+@njit
+def _opens_cone(robot: Any, step: Any, k: Any, h: Any) -> bool:
+    """True when the velocities step.velocity would take the ball's angle beyond its limit."""
+    model = robot.model
+    x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
+    v = step.velocity
+    if angle > 0.0:
+        end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, x, y, z, angle, h)
+    else:
+        end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
+    beyond: bool = end > model.upper[k] * (1.0 + 1e-13) + 1e-13
+    return beyond

@@ -1,0 +1,324 @@
+"""Limits of links' velocities, and of the whole robot's, as rows that push one way (PhysX: maxLinearVelocity, …).
+
+A velocity (3 numbers) may be as long as its bound, in any direction. Its row bounds it along one: dᵀ J v ≤ bound. The
+rows are there in every step, but push nothing at first. When the velocities found break a bound, its row gets the
+direction of the velocity, and the step is solved again. What a push along d does to the velocity is not along d where
+a chain is lighter one way than another, so d is found in rounds: where p is the velocity and p₀ that without the row,
+p = p₀ - λ W d must be along d. With α = dᵀ (p₀ - p) = λ dᵀ W d the next d is that of p + α d: right at once where W is
+a multiple of 1. Each round costs another solution (two to eight as a rule; slow only for velocities many times the
+bound), none is needed while nothing is too fast. What is left after MOST_BOUND_ROUNDS counts as the solver's residual.
+
+What is bounded is the velocity after the step in the pose after it, as a user sees it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.centroidal import centre_of_mass, centre_of_mass_jacobian, centroidal_map
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import jacobian, kinematics, link_frame, origin_of, velocities
+from artsim.sim.constraints.kinds import LINK_ROW
+from artsim.sim.constraints.row import add_entry, add_row, drift_of
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST
+
+_TOLERANCE = 1e-13  # of the bound
+_BROKEN = 1e-6  # of the bound, or [m/s or rad/s] of a smaller one than 1
+MOST_BOUND_ROUNDS = 60
+
+
+@njit
+def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None:
+    """A row per bound, without entries until it is active. Needs motion columns and composites of the mass matrix."""
+    h = inputs.time_step[0]
+    J = rules.data.columns
+    for n in range(rules.model.bound.shape[0]):
+        row = add_row(rows, LINK_ROW, n)
+        rows.lower[row] = 0.0
+        if rules.data.active[n] == 0:
+            rows.upper[row] = 0.0
+            continue
+        _columns(model, data, rules, n)
+        x = rules.data.direction[n]
+        first = 3 * rules.model.bound_angular[n]
+        for k in range(J.shape[1]):
+            value = x[0] * J[first, k] + x[1] * J[first + 1, k] + x[2] * J[first + 2, k]
+            if value != 0.0:
+                add_entry(model, data, rows, k, -value)
+        rows.bias[row] = rules.model.bound[n] - rules.data.ahead[n] + h * drift_of(data, rows, row)
+
+
+@njit
+def loosen(rules: Any) -> None:
+    """No bound is active: where every step starts."""
+    for n in range(rules.model.bound.shape[0]):
+        rules.data.active[n] = 0
+        rules.data.speed[n] = 0.0
+
+
+@njit
+def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None:
+    """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
+
+    A start above a bound may take some steps to come down to it. data is that of the step's start.
+    """
+    for n in range(rules.model.bound.shape[0]):
+        rows.report[RESIDUAL] = max(rows.report[RESIDUAL], rules.data.speed[n] - rules.model.bound[n])
+        if rules.data.speed[n] > rules.model.bound[n] + _BROKEN * max(rules.model.bound[n], 1.0):
+            _velocity_in(model, data, rules, n)
+            x = rules.data.velocity
+            if rules.data.speed[n] >= math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]):
+                step.counters[STOP_REASON] = TOO_FAST
+                step.counters[STOP_DOF] = n
+
+
+@njit
+def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
+    """rule_data.velocity of what bound n is on, in the pose of data."""
+    if rules.model.bound_link[n] < 0:
+        _whole_velocity(model, data, rules.model.bound_angular[n], rules)
+    else:
+        _link_velocity(model, data, rules.model.bound_link[n], rules.model.bound_angular[n], rules)
+
+
+@njit
+def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
+    """Direct the rows of bounds that step.velocity breaks in the pose to which it leads. False when it breaks none."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    if rules.model.bound.shape[0] == 0:
+        return False
+    h = run.inputs.time_step[0]
+    for n in range(rules.model.bound.shape[0]):
+        _columns(model, data, rules, n)
+        first = 3 * rules.model.bound_angular[n]
+        for axis in range(3):
+            rules.data.seen[n, axis] = 0.0
+            for k in range(step.velocity.shape[0]):
+                rules.data.seen[n, axis] += rules.data.columns[first + axis, k] * step.velocity[k]
+    for k in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[k] = state.qpos[k]
+    for k in range(step.velocity.shape[0]):
+        step.stage_qvel[k] = step.velocity[k]
+    move(model, step.stage_qpos, step.stage_qvel, h)
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    velocities(model, step.stage_qvel, data)
+    broken = False
+    for n in range(rules.model.bound.shape[0]):
+        _velocity_in(model, data, rules, n)
+        if _aim(rules, n):
+            broken = True
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    velocities(model, state.qvel, data)
+    return broken
+
+
+@njit
+def _aim(rules: Any, n: Any) -> bool:
+    """Whether rule_data.velocity breaks bound n; then its row's direction, and what the row does not see."""
+    p = rules.data.velocity
+    speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
+    if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
+        rules.data.speed[n] = 0.0
+        return False
+    x = rules.data.direction[n]
+    along = 0.0
+    if rules.data.active[n] == 0:
+        rules.data.active[n] = 1
+        rules.data.share[n] = 1.0
+        for axis in range(3):
+            rules.data.unbound[n, axis] = p[axis]
+    else:
+        if speed > rules.data.speed[n] > 0.0:
+            rules.data.share[n] *= 2.0  # the direction turned too far
+        for axis in range(3):
+            along += x[axis] * (rules.data.unbound[n, axis] - p[axis])
+        along = max(along, 0.0) * rules.data.share[n]
+    rules.data.speed[n] = speed
+    size = 0.0
+    for axis in range(3):
+        x[axis] = p[axis] + along * x[axis] if along > 0.0 else p[axis]
+        size += x[axis] * x[axis]
+    size = math.sqrt(size)
+    rules.data.ahead[n] = 0.0
+    for axis in range(3):
+        x[axis] /= size
+        rules.data.ahead[n] += x[axis] * (p[axis] - rules.data.seen[n, axis])
+    return True
+
+
+@njit
+def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
+    """rule_data.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
+    J = rules.data.columns
+    for line in range(6):
+        for k in range(J.shape[1]):
+            J[line, k] = 0.0
+    link = rules.model.bound_link[n]
+    if link >= 0:
+        i = model.link_body[link]
+        c0, c1, c2 = link_centre(model, data, link)
+        jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
+    elif rules.model.bound_angular[n] == 0:
+        centre_of_mass_jacobian(model, data, J)
+    else:
+        centre_of_mass(model, data, rules.data.centre)
+        centroidal_map(model, data, rules.data.centre, J)
+        _whole_inertia(model, data, rules)
+        for k in range(J.shape[1]):
+            x, y, z = _divided(rules.data.inertia, J[3, k], J[4, k], J[5, k])
+            J[3, k] = x
+            J[4, k] = y
+            J[5, k] = z
+
+
+@inlined
+def link_centre(model: Any, data: Any, link: Any) -> Any:
+    """A link's centre of mass, from its body's origin, world axes [m]."""
+    R, p = link_frame(model, data, link)
+    c = model.link_com[link]
+    return (
+        p[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+        p[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+        p[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+    )
+
+
+# ------------------------------------------------------------------ velocities in the pose of w
+
+
+@njit
+def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -> None:
+    """rule_data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
+    i = model.link_body[link]
+    a = data.angular_velocity[i]
+    if angular == 1:
+        for axis in range(3):
+            rules.data.velocity[axis] = a[axis]
+        return
+    c0, c1, c2 = link_centre(model, data, link)
+    x, y, z = cross(a[0], a[1], a[2], c0, c1, c2)
+    rules.data.velocity[0] = data.velocity[i, 0] + x
+    rules.data.velocity[1] = data.velocity[i, 1] + y
+    rules.data.velocity[2] = data.velocity[i, 2] + z
+
+
+@njit
+def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
+    """rule_data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
+    for axis in range(3):
+        rules.data.centre[axis] = 0.0
+        rules.data.velocity[axis] = 0.0
+    mass = 0.0
+    for link in range(model.link_body.shape[0]):
+        mass += model.link_mass[link]
+    per_mass = 1.0 / mass if mass > 0.0 else 0.0
+    for link in range(model.link_body.shape[0]):
+        share = model.link_mass[link] * per_mass
+        p, u = _motion(model, data, link)
+        for axis in range(3):
+            rules.data.centre[axis] += share * p[axis]
+            rules.data.velocity[axis] += share * u[axis]
+    if angular == 0:
+        return
+    v0 = rules.data.velocity[0]
+    v1 = rules.data.velocity[1]
+    v2 = rules.data.velocity[2]
+    L0 = 0.0
+    L1 = 0.0
+    L2 = 0.0
+    for link in range(model.link_body.shape[0]):
+        p, u = _motion(model, data, link)
+        x, y, z = cross(
+            p[0] - rules.data.centre[0],
+            p[1] - rules.data.centre[1],
+            p[2] - rules.data.centre[2],
+            u[0] - v0,
+            u[1] - v1,
+            u[2] - v2,
+        )
+        a, b, c = _spin(model, data, link)
+        L0 += model.link_mass[link] * x + a
+        L1 += model.link_mass[link] * y + b
+        L2 += model.link_mass[link] * z + c
+    _whole_inertia(model, data, rules)
+    a, b, c = _divided(rules.data.inertia, L0, L1, L2)
+    rules.data.velocity[0] = a
+    rules.data.velocity[1] = b
+    rules.data.velocity[2] = c
+
+
+@inlined
+def _motion(model: Any, data: Any, link: Any) -> Any:
+    """Place and velocity of a link's centre of mass."""
+    i = model.link_body[link]
+    c0, c1, c2 = link_centre(model, data, link)
+    x0, x1, x2 = origin_of(model, data, i)
+    a = data.angular_velocity[i]
+    y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
+    return (x0 + c0, x1 + c1, x2 + c2), (data.velocity[i, 0] + y0, data.velocity[i, 1] + y1, data.velocity[i, 2] + y2)
+
+
+@inlined
+def _spin(model: Any, data: Any, link: Any) -> Any:
+    """I ω of a link about its centre of mass, world axes."""
+    R, _ = link_frame(model, data, link)
+    a = data.angular_velocity[model.link_body[link]]
+    u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
+    L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+    return (
+        R[0] * L0 + R[1] * L1 + R[2] * L2,
+        R[3] * L0 + R[4] * L1 + R[5] * L2,
+        R[6] * L0 + R[7] * L1 + R[8] * L2,
+    )
+
+
+@njit
+def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
+    """rule_data.inertia (6,) of the robot about rule_data.centre, world axes."""
+    I = rules.data.inertia
+    for n in range(6):
+        I[n] = 0.0
+    for link in range(model.link_body.shape[0]):
+        c0, c1, c2 = link_centre(model, data, link)
+        x0, x1, x2 = origin_of(model, data, model.link_body[link])
+        y0 = x0 + c0 - rules.data.centre[0]
+        y1 = x1 + c1 - rules.data.centre[1]
+        y2 = x2 + c2 - rules.data.centre[2]
+        R, _ = link_frame(model, data, link)
+        T = model.link_inertia[link]
+        mass = model.link_mass[link]
+        n = 0
+        for a in range(3):
+            p0 = R[3 * a] * T[0] + R[3 * a + 1] * T[1] + R[3 * a + 2] * T[2]
+            p1 = R[3 * a] * T[1] + R[3 * a + 1] * T[3] + R[3 * a + 2] * T[4]
+            p2 = R[3 * a] * T[2] + R[3 * a + 1] * T[4] + R[3 * a + 2] * T[5]
+            for b in range(a, 3):
+                I[n] += p0 * R[3 * b] + p1 * R[3 * b + 1] + p2 * R[3 * b + 2]
+                n += 1
+        I[0] += mass * (y1 * y1 + y2 * y2)
+        I[1] -= mass * y0 * y1
+        I[2] -= mass * y0 * y2
+        I[3] += mass * (y0 * y0 + y2 * y2)
+        I[4] -= mass * y1 * y2
+        I[5] += mass * (y0 * y0 + y1 * y1)
+
+
+@inlined
+def _divided(I: Any, x: Any, y: Any, z: Any) -> Any:
+    """I⁻¹ (x, y, z) of a symmetric matrix (6,); 0 where it has none."""
+    a = I[3] * I[5] - I[4] * I[4]
+    b = I[2] * I[4] - I[1] * I[5]
+    c = I[1] * I[4] - I[2] * I[3]
+    determinant = I[0] * a + I[1] * b + I[2] * c
+    per = 1.0 / determinant if determinant > 0.0 else 0.0
+    e = I[0] * I[5] - I[2] * I[2]
+    g = I[1] * I[2] - I[0] * I[4]
+    k = I[0] * I[3] - I[1] * I[1]
+    return per * (a * x + b * y + c * z), per * (b * x + e * y + g * z), per * (c * x + g * y + k * z)

@@ -1,0 +1,461 @@
+"""Loop joints as rows: two points that coincide (connect), two frames that coincide (weld).
+
+C = p_a - p_b in world axes, and of a weld the vector part of conj(q_b) q_a times its torque scale: MuJoCo's efc_pos and
+efc_J, but for the common sign of a weld's three last rows (there the quaternion with w ≥ 0 is taken here).
+
+A loop in a plane, and many a closed linkage, has more rows than freedoms that they take away, and the surplus ones
+contradict the rest by a hair: by rounding in the file, and by what bends within a step (a Bennett linkage held rigidly
+off its path is locked). So no loop is quite hard: each of its rows gives way by _YIELD of what its links do, which
+leaves it open by _YIELD h² times their acceleration, and no impulse without measure. One whose solref the file sets
+gives way as in MuJoCo (computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².)
+
+Of the ways to drive the error out, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
+steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, 0.016 mm when aimed once. Baumgarte's terms
+leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and projection lose 0.3 m g L, whatever the gap.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.dynamics import solve
+from artsim.sim.articulation.kinematics import add_jacobian, link_frame, origin_of
+from artsim.sim.articulation.model import D_MAX, LINEAR
+from artsim.sim.constraints.impedance import impedance, slowest, softened
+from artsim.sim.constraints.kinds import LOOP_ROW
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, within_reach
+from artsim.sim.equipment.arrays import REFERENCE_B, REFERENCE_K, WELD
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.vec3 import cross, turn
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
+
+_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
+_YIELD = 2e-6
+_TRACE = 1e-7
+_HAIR = 1e-9  # [m or rad]
+_SURPLUS = 1e-5
+
+
+@njit
+def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """The rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, right to the second order.
+
+    A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, its reference taken at the end of the step.
+    Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
+    """
+    inputs, step = run.inputs, run.step
+    h = inputs.time_step[0]
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_geometry(model, data, equipment, n, step.columns)
+        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        K = equipment.model.loop_reference[n, REFERENCE_K]
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+            size = _size(equipment, n, part)
+            step.loop_gap[part] = max(step.loop_gap[part], size)
+            for axis in range(3 * part, 3 * part + 3):
+                row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
+                C = equipment.data.loop_error[n, axis]
+                drift = equipment.data.loop_drift[axis]
+                mobility = equipment.data.loop_mobility[n, part]
+                rows.error[row] = C
+                rate = within_reach(rows, row, closing_rate(inputs, size))
+                rows.rate[row] = rate if K < 0.0 else 0.0
+                rows.bias[row] = rate * C + 0.5 * h * drift
+                equipment.data.loop_aim[n, axis] = C - h * rate * C
+                rows.cfm[row] = _YIELD * mobility
+                if K >= 0.0:
+                    speed = _rate(v, step.columns, axis)
+                    rows.bias[row], rows.cfm[row] = softened(
+                        h, K, equipment.model.loop_reference[n, REFERENCE_B], d, mobility, C, speed, drift
+                    )
+
+
+@inlined
+def has_loops(equipment: Any) -> bool:
+    """True when there are loops, whose rows every step has."""
+    loops: bool = equipment.model.loop_kind.shape[0] > 0
+    return loops
+
+
+@njit
+def has_hard_loops(equipment: Any) -> bool:
+    """True when a loop is to be closed exactly."""
+    for n in range(equipment.model.loop_kind.shape[0]):
+        if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
+            return True
+    return False
+
+
+@njit
+def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
+    """rows.miss of the rows of hard loops, the largest of which is returned; data holds the kinematics of the step's
+    end."""
+    worst = 0.0
+    axis = 0
+    before = -1
+    for row in range(rows.number[ALL_ROWS]):
+        if rows.kind[row] != LOOP_ROW:
+            continue
+        n = rows.dof[row]
+        axis = axis + 1 if n == before else 0
+        if n != before:
+            loop_error(model, data, equipment, n)
+        before = n
+        if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
+            rows.miss[row] = equipment.data.loop_error[n, axis] - equipment.data.loop_aim[n, axis]
+            worst = max(worst, abs(rows.miss[row]))
+    return worst
+
+
+@njit
+def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
+    """Take out of the bias of hard loops' rows what their yield leaves of it; False where that is next to nothing.
+
+    Where a row is one too many, a gap of a hair in a direction in which nothing can move stands against _YIELD alone: a
+    self-stress of hundreds of newtons. A gap beyond _SURPLUS is no hair, and goes on being pulled.
+    """
+    h = inputs.time_step[0]
+    found = False
+    for row in range(rows.number[LASTING_ROWS]):
+        rows.miss[row] = 0.0
+        if rows.kind[row] == LOOP_ROW and equipment.model.loop_reference[rows.dof[row], REFERENCE_K] < 0.0:
+            left = rows.cfm[row] * rows.impulse[row]
+            if _HAIR < h * abs(left) < _SURPLUS:
+                rows.miss[row] = left
+                rows.bias[row] += left
+                found = True
+    return found
+
+
+@njit
+def tighten_loops(inputs: Any, rows: Any) -> bool:
+    """Put back what the relaxed rows still yield by, which is a load they carry; False where it is next to nothing."""
+    h = inputs.time_step[0]
+    found = False
+    for row in range(rows.number[LASTING_ROWS]):
+        if rows.miss[row] != 0.0:
+            left = rows.cfm[row] * rows.impulse[row]
+            rows.bias[row] -= left
+            found = found or h * abs(left) > _HAIR
+    return found
+
+
+@njit
+def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
+    """step.loop_gap (2,), distance and angle, where loops are further open than ever before; data holds their
+    kinematics."""
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_error(model, data, equipment, n)
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+            step.loop_gap[part] = max(step.loop_gap[part], _size(equipment, n, part))
+
+
+@njit
+def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, a: Any) -> None:
+    """The rows on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded; a soft one has K d and B.
+
+    These act at the step's start and are bounded, as MuJoCo's refsafe does, for steps that are too long.
+    """
+    step = run.step
+    h = run.inputs.time_step[0]
+    for n in range(equipment.model.loop_kind.shape[0]):
+        loop_geometry(model, data, equipment, n, step.columns)
+        d = impedance(equipment.model.loop_impedance, n, _openness(equipment, n))
+        B = equipment.model.loop_reference[n, REFERENCE_B]
+        K = d * equipment.model.loop_reference[n, REFERENCE_K]
+        most = slowest(h, B, equipment.model.loop_impedance[n, D_MAX])
+        for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+            # alone, a² C would close the loop at ½ a |C|
+            share = min(1.0, 2.0 * _SPEED / max(a * _size(equipment, n, part), 1e-300))
+            for axis in range(3 * part, 3 * part + 3):
+                row = _add_loop_row(model, data, rows, equipment, n, axis, step.columns)
+                C = equipment.data.loop_error[n, axis]
+                rate = _rate(v, step.columns, axis)
+                rows.bias[row] = equipment.data.loop_drift[axis] + 2.0 * a * rate + share * a * a * C
+                rows.cfm[row] = _YIELD * equipment.data.loop_mobility[n, part]
+                if K >= 0.0:
+                    rows.bias[row] = equipment.data.loop_drift[axis] + most * B * rate + most * most * K * C
+                    rows.cfm[row] = equipment.data.loop_mobility[n, part] * (1.0 - d) / d
+
+
+@inlined
+def _openness(equipment: Any, n: Any) -> Any:
+    """Length of the loop's whole error, by which MuJoCo's impedance goes."""
+    size = 0.0
+    for axis in range(6):
+        size += equipment.data.loop_error[n, axis] ** 2
+    return math.sqrt(size)
+
+
+@njit
+def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
+    """equipment_data.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both
+    ends added.
+
+    MuJoCo's invweight0, of a link that only slides 1 / mass. M stands factorised in data.mass_matrix and
+    equipment_data.row2 (equipment/forces.py). One for three rows: a row that hardly moves anything would else be as
+    stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
+    """
+    J = step.columns
+    y = equipment.data.row
+    for n in range(equipment.model.loop_kind.shape[0]):
+        for part in range(2):
+            equipment.data.loop_mobility[n, part] = 0.0
+        for end in range(2):
+            if equipment.model.loop_sliding[2 * n + end] > 0.0:
+                equipment.data.loop_mobility[n, LINEAR] += 1.0 / equipment.model.loop_sliding[2 * n + end]
+                continue
+            body = equipment.model.loop_body[n, end]
+            c = equipment.model.loop_centre[2 * n + end]
+            c0, c1, c2 = turn(data.rotation, body, c[0], c[1], c[2])
+            for axis in range(6):
+                for k in range(J.shape[1]):
+                    J[axis, k] = 0.0
+            add_jacobian(
+                model, data, body, data.arm[body, 0] + c0, data.arm[body, 1] + c1, data.arm[body, 2] + c2, 1.0, J
+            )
+            for axis in range(6):
+                for k in range(y.shape[0]):
+                    y[k] = J[axis, k]
+                solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
+                for k in range(y.shape[0]):
+                    equipment.data.loop_mobility[n, axis // 3] += J[axis, k] * y[k] / 3.0
+        _leave_none_without(model, data, equipment, n, J)
+
+
+@njit
+def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+    """The same of loop n's own rows, where a centre of mass that nothing moves says nothing of how they give way.
+
+    MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
+    """
+    y = equipment.data.row
+    share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
+    loop_geometry(model, data, equipment, n, J)
+    for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
+        own = 0.0
+        for axis in range(3 * part, 3 * part + 3):
+            for k in range(y.shape[0]):
+                y[k] = J[axis, k]
+            solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
+            for k in range(y.shape[0]):
+                own += J[axis, k] * y[k] / 3.0
+        if equipment.data.loop_mobility[n, part] < _TRACE * own:
+            equipment.data.loop_mobility[n, part] = share * own
+
+
+@inlined
+def _size(equipment: Any, n: Any, part: Any) -> Any:
+    """How far loop n is open: distance [m], or angle [rad] while it is small."""
+    c = equipment.data.loop_error[n]
+    k = 3 * part
+    size = math.sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
+    return size if part == 0 else 2.0 * size / max(equipment.model.loop_torque_scale[n], 1e-300)
+
+
+@njit
+def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
+    """A row with line `axis` of J (6, nv)."""
+    row = add_row(rows, LOOP_ROW, n)
+    rows.static[row] = 1 if equipment.model.loop_body[n, 0] == 0 or equipment.model.loop_body[n, 1] == 0 else 0
+    for k in range(J.shape[1]):
+        if J[axis, k] != 0.0:
+            add_entry(model, data, rows, k, J[axis, k])
+    return row
+
+
+@njit
+def clear_loop_forces(equipment: Any) -> None:
+    """No loop carries anything yet in this step."""
+    for n in range(equipment.data.loop_force.shape[0]):
+        for axis in range(6):
+            equipment.data.loop_force[n, axis] = 0.0
+
+
+@njit
+def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
+    """Add λ `scale` of the loops' rows to equipment_data.loop_force (nloop, 6); a loop's rows stand together, in
+    order."""
+    axis = 0
+    before = -1
+    for row in range(rows.number[ALL_ROWS]):
+        if rows.kind[row] == LOOP_ROW:
+            n = rows.dof[row]
+            axis = axis + 1 if n == before else 0
+            before = n
+            equipment.data.loop_force[n, axis] += rows.impulse[row] * scale
+
+
+@njit
+def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
+    """Subtract from step.link_force and step.link_torque (about the links' origins) what loops do to their two
+    links."""
+    for n in range(equipment.model.loop_kind.shape[0]):
+        F = equipment.data.loop_force[n]
+        t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
+        for end in range(2):
+            sign = 1.0 if end == 0 else -1.0
+            link = equipment.model.loop_link[n, end]
+            p = equipment.model.loop_position[2 * n + end]
+            a0, a1, a2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
+            _, o = link_frame(model, data, link)
+            c0, c1, c2 = cross(a0 - o[0], a1 - o[1], a2 - o[2], F[0], F[1], F[2])
+            for axis in range(3):
+                step.link_force[link, axis] -= sign * F[axis]
+            step.link_torque[link, 0] -= sign * (c0 + t0)
+            step.link_torque[link, 1] -= sign * (c1 + t1)
+            step.link_torque[link, 2] -= sign * (c2 + t2)
+
+
+@inlined
+def _weld_torque(data: Any, equipment: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
+    """Torque on body a, world axes, of multipliers x of the rotation rows: the transpose of _half_product."""
+    if equipment.model.loop_kind[n] != WELD:
+        return 0.0, 0.0, 0.0
+    A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+    B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
+    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
+    c0, c1, c2 = cross(q1, q2, q3, x0, x1, x2)
+    half = 0.5 * equipment.model.loop_torque_scale[n]
+    y0 = half * (q0 * x0 + c0)
+    y1 = half * (q0 * x1 + c1)
+    y2 = half * (q0 * x2 + c2)
+    return B[0] * y0 + B[1] * y1 + B[2] * y2, B[3] * y0 + B[4] * y1 + B[5] * y2, B[6] * y0 + B[7] * y1 + B[8] * y2
+
+
+@inlined
+def _rate(v: Any, J: Any, axis: Any) -> Any:
+    """Line `axis` of J v."""
+    value = 0.0
+    for k in range(v.shape[0]):
+        value += J[axis, k] * v[k]
+    return value
+
+
+# ------------------------------------------------------------------ geometry
+
+
+@njit
+def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
+    """equipment_data.loop_error[n] = C (6,), J (6, nv), equipment_data.loop_drift (6,) = C̈ at zero independent
+    acceleration."""
+    a = equipment.model.loop_body[n, 0]
+    b = equipment.model.loop_body[n, 1]
+    p = equipment.model.loop_position
+    a0, a1, a2 = turn(data.rotation, a, p[2 * n, 0], p[2 * n, 1], p[2 * n, 2])
+    b0, b1, b2 = turn(data.rotation, b, p[2 * n + 1, 0], p[2 * n + 1, 1], p[2 * n + 1, 2])
+    loop_error(model, data, equipment, n)
+    for line in range(6):
+        equipment.data.loop_drift[line] = 0.0
+        for k in range(J.shape[1]):
+            J[line, k] = 0.0
+    _add_point(data, equipment, a, a0, a1, a2, 1.0)
+    _add_point(data, equipment, b, b0, b1, b2, -1.0)
+    add_jacobian(model, data, a, data.arm[a, 0] + a0, data.arm[a, 1] + a1, data.arm[a, 2] + a2, 1.0, J)
+    add_jacobian(model, data, b, data.arm[b, 0] + b0, data.arm[b, 1] + b1, data.arm[b, 2] + b2, -1.0, J)
+    if equipment.model.loop_kind[n] == WELD:
+        _turn_to_quaternion(data, equipment, n, a, b, J)
+
+
+@njit
+def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
+    """equipment_data.loop_error[n] = C (6,)."""
+    for line in range(6):
+        equipment.data.loop_error[n, line] = 0.0
+    for end in range(2):
+        sign = 1.0 if end == 0 else -1.0
+        p = equipment.model.loop_position[2 * n + end]
+        r0, r1, r2 = turn(data.rotation, equipment.model.loop_body[n, end], p[0], p[1], p[2])
+        p0, p1, p2 = origin_of(model, data, equipment.model.loop_body[n, end])
+        equipment.data.loop_error[n, 0] += sign * (p0 + r0)
+        equipment.data.loop_error[n, 1] += sign * (p1 + r1)
+        equipment.data.loop_error[n, 2] += sign * (p2 + r2)
+    if equipment.model.loop_kind[n] == WELD:
+        A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
+        B = _end(data, equipment, equipment.model.loop_body[n, 1], 2 * n + 1)
+        _, q1, q2, q3 = quaternion_of(_relative(A, B))
+        scale = equipment.model.loop_torque_scale[n]
+        equipment.data.loop_error[n, 3] = scale * q1
+        equipment.data.loop_error[n, 4] = scale * q2
+        equipment.data.loop_error[n, 5] = scale * q3
+
+
+@njit
+def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
+    """Acceleration of a body's point, r from its origin; angular acceleration too."""
+    o = data.angular_velocity[body]
+    al = data.angular_acceleration[body]
+    c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
+    c0, c1, c2 = cross(o[0], o[1], o[2], c0, c1, c2)
+    t0, t1, t2 = cross(al[0], al[1], al[2], r0, r1, r2)
+    equipment.data.loop_drift[0] += sign * (data.acceleration[body, 0] + t0 + c0)
+    equipment.data.loop_drift[1] += sign * (data.acceleration[body, 1] + t1 + c1)
+    equipment.data.loop_drift[2] += sign * (data.acceleration[body, 2] + t2 + c2)
+    for k in range(3):
+        equipment.data.loop_drift[3 + k] += sign * al[k]
+
+
+@njit
+def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: Any) -> None:
+    """The last three lines from relative angular velocities ω to the vector part of Q = conj(q_b) q_a.
+
+    Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
+    """
+    A = _end(data, equipment, a, 2 * n)
+    B = _end(data, equipment, b, 2 * n + 1)
+    q0, q1, q2, q3 = quaternion_of(_relative(A, B))
+    scale = equipment.model.loop_torque_scale[n]
+    for k in range(J.shape[1]):
+        J[3, k], J[4, k], J[5, k] = _half_product(B, (q0, q1, q2, q3), scale, (J[3, k], J[4, k], J[5, k]))
+    o = data.angular_velocity
+    w0 = o[a, 0] - o[b, 0]
+    w1 = o[a, 1] - o[b, 1]
+    w2 = o[a, 2] - o[b, 2]
+    c0, c1, c2 = cross(o[b, 0], o[b, 1], o[b, 2], w0, w1, w2)
+    d = equipment.data.loop_drift
+    d0, d1, d2 = _half_product(B, (q0, q1, q2, q3), scale, (d[3] - c0, d[4] - c1, d[5] - c2))
+    square = 0.25 * scale * (w0 * w0 + w1 * w1 + w2 * w2)
+    d[3] = d0 - square * q1
+    d[4] = d1 - square * q2
+    d[5] = d2 - square * q3
+
+
+@inlined
+def _relative(A: Any, B: Any) -> Any:
+    """Bᵀ A, 9 numbers by rows."""
+    return (
+        B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
+        B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
+        B[0] * A[2] + B[3] * A[5] + B[6] * A[8],
+        B[1] * A[0] + B[4] * A[3] + B[7] * A[6],
+        B[1] * A[1] + B[4] * A[4] + B[7] * A[7],
+        B[1] * A[2] + B[4] * A[5] + B[7] * A[8],
+        B[2] * A[0] + B[5] * A[3] + B[8] * A[6],
+        B[2] * A[1] + B[5] * A[4] + B[8] * A[7],
+        B[2] * A[2] + B[5] * A[5] + B[8] * A[8],
+    )
+
+
+@inlined
+def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
+    """Vector part of ½ scale (Bᵀ x) q, of a quaternion q."""
+    q0, q1, q2, q3 = q
+    x0, x1, x2 = x
+    y0 = B[0] * x0 + B[3] * x1 + B[6] * x2
+    y1 = B[1] * x0 + B[4] * x1 + B[7] * x2
+    y2 = B[2] * x0 + B[5] * x1 + B[8] * x2
+    c0, c1, c2 = cross(y0, y1, y2, q1, q2, q3)
+    half = 0.5 * scale
+    return half * (q0 * y0 + c0), half * (q0 * y1 + c1), half * (q0 * y2 + c2)
+
+
+@inlined
+def _end(data: Any, equipment: Any, body: Any, n: Any) -> Any:
+    """Rotation of an end's frame in the world, 9 numbers by rows."""
+    L = equipment.model.loop_rotation[n]
+    a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
+    b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
+    c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])
+    return a0, b0, c0, a1, b1, c1, a2, b2, c2

@@ -1,0 +1,418 @@
+"""Tendons as rows: equalities, inertia, friction, limits.
+
+Equalities are couplings of as many joints as their tendons have (notes on mimic joints, eq. 17): hard, springs of a
+natural frequency and a damping ratio, or soft as the file says (impedance.py).
+
+Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
+is a row of cfm 1/a. It is exact, and the matrix that is factorised stays the tree's. What is recorded has it in M and
+bias, not among the forces (recording.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.coupling import follow, reduce_vector
+from artsim.sim.articulation.dynamics import solve
+from artsim.sim.articulation.kinematics import accelerations, kinematics
+from artsim.sim.articulation.model import D_MAX, D_MIN
+from artsim.sim.constraints.impedance import impedance, slowest, softened, sprung
+from artsim.sim.constraints.kinds import TENDON_ROW
+from artsim.sim.constraints.row import add_entry, add_row, closing_rate, drift_of, one_sided, within_reach
+from artsim.sim.equipment.actuation import foreseen
+from artsim.sim.equipment.arrays import LONGEST, REFERENCE_B, REFERENCE_K, SHORTEST, TENDON
+from artsim.sim.equipment.tendon_forces import spring_of_tendon, stretch_of
+from artsim.sim.equipment.tendons import has_inertia, prepare_drifts, tendon_drift, tendon_paths
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS
+
+_LOWER, _UPPER = 1, 2
+
+
+@njit
+def tendons_need_rows(equipment: Any) -> bool:
+    """True when every step has rows of tendons: equalities, friction or armature."""
+    if equipment.model.tendon_row_follower.shape[0] > 0 or has_inertia(equipment):
+        return True
+    for t in range(equipment.model.tendon_friction.shape[0]):
+        if equipment.model.tendon_friction[t] > 0.0:
+            return True
+    return False
+
+
+@njit
+def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
+    """The rows of all tendons; lengths and moments in equipment_data are up to date."""
+    h = inputs.time_step[0]
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        n, error, rate = _equality_row(model, data, rows, equipment, c)
+        drift = drift_of(data, rows, n)
+        rows.error[n] = error
+        rows.rate[n] = within_reach(rows, n, closing_rate(inputs, abs(error)))
+        rows.bias[n] = rows.rate[n] * error + h * drift
+        K, B = (
+            equipment.model.tendon_row_reference[c, REFERENCE_K],
+            equipment.model.tendon_row_reference[c, REFERENCE_B],
+        )
+        if _is_sprung(equipment, c):
+            if equipment.data.tendon_mobility[c] > 0.0:
+                rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
+                    h, K, B, equipment.data.tendon_mobility[c], error, drift
+                )
+        elif K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
+            d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
+            rows.bias[n], rows.cfm[n] = softened(h, K, B, d, equipment.data.tendon_mobility[c], error, rate, drift)
+            rows.rate[n] = 0.0
+    if has_inertia(equipment):
+        prepare_drifts(model, v, data, equipment)
+    for t in range(equipment.data.tendon_length.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
+            n = _inertia_row(model, data, rows, equipment, t)
+            rows.bias[n] = h * rows.bias[n] - equipment.data.tendon_velocity[t]
+        if equipment.model.tendon_friction[t] > 0.0:
+            n = _tendon_row(model, data, rows, equipment, t, 1.0)
+            rows.bias[n] = h * drift_of(data, rows, n)
+            rows.lower[n] = -h * equipment.model.tendon_friction[t]
+            rows.upper[n] = h * equipment.model.tendon_friction[t]
+        if equipment.model.tendon_lower[t] > -1e308:
+            _limit_row(model, data, rows, equipment, t, 1.0, equipment.model.tendon_lower[t], inputs)
+        if equipment.model.tendon_upper[t] < 1e308:
+            _limit_row(model, data, rows, equipment, t, -1.0, equipment.model.tendon_upper[t], inputs)
+    if has_inertia(equipment):
+        accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows go by these
+
+
+@njit
+def has_hard_equalities(equipment: Any) -> bool:
+    """True when a tendon equality is to hold exactly."""
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
+            return True
+    return False
+
+
+@njit
+def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
+    """rows.miss of the rows of hard equalities, and the largest; equipment_data holds the lengths at the step's end."""
+    worst = 0.0
+    c = 0
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] != TENDON_ROW:
+            continue
+        if c == equipment.model.tendon_row_follower.shape[0]:
+            break  # equalities come first
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
+            error, _, _ = _error(equipment, c)
+            rows.miss[n] = error - rows.error[n] * (1.0 - inputs.time_step[0] * rows.rate[n])
+            worst = max(worst, abs(rows.miss[n]))
+        c += 1
+    return worst
+
+
+@njit
+def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
+    """The springs and dampers of tendons where they are rows: linear about the step's start, weighed as joints' are.
+
+    λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring of a range of rest lengths never pushes.
+    """
+    if equipment.data.tendon_by_row[0] == 0.0:
+        return
+    h = inputs.time_step[0]
+    for t in range(equipment.data.tendon_length.shape[0]):
+        force, stiffness, damping = spring_of_tendon(equipment, t)
+        total = h * stiffness * (1.0 - 0.75 * equipment.data.tendon_share[t]) + damping
+        if total <= 0.0:
+            continue
+        n = _tendon_row(model, data, rows, equipment, t, 1.0)
+        v = equipment.data.tendon_velocity[t]
+        force += damping * v - h * stiffness * foreseen(equipment.data.tendon_share[t], v, 0.0)
+        rows.bias[n] = h * drift_of(data, rows, n) - force / total
+        rows.cfm[n] = 1.0 / (h * total)
+        if damping == 0.0 and equipment.data.spring_length[t, SHORTEST] < equipment.data.spring_length[t, LONGEST]:
+            if stretch_of(equipment, t) > 0.0:
+                rows.upper[n] = 0.0
+            else:
+                rows.lower[n] = 0.0
+
+
+@njit
+def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, a: Any) -> None:
+    """The rows of tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
+    if has_inertia(equipment) or equipment.model.tendon_row_follower.shape[0] > 0:
+        prepare_drifts(model, v, data, equipment)
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if _is_sprung(equipment, c):
+            continue  # a force: spring_tendons
+        n, error, rate = _equality_row(model, data, rows, equipment, c)
+        if equipment.model.tendon_row_reference[c, REFERENCE_K] >= 0.0:
+            d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
+            B = equipment.model.tendon_row_reference[c, REFERENCE_B]
+            most = slowest(inputs.time_step[0], B, equipment.model.tendon_row_impedance[c, D_MAX])
+            rows.bias[n] = (
+                drift_of(data, rows, n)
+                + most * B * rate
+                + most * most * d * equipment.model.tendon_row_reference[c, REFERENCE_K] * error
+            )
+            rows.cfm[n] = equipment.data.tendon_mobility[c] * (1.0 - d) / d
+            continue
+        rows.bias[n] = (
+            2.0 * a * rate
+            + a * a * error
+            + drift_of(data, rows, n)
+            + tendon_drift(model, data, equipment, equipment.model.tendon_row_follower[c])
+        )
+        leader = equipment.model.tendon_row_leader[c]
+        if leader >= 0:
+            _, slope, bend = _polynomial(equipment, c)
+            rows.bias[n] -= (
+                slope * tendon_drift(model, data, equipment, leader)
+                + bend * equipment.data.tendon_velocity[leader] ** 2
+            )
+    for t in range(equipment.data.tendon_length.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
+            _inertia_row(model, data, rows, equipment, t)
+
+
+@njit
+def tendon_mobilities(model: Any, data: Any, equipment: Any) -> None:
+    """equipment_data.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ of its two tendons, added: MuJoCo's invweight0.
+
+    M stands factorised in data.mass_matrix and equipment_data.row2 (equipment/forces.py).
+    """
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        leader = equipment.model.tendon_row_leader[c]
+        equipment.data.tendon_mobility[c] = _mobility(model, data, equipment, equipment.model.tendon_row_follower[c])
+        if leader >= 0:
+            equipment.data.tendon_mobility[c] += _mobility(model, data, equipment, leader)
+
+
+@njit
+def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
+    """J M⁻¹ Jᵀ of tendon t."""
+    y = equipment.data.row
+    for k in range(y.shape[0]):
+        y[k] = 0.0
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        y[equipment.model.tendon_dof[entry]] = equipment.data.tendon_moment[entry]
+    solve(data.mass_matrix, equipment.data.row2, model.dof_parent, model.dof_run, y)
+    value = 0.0
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        value += equipment.data.tendon_moment[entry] * y[equipment.model.tendon_dof[entry]]
+    return value
+
+
+@inlined
+def _is_sprung(equipment: Any, c: Any) -> bool:
+    """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not as soft as MuJoCo's."""
+    spring: bool = equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
+    return spring
+
+
+@njit
+def has_sprung_tendons(equipment: Any) -> bool:
+    """True when a tendon equality is a spring of a natural frequency and a damping ratio."""
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if _is_sprung(equipment, c):
+            return True
+    return False
+
+
+@njit
+def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
+    """equipment_data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, the bare M being factorised in
+    data.factor.
+
+    Without what armature of tendons adds to M.
+    """
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if not _is_sprung(equipment, c):
+            continue
+        for k in range(equipment.data.row.shape[0]):
+            equipment.data.row[k] = 0.0
+        _add_gradient(equipment, c, 1.0, equipment.data.row)
+        reduce_vector(model, equipment.data.row, data, data.reduced)
+        solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, data.reduced)
+        value = 0.0
+        for k in range(equipment.data.row.shape[0]):
+            a = model.dof_independent[k]
+            if a >= 0:
+                value += equipment.data.row[k] * data.gain[k] * data.reduced[a]
+        equipment.data.tendon_mobility[c] = value
+
+
+@njit
+def spring_tendons(equipment: Any, step: Any) -> None:
+    """Add the springs among the equalities to step.tendon and step.force, explicitly: for RK4."""
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if _is_sprung(equipment, c) and equipment.data.tendon_mobility[c] > 0.0:
+            error, rate, _ = _error(equipment, c)
+            reference = equipment.model.tendon_row_reference[c]
+            force = reference[REFERENCE_K] * error + reference[REFERENCE_B] * rate
+            _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.tendon)
+            _add_gradient(equipment, c, -force / equipment.data.tendon_mobility[c], step.force)
+            _add_along(equipment, c, -force / equipment.data.tendon_mobility[c], equipment.data.tendon_pull)
+
+
+@njit
+def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> None:
+    """equipment_data.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their
+    order.
+
+    explicit: the rows are those of `hold_tendons`.
+    """
+    for t in range(equipment.data.tendon_force.shape[0]):
+        equipment.data.tendon_force[t] = equipment.data.tendon_pull[t]
+    for a in range(equipment.model.actuator_target.shape[0]):
+        if equipment.model.actuator_transmission[a] == TENDON:
+            equipment.data.tendon_force[equipment.model.actuator_target[a]] += (
+                equipment.model.actuator_gear[a, 0] * equipment.data.actuator_force[a]
+            )
+    n = 0
+    while n < rows.number[ALL_ROWS] and rows.kind[n] != TENDON_ROW:
+        n += 1
+    if n == rows.number[ALL_ROWS]:
+        return
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        if explicit and _is_sprung(equipment, c):
+            continue
+        _add_along(equipment, c, rows.impulse[n] * scale, equipment.data.tendon_force)
+        n += 1
+    for t in range(equipment.data.tendon_force.shape[0]):
+        if equipment.model.tendon_armature[t] > 0.0:
+            equipment.data.tendon_force[t] += rows.impulse[n] * scale
+            n += 1
+        if equipment.model.tendon_friction[t] > 0.0 and not explicit:
+            equipment.data.tendon_force[t] += rows.impulse[n] * scale
+            n += 1
+        if equipment.model.tendon_lower[t] > -1e308 and not explicit:
+            equipment.data.tendon_force[t] += rows.impulse[n] * scale
+            n += 1
+        if equipment.model.tendon_upper[t] < 1e308 and not explicit:
+            equipment.data.tendon_force[t] -= rows.impulse[n] * scale
+            n += 1
+    for later in range(n, rows.number[ALL_ROWS]):  # of one tendon each, along it
+        if rows.kind[later] == TENDON_ROW:
+            equipment.data.tendon_force[rows.dof[later]] += rows.impulse[later] * scale
+
+
+@inlined
+def _add_along(equipment: Any, c: Any, force: Any, out: Any) -> None:
+    """Add to out (nt,) what a force on the error of tendon equality c is along its tendons."""
+    out[equipment.model.tendon_row_follower[c]] += force
+    if equipment.model.tendon_row_leader[c] >= 0:
+        _, slope, _ = _polynomial(equipment, c)
+        out[equipment.model.tendon_row_leader[c]] -= slope * force
+
+
+@njit
+def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
+    """step.tendon_error: the largest |C| of the tendon equalities at the state, if it is the largest so far."""
+    state = robot.state
+    if equipment.model.tendon_row_follower.shape[0] == 0:
+        return
+    kinematics(robot.model, state.qpos, robot.data)
+    tendon_paths(robot, state.qpos, state.qvel, equipment)
+    for c in range(equipment.model.tendon_row_follower.shape[0]):
+        error, _, _ = _error(equipment, c)
+        step.tendon_error[0] = max(step.tendon_error[0], abs(error))
+
+
+@njit
+def tendons_hold(run: Any, equipment: Any) -> bool:
+    """False when the velocities step.velocity would take a tendon beyond its limits."""
+    h = run.inputs.time_step[0]
+    for t in range(equipment.data.tendon_length.shape[0]):
+        end = equipment.data.tendon_length[t]
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            end += h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
+        if broken_side(equipment, t, end, 1e-13) != 0:
+            return False
+    return True
+
+
+@njit
+def broken_side(equipment: Any, t: Any, length: Any, tolerance: Any) -> Any:
+    """The mark of the limit that a length is beyond, 0 when it is within both."""
+    if length < equipment.model.tendon_lower[t] - tolerance * max(1.0, abs(equipment.model.tendon_lower[t])):
+        return _LOWER
+    if length > equipment.model.tendon_upper[t] + tolerance * max(1.0, abs(equipment.model.tendon_upper[t])):
+        return _UPPER
+    return 0
+
+
+# ------------------------------------------------------------------ rows
+
+
+@njit
+def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any) -> Any:
+    """A row on the velocity of tendon t, J = sign dL/dq. Returns its number."""
+    n = add_row(rows, TENDON_ROW, t)
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        add_entry(model, data, rows, equipment.model.tendon_dof[entry], sign * equipment.data.tendon_moment[entry])
+    return n
+
+
+@njit
+def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any, bound: Any, inputs: Any) -> None:
+    """The length stays on its side of the bound at the end of the step."""
+    n = _tendon_row(model, data, rows, equipment, t, sign)
+    one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
+    rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
+
+
+@njit
+def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> Any:
+    """J a + J̇ v + λ / armature = 0 on accelerations. Returns its number."""
+    n = _tendon_row(model, data, rows, equipment, t, 1.0)
+    rows.bias[n] = tendon_drift(model, data, equipment, t) + drift_of(data, rows, n)
+    rows.cfm[n] = 1.0 / equipment.model.tendon_armature[t]
+    return n
+
+
+@njit
+def _equality_row(model: Any, data: Any, rows: Any, equipment: Any, c: Any) -> Any:
+    """The row of tendon equality c, without its bias: number, error C [m] and Ċ."""
+    error, rate, slope = _error(equipment, c)
+    n = _tendon_row(model, data, rows, equipment, equipment.model.tendon_row_follower[c], 1.0)
+    t = equipment.model.tendon_row_leader[c]
+    if t >= 0:
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            add_entry(
+                model, data, rows, equipment.model.tendon_dof[entry], -slope * equipment.data.tendon_moment[entry]
+            )
+    return n, error, rate
+
+
+@njit
+def _add_gradient(equipment: Any, c: Any, scale: Any, out: Any) -> None:
+    """Add scale × dC/dq of tendon equality c to out (nv,)."""
+    t = equipment.model.tendon_row_follower[c]
+    for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+        out[equipment.model.tendon_dof[entry]] += scale * equipment.data.tendon_moment[entry]
+    t = equipment.model.tendon_row_leader[c]
+    if t >= 0:
+        _, slope, _ = _polynomial(equipment, c)
+        for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
+            out[equipment.model.tendon_dof[entry]] -= scale * slope * equipment.data.tendon_moment[entry]
+
+
+@njit
+def _error(equipment: Any, c: Any) -> Any:
+    """C = L_a - L_a0 - p(L_b - L_b0), Ċ and p'."""
+    a = equipment.model.tendon_row_follower[c]
+    b = equipment.model.tendon_row_leader[c]
+    value, slope, _ = _polynomial(equipment, c)
+    rate = equipment.data.tendon_velocity[a]
+    if b >= 0:
+        rate -= slope * equipment.data.tendon_velocity[b]
+    return equipment.data.tendon_length[a] - equipment.data.tendon_length0[a] - value, rate, slope
+
+
+@njit
+def _polynomial(equipment: Any, c: Any) -> Any:
+    """Value, slope and second derivative of equality c's polynomial at its leader."""
+    b = equipment.model.tendon_row_leader[c]
+    return follow(
+        equipment.model.tendon_row_polynomial[c],
+        equipment.data.tendon_length[b] - equipment.data.tendon_length0[b] if b >= 0 else 0.0,
+    )

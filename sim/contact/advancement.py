@@ -1,0 +1,222 @@
+"""Continuous check, on request: how much of a step's motion there is before something is deeper in something else than
+a part of its thickness.
+
+Contacts are found before they are there and the way to them is left open in a straight line (detection.py), which is
+exact for what does not turn. What turns far in one step moves along arcs, and a thin body's can lead through another
+thin one. So after the solver the poses between the start and the end of the step are looked at, all at the same time,
+by conservative advancement (Mirtich 1996; Zhang, Lee, Kim 2006): from each pose as far as the distances and the speeds
+of the pairs allow. Trees whose shapes would get too deep stop there, with the velocities that the step gave them, and
+lose the rest of the step's motion (as in Box2D); the next step finds the contact where it is.
+
+`advance` is an entry of its own, compiled only for runs that ask for it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.collision.narrow_phase import collide
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics, velocities
+from artsim.sim.contact.continuous import SLACK
+from artsim.sim.contact.detection import place_moving, velocity_of
+from artsim.sim.foundation.jit import inlined, njit
+
+_MOVING = 2.0  # shares of the step are up to 1: such trees move to the end
+_CLOSE = 0.1  # of the slack is left when a tree stops
+_TURN = 0.1  # [rad] in one advance: by as much do velocities turn before they are looked at again
+_MOST = 20_000  # distances of one step; then everything that is not done stops
+
+
+@njit
+def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) -> None:
+    """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
+
+    data and contact_data then hold the places of the last pose that was looked at.
+    """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
+    for n in range(continuous.stop.shape[0]):
+        continuous.stop[n] = _MOVING
+    kinematics(model, robot.state.qpos, data)
+    _reaches(model, step, data, continuous)
+    place_moving(model, data, contact)
+    for n in range(contact.model.body.shape[0]):
+        for axis in range(3):
+            continuous.start[n, axis] = contact.data.position[n, axis]
+    _pose(robot, run, contact, continuous, 1.0)
+    if not _choose(inputs, contact, narrow, continuous):
+        return
+    time = 0.0
+    looked = 0
+    while time < 1.0:
+        _pose(robot, run, contact, continuous, time)
+        later = 1.0
+        for n in range(continuous.number[0]):
+            if continuous.next[n] <= time:
+                looked += 1
+                _look(robot, inputs, contact, narrow, continuous, n, time, looked > _MOST)
+            later = min(later, continuous.next[n])
+        time = later
+    for v in range(step.tangent.shape[0]):
+        step.tangent[v] *= min(continuous.stop[continuous.tree[model.dof_body[v]]], 1.0)
+
+
+@njit
+def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
+    """Of every body how fast its tree turns it at most, and how far it is from its tree's root along the links.
+
+    Angular velocities of joints that turn against each other add up here: links that stay parallel move on circles.
+    """
+    velocities(model, step.tangent, data)
+    o = data.angular_velocity
+    for b in range(1, model.body_parent.shape[0]):
+        above = model.body_parent[b]
+        d0, d1, d2 = o[b, 0] - o[above, 0], o[b, 1] - o[above, 1], o[b, 2] - o[above, 2]
+        continuous.turning[b] = continuous.turning[above] + math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+        continuous.arm[b] = 0.0
+        if above > 0:
+            x = data.offset[b]
+            continuous.arm[b] = continuous.arm[above] + math.sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+
+
+@njit
+def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> None:
+    """Shapes where they are after that share of the step, and the velocities of what still moves."""
+    model, data = robot.model, robot.data
+    step = run.step
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = robot.state.qpos[n]
+    for v in range(step.tangent.shape[0]):
+        step.stage_qvel[v] = step.tangent[v] * min(time, continuous.stop[continuous.tree[model.dof_body[v]]])
+    move(model, step.stage_qpos, step.stage_qvel, run.inputs.time_step[0])
+    kinematics(model, step.stage_qpos, data)
+    for v in range(step.tangent.shape[0]):
+        step.stage_qvel[v] = step.tangent[v] if continuous.stop[continuous.tree[model.dof_body[v]]] == _MOVING else 0.0
+    velocities(model, step.stage_qvel, data)
+    place_moving(model, data, contact)
+
+
+@njit
+def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
+    """The pairs to look at: whose arcs leave the straight lines by more than their slack, and which may meet. False
+    when there are none. Shapes are at the end of the step.
+    """
+    h = inputs.time_step[0]
+    for n in range(contact.model.body.shape[0]):
+        b = contact.model.body[n]
+        angle = h * continuous.turning[b]
+        arm = continuous.arm[b] + continuous.beside[n]
+        continuous.bent[n] = 0.5 * angle * angle * (contact.model.swing[n] + arm)
+        chord = _length(contact.data.position[n], continuous.start[n])
+        continuous.way[n] = chord + min(angle, 2.0) * contact.model.swing[n] + min(0.5 * angle * angle, 2.0) * arm
+    continuous.number[0] = 0
+    for p in range(continuous.pair.shape[0]):
+        one = continuous.pair[p, 0]
+        two = continuous.pair[p, 1]
+        slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
+        if (
+            continuous.bent[one] + continuous.bent[two] <= slack
+            and not _turns(inputs, contact, continuous, one)
+            and not _turns(inputs, contact, continuous, two)
+        ):
+            continue
+        if (
+            _length(continuous.start[one], continuous.start[two]) - narrow.shapes.reach[one] - narrow.shapes.reach[two]
+            > continuous.way[one] + continuous.way[two]
+        ):
+            continue
+        n = continuous.number[0]
+        continuous.number[0] = n + 1
+        continuous.chosen[n] = p
+        continuous.next[n] = 0.0
+        continuous.depth[n] = slack
+    return bool(continuous.number[0] > 0)
+
+
+@inlined
+def _turns(inputs: Any, contact: Any, continuous: Any, n: Any) -> bool:
+    """Whether detection.py counts with less than the whole step for shape n."""
+    turns: bool = inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
+    return turns
+
+
+@inlined
+def _length(p: Any, q: Any) -> Any:
+    d0, d1, d2 = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    return math.sqrt(d0 * d0 + d1 * d1 + d2 * d2)
+
+
+@njit
+def _look(
+    robot: Any,
+    inputs: Any,
+    contact: Any,
+    narrow: Any,
+    continuous: Any,
+    n: Any,
+    time: Any,
+    enough: Any,
+) -> None:
+    """continuous.next of candidate n, the share of the step up to which it can be no deeper than it may; its trees stop
+    where that is now, or where `enough` has been looked at."""
+    h = inputs.time_step[0]
+    one = continuous.pair[continuous.chosen[n], 0]
+    two = continuous.pair[continuous.chosen[n], 1]
+    b = contact.model.body[one]
+    d = contact.model.body[two]
+    if not _moves(continuous, b) and not _moves(continuous, d):
+        continuous.next[n] = _MOVING
+        return
+    turning = max(_turning(continuous, b), _turning(continuous, d))
+    speed = _closing(robot.model, robot.data, contact, continuous, one, two)
+    margin = h * (1.0 - time) * speed
+    narrow.manifold.number[0] = 0
+    collide(narrow.shapes, contact.data, narrow.gjk, one, two, margin, narrow.manifold)
+    gap = margin
+    for found in range(narrow.manifold.number[0]):
+        gap = min(gap, narrow.manifold.gap[found])
+    slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
+    if time == 0.0:  # what is deep already may stay, and move a little
+        continuous.depth[n] = max(slack, 0.5 * slack - gap)
+    room = gap + continuous.depth[n]
+    if room < _CLOSE * slack or enough:
+        for body in (b, d):
+            if _moves(continuous, body):
+                continuous.stop[continuous.tree[body]] = time
+        continuous.next[n] = _MOVING
+        return
+    advance = room / (h * speed) if room < h * speed else 1.0
+    if turning * h * advance > _TURN:
+        advance = _TURN / (h * turning)
+    continuous.next[n] = time + advance
+
+
+@inlined
+def _moves(continuous: Any, b: Any) -> bool:
+    """Whether body b has not stopped."""
+    moves: bool = b > 0 and continuous.stop[continuous.tree[b]] == _MOVING
+    return moves
+
+
+@inlined
+def _turning(continuous: Any, b: Any) -> Any:
+    """How fast body b turns at most [rad/s]."""
+    return continuous.turning[b] if _moves(continuous, b) else 0.0
+
+
+@inlined
+def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two: Any) -> Any:
+    """A bound of the speed at which two shapes come nearer, until one of them has turned by _TURN [m/s]."""
+    u0, u1, u2 = velocity_of(model, data, contact, one)
+    v0, v1, v2 = velocity_of(model, data, contact, two)
+    apart = math.sqrt((u0 - v0) * (u0 - v0) + (u1 - v1) * (u1 - v1) + (u2 - v2) * (u2 - v2))
+    return apart + _swinging(contact, continuous, one) + _swinging(contact, continuous, two)
+
+
+@inlined
+def _swinging(contact: Any, continuous: Any, n: Any) -> Any:
+    """How much its turning adds to that."""
+    b = contact.model.body[n]
+    return _turning(continuous, b) * (contact.model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

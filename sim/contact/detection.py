@@ -1,0 +1,684 @@
+"""Where contacts are in this configuration: shapes put in their places, boxes around them sorted and swept, pairs of
+shapes through collision's kernels.
+
+Contacts are detected speculatively: each shape has a margin, how far it may move in the step, and what is nearer than
+two shapes' margins is a contact with a gap, which the step may close and no more. Should the step move a shape farther
+than that after all, contacts are looked for again with a larger margin (`outrun`). So nothing tunnels but what turns
+far in a step (advancement.py looks at that, on request; such a shape's margin is then only as large as its points move
+in straight lines). Where all fall together, what falls is seen from a frame that falls with it, in which it is slow and
+the ground is fast.
+
+`detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
+reads where the shapes are and nothing else of the engine. Packs find the contacts of one lane after the other with it
+(pack_detection.py); what is told of one lane here is, for a single robot, told of lane 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.collision.narrow_phase import collide
+from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
+from artsim.sim.articulation.state import FEATURE, FIRST_IMPULSE, REGULARISED, SHAPE_A, SHAPE_B
+from artsim.sim.contact.contact_law import centre_of_curvature
+from artsim.sim.contact.contact_rows import impulse_along
+from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, lane_get, where_greater, zero_like
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.vec3 import cross, crossed, divided, dot, length, minus, plus, plus_times, put, triple, turn
+from artsim.sim.geometry.contacts import (
+    ALONG_NORMAL,
+    BEFORE_DIMENSION,
+    BEFORE_GAP,
+    BEFORE_POINT,
+    CONTACTS,
+    DIRECTIONS,
+    FOUND_CONTACTS,
+    TOUCHING,
+)
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import BROAD_PHASE, NARROW_PHASE
+
+_ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
+_GROWTH = 1.5  # of margins that were too small
+_TOGETHER = 0.5  # of the speeds is left in a frame that is worth moving with
+_MIXED = 1e-15  # a smaller weight of softness counts as none
+
+
+# ------------------------------------------------------------------ in the step
+
+
+@njit
+def place_static(model: Any, data: Any, contact: Any) -> None:
+    """Places of shapes that never move. Needs nothing."""
+    for n in range(contact.model.body.shape[0]):
+        contact.data.margin[n] = like(0.0, data)
+        if contact.model.body[n] == 0:
+            _place(model, data, contact, n)
+
+
+@njit
+def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
+    """Contacts of this configuration, or False when there is no room for all. Needs kinematics."""
+    place_shapes(robot, inputs, contact)
+    if contact.data.advancement[0] != 0:
+        for n in range(contact.model.body.shape[0]):
+            contact.data.margin[n] *= _straight(robot.data, inputs, contact, n)
+    return detected(robot, contact)
+
+
+@njit
+def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
+    """Where shapes are and how far they may move, in both widths. Needs kinematics."""
+    model, data = robot.model, robot.data
+    h = inputs.time_step[0]
+    velocities(model, robot.state.qvel, data)
+    place_moving(model, data, contact)
+    _choose_frame(model, data, contact)
+    still = h * length(contact.data.common)
+    for n in range(contact.model.body.shape[0]):
+        moves = contact.model.body[n] > 0
+        contact.data.margin[n] = h * speed_bound(model, data, contact, n) + h * h * _ACCELERATION if moves else still
+
+
+@njit
+def place_moving(model: Any, data: Any, contact: Any) -> None:
+    """Places of shapes that can move. Needs kinematics."""
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            _place(model, data, contact, n)
+
+
+@njit
+def _choose_frame(model: Any, data: Any, contact: Any) -> None:
+    """contact_data.common: the mean velocity of the shapes that can move where most move with it, else 0."""
+    count = 0
+    zero = like(0.0, data)
+    all_of_it = zero
+    total = (zero, zero, zero)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            speed = velocity_of(model, data, contact, n)
+            total = plus(total, speed)
+            all_of_it += length(speed)
+            count += 1
+    mean = divided(total, max(count, 1))
+    left = zero
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            left += length(minus(velocity_of(model, data, contact, n), mean))
+    most = _TOGETHER * all_of_it if count > 1 else zero
+    contact.data.common[0] = where_greater(most, left, mean[0], zero)
+    contact.data.common[1] = where_greater(most, left, mean[1], zero)
+    contact.data.common[2] = where_greater(most, left, mean[2], zero)
+
+
+@njit
+def detected(robot: Any, contact: Any) -> bool:
+    """Contacts of the shapes' places and margins; see `find_contacts`."""
+    run_entry(contact.data.detector)
+    if contact.data.number[FOUND_CONTACTS] > contact.data.number[CONTACTS]:
+        return False
+    recognise(robot.model, robot.data, robot.state.contact, contact, 0)
+    return True
+
+
+@njit
+def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> None:
+    """Where the contacts of a lane are on their bodies, and what `memory` has of them from the last step."""
+    for n in range(contact.data.number[CONTACTS]):
+        for end in range(2):
+            body = contact.model.body[contact.data.shape[n, end]]
+            origin = plus(_lane_triple(data.offset, model.body_root[body], lane), _lane_triple(data.arm, body, lane))
+            put(contact.data.arm[n, end], minus(contact.data.point[n], origin))
+    _recall(memory, contact)
+
+
+@inlined
+def _lane_triple(a: Any, n: Any, lane: Any) -> Any:
+    """Row n of an array (…, 3) in one lane, as floats."""
+    return lane_get(a, 3 * n, lane), lane_get(a, 3 * n + 1, lane), lane_get(a, 3 * n + 2, lane)
+
+
+@njit
+def note_found(before: Any, contact: Any) -> None:
+    """before (k, CONTACT_BEFORE): the contacts, before they are looked for again."""
+    for n in range(contact.data.number[CONTACTS]):
+        known = before[n]
+        known[SHAPE_A] = contact.data.shape[n, 0]
+        known[SHAPE_B] = contact.data.shape[n, 1]
+        known[FEATURE] = contact.data.feature[n]
+        known[BEFORE_DIMENSION] = contact.data.dimension[n]
+        known[BEFORE_GAP] = contact.data.gap[n]
+        for j in range(3):
+            known[BEFORE_POINT + j] = contact.data.point[n, j]
+
+
+@njit
+def are_as_before(before: Any, contact: Any, count: Any) -> bool:
+    """Whether the contacts are the `count` of `before`: what was found with them holds."""
+    if contact.data.number[CONTACTS] != count:
+        return False
+    for n in range(count):
+        known = before[n]
+        if (
+            not _is_same(known, contact, n)
+            or known[BEFORE_DIMENSION] != contact.data.dimension[n]
+            or known[BEFORE_GAP] != contact.data.gap[n]
+        ):
+            return False
+        for j in range(3):
+            if known[BEFORE_POINT + j] != contact.data.point[n, j]:
+                return False
+    return True
+
+
+@inlined
+def _is_same(known: Any, contact: Any, n: Any) -> bool:
+    """Whether contact n is of the two shapes, and of the feature of them, that are known."""
+    same: bool = (
+        known[SHAPE_A] == contact.data.shape[n, 0]
+        and known[SHAPE_B] == contact.data.shape[n, 1]
+        and known[FEATURE] == contact.data.feature[n]
+    )
+    return same
+
+
+@njit
+def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
+    """True when step.velocity moves a shape farther than its margin, which is then larger."""
+    inputs = run.inputs
+    h = inputs.time_step[0]
+    velocities(model, run.step.velocity, data)
+    beyond = 0.0
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            way = h * speed_bound(model, data, contact, n) * _straight(data, inputs, contact, n)
+            beyond = largest(beyond, widen(contact, n, way))
+    far: bool = beyond > 0.0
+    return far
+
+
+@inlined
+def widen(contact: Any, n: Any, way: Any) -> Any:
+    """1 where shape n goes farther than its margin, which is then larger; else 0; in both widths."""
+    margin = contact.data.margin[n]
+    zero = zero_like(margin)
+    contact.data.margin[n] = where_greater(way, margin, _GROWTH * way, margin)
+    return where_greater(way, margin, zero + 1.0, zero)
+
+
+@inlined
+def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
+    """The share of the step in which shape n moves straight on; all of it without the continuous check."""
+    share = 1.0
+    if contact.data.advancement[0] != 0 and contact.model.body[n] > 0:
+        angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
+        share = contact.data.straight[n] / max(angle, contact.data.straight[n])
+    return share
+
+
+@inlined
+def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
+    body = contact.model.body[n]
+    c = contact.model.place[n]
+    p0, p1, p2 = point_of(model, data, body, c[0], c[1], c[2])
+    contact.data.position[n, 0] = p0
+    contact.data.position[n, 1] = p1
+    contact.data.position[n, 2] = p2
+    T = contact.model.turn[n]
+    for column in range(3):
+        r0, r1, r2 = turn(data.rotation, body, T[0, column], T[1, column], T[2, column])
+        contact.data.rotation[n, 0, column] = r0
+        contact.data.rotation[n, 1, column] = r1
+        contact.data.rotation[n, 2, column] = r2
+
+
+@inlined
+def speed_bound(model: Any, data: Any, contact: Any, n: Any) -> Any:
+    """A bound of the speed of shape n's points, seen from the frame that moves with contact_data.common [m/s]."""
+    speed = minus(velocity_of(model, data, contact, n), contact.data.common)
+    return length(speed) + length(data.angular_velocity[contact.model.body[n]]) * contact.model.swing[n]
+
+
+@inlined
+def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
+    """Velocity of shape n's origin [m/s]."""
+    body = contact.model.body[n]
+    arm = minus(contact.data.position[n], origin_of(model, data, body))
+    return plus(crossed(data.angular_velocity[body], arm), data.velocity[body])
+
+
+# ------------------------------------------------------------------ to second order
+
+
+@njit
+def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
+    """contact_data.drift and contact_data.swerve of every contact. Needs velocities, and accelerations as in
+    `set_drift`."""
+    for n in range(contact.data.number[CONTACTS]):
+        note_turning(data, inputs, contact, n, 0)
+        one = _straight(data, inputs, contact, contact.data.shape[n, 0])
+        two = _straight(data, inputs, contact, contact.data.shape[n, 1])
+        set_drift(data, contact, n, one, two)
+
+
+@njit
+def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
+    """contact_data.tilt and contact_data.lag of contact n: what the turning of its normal and, where it stays, its way
+    over the two surfaces do in a lane. Needs velocities."""
+    contact.data.tilt[n] = 0.0
+    put(contact.data.lag[n], (0.0, 0.0, 0.0))
+    if contact.data.soft[n] == 1:
+        return
+    one = contact.data.shape[n, 0]
+    two = contact.data.shape[n, 1]
+    h = inputs.time_step[0]
+    first = _lane_triple(data.angular_velocity, contact.model.body[one], lane)
+    second = _lane_triple(data.angular_velocity, contact.model.body[two], lane)
+    if not has_still_normal(contact, n):
+        apart = _parting_of_centres(data, contact, n, lane)
+        contact.data.tilt[n] = tilt(contact, n, first, second, apart, h)
+    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
+    if stays and rolls(contact, one, two):
+        put(contact.data.lag[n], lag(contact, n, minus(second, first), h))
+
+
+@inlined
+def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
+    """Velocity of the second surface's centre of curvature at contact n against the first one's, in a lane [m/s]."""
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    apart = (0.0, 0.0, 0.0)
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        body = contact.model.body[shape]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            arm = triple(contact.data.arm[n, end])
+            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
+            turning = crossed(_lane_triple(data.angular_velocity, body, lane), y)
+            apart = plus_times(apart, sign, plus(_lane_triple(data.velocity, body, lane), turning))
+    return apart
+
+
+@njit
+def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
+    """contact_data.drift of contact n: that of the two surfaces' centres of curvature along the normal, which may turn,
+    and of the contact's way over them; contact_data.swerve: the same along the tangents. In both widths.
+
+    A sphere's gap changes with its centre, whatever it turns. Of what turns farther than it moves straight on a second
+    derivative says little: one and two are the shares of the step in which the two shapes do. Needs angular velocities,
+    and the accelerations at zero independent acceleration, as the bias leaves them: less gravity, the world's too.
+    """
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    drift = zero_like(contact.data.drift[n])
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        body = contact.model.body[shape]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            share = two if end == 1 else one
+            arm = triple(contact.data.arm[n, end])
+            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
+            drift += sign * acceleration_along(data, body, N, y) * share**2
+    drift += min(one, two) ** 2 * contact.data.tilt[n]
+    lagging = triple(contact.data.lag[n])
+    square = dot(lagging, lagging)
+    contact.data.swerve[n, 0] = zero_like(drift)
+    contact.data.swerve[n, 1] = zero_like(drift)
+    if highest(square) > 0.0:
+        drift += dot(N, lagging)
+        for k in range(2):
+            swerve = _swerve(data, contact, n, 1 + k, N, lagging)
+            contact.data.swerve[n, k] = where_greater(square, zero_like(square), swerve, contact.data.swerve[n, k])
+    contact.data.drift[n] = drift
+
+
+@inlined
+def _swerve(data: Any, contact: Any, n: Any, j: Any, N: Any, lagging: Any) -> Any:
+    """How the slip of contact n along its direction j changes where it rolls [m/s²]."""
+    T = triple(contact.data.frame[n, j])
+    value = dot(T, lagging)
+    for end in range(2):
+        body = contact.model.body[contact.data.shape[n, end]]
+        if body > 0:
+            sign = 1.0 if end == 1 else -1.0
+            half = 0.5 * sign * contact.data.distance[n]
+            y = plus_times(triple(contact.data.arm[n, end]), half, N)
+            value += sign * acceleration_along(data, body, T, y)
+    return value
+
+
+@inlined
+def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
+    """Acceleration along N of the body's point at r from its origin, at zero independent acceleration [m/s²]."""
+    o = triple(data.angular_velocity[body])
+    a = data.acceleration
+    s = crossed(o, crossed(o, r))
+    t = crossed(triple(data.angular_acceleration[body]), r)
+    return (
+        N[0] * (a[body, 0] - a[0, 0] + s[0] + t[0])
+        + N[1] * (a[body, 1] - a[0, 1] + s[1] + t[1])
+        + N[2] * (a[body, 2] - a[0, 2] + s[2] + t[2])
+    )
+
+
+# ------------------------------------------------------------------ from step to step
+
+
+@njit
+def _recall(memory: Any, contact: Any) -> None:
+    """contact_data.start, contact_data.regularised: impulses that these contacts had in the last step, and for how many
+    steps they gave way; 0 of new ones. memory: as State.contact.
+
+    Contacts come in much the same order in every step: the search goes on from where the last one was found.
+    """
+    known = _count_known(memory)
+    at = 0
+    for n in range(contact.data.number[CONTACTS]):
+        contact.data.regularised[n] = 0
+        for k in range(DIRECTIONS):
+            contact.data.start[n, k] = 0.0
+        for _ in range(known):
+            old = memory[at]
+            at = at + 1 if at + 1 < known else 0
+            if _is_same(old, contact, n):
+                for k in range(DIRECTIONS):
+                    contact.data.start[n, k] = old[FIRST_IMPULSE + k]
+                contact.data.regularised[n] = int(old[REGULARISED])
+                break
+
+
+@njit
+def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
+    """state.contact: the contacts and the impulses of their rows (none where the rows contradict each other)."""
+    name_contacts(state.contact, contact)
+    for n in range(contact.data.number[CONTACTS]):
+        row = contact.data.row[n]
+        if row >= 0:
+            state.contact[n, REGULARISED] = rows.regularised[row]
+            for k in range(contact.data.dimension[n] if agreed else 0):
+                state.contact[n, FIRST_IMPULSE + k] = impulse_along(rows.impulse, contact, n, k)
+
+
+@njit
+def name_contacts(memory: Any, contact: Any) -> None:
+    """memory, as State.contact: which contacts there are, as if nothing acted at them."""
+    count = min(contact.data.number[CONTACTS], memory.shape[0])
+    for n in range(max(count, _count_known(memory))):
+        for k in range(memory.shape[1]):
+            memory[n, k] = 0.0  # a shape never touches itself: no contact
+    for n in range(count):
+        memory[n, SHAPE_A] = contact.data.shape[n, 0]
+        memory[n, SHAPE_B] = contact.data.shape[n, 1]
+        memory[n, FEATURE] = contact.data.feature[n]
+
+
+@inlined
+def _count_known(memory: Any) -> Any:
+    """How many contacts a memory holds: they are its first."""
+    known = 0
+    while known < memory.shape[0] and memory[known, SHAPE_A] != memory[known, SHAPE_B]:
+        known += 1
+    return known
+
+
+# ------------------------------------------------------------------ the entry
+
+
+@njit
+def detect(contact: Any, narrow: Any, clock: Any) -> None:
+    """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
+
+    The order depends on the shapes' places alone. clock: None where nothing is timed.
+    """
+    contact.data.number[CONTACTS] = 0
+    contact.data.number[FOUND_CONTACTS] = 0
+    for n in range(contact.model.solid.shape[0]):
+        _bound(contact, contact.model.solid[n])
+    for j in range(contact.model.plane.shape[0]):
+        for n in range(contact.model.solid.shape[0]):
+            a = contact.model.plane[j]
+            b = contact.model.solid[n]
+            if contact.model.allowed[a, b] >= 0 and _above_plane(contact, a, b) < contact.data.margin[
+                a
+            ] + contact.data.margin[b] + _margin(contact, a, b):
+                _touch(contact, narrow, clock, a, b)
+    axis = _sort(contact)
+    second = (axis + 1) % 3
+    third = (axis + 2) % 3
+    for j in range(contact.data.order.shape[0]):
+        a = contact.data.order[j]
+        for n in range(j + 1, contact.data.order.shape[0]):
+            b = contact.data.order[n]
+            if contact.data.low[b, axis] > contact.data.high[a, axis]:
+                break
+            if (
+                contact.data.low[b, second] <= contact.data.high[a, second]
+                and contact.data.low[a, second] <= contact.data.high[b, second]
+                and contact.data.low[b, third] <= contact.data.high[a, third]
+                and contact.data.low[a, third] <= contact.data.high[b, third]
+                and contact.model.allowed[a, b] >= 0
+            ):
+                kind = narrow.shapes.kind
+                if kind[b] < kind[a] or (kind[b] == kind[a] and b < a):
+                    _touch(contact, narrow, clock, b, a)
+                else:
+                    _touch(contact, narrow, clock, a, b)
+
+
+@inlined
+def _bound(contact: Any, n: Any) -> None:
+    """The box around shape n, its margin and its reach."""
+    e = contact.model.extent[n]
+    wide = contact.data.margin[n] + contact.model.reach[n]
+    for k in range(3):
+        R = contact.data.rotation[n, k]
+        half = abs(R[0]) * e[0] + abs(R[1]) * e[1] + abs(R[2]) * e[2] + wide
+        contact.data.low[n, k] = contact.data.position[n, k] - half
+        contact.data.high[n, k] = contact.data.position[n, k] + half
+
+
+@inlined
+def _above_plane(contact: Any, a: Any, b: Any) -> Any:
+    """How far shape b's box is above the plane a [m]."""
+    R = contact.data.rotation
+    height = 0.0
+    for k in range(3):
+        height += R[a, k, 2] * (contact.data.position[b, k] - contact.data.position[a, k])
+    for axis in range(3):
+        along = R[a, 0, 2] * R[b, 0, axis] + R[a, 1, 2] * R[b, 1, axis] + R[a, 2, 2] * R[b, 2, axis]
+        height -= abs(along) * contact.model.extent[b, axis]
+    return height
+
+
+@njit
+def _sort(contact: Any) -> int:
+    """contact_data.order along the axis on which the shapes lie farthest apart, which is returned; equal ones by
+    number."""
+    n = contact.data.order.shape[0]
+    axis = 0
+    widest = -1.0
+    for k in range(3):
+        mean = 0.0
+        square = 0.0
+        for j in range(n):
+            x = contact.data.position[contact.model.solid[j], k]
+            mean += x
+            square += x * x
+        spread = square - mean * mean / max(n, 1)
+        if spread > widest:
+            widest = spread
+            axis = k
+    for j in range(1, n):
+        a = contact.data.order[j]
+        k = j - 1
+        while k >= 0 and _after(contact, contact.data.order[k], a, axis):
+            contact.data.order[k + 1] = contact.data.order[k]
+            k -= 1
+        contact.data.order[k + 1] = a
+    return axis
+
+
+@inlined
+def _after(contact: Any, a: Any, b: Any, axis: Any) -> bool:
+    after: bool = contact.data.low[a, axis] > contact.data.low[b, axis] or (
+        contact.data.low[a, axis] == contact.data.low[b, axis] and a > b
+    )
+    return after
+
+
+@inlined
+def _margin(contact: Any, a: Any, b: Any) -> Any:
+    """How far apart a and b are a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the pair's."""
+    k = contact.model.allowed[a, b] - 1
+    if k >= 0:
+        return contact.model.pair_margin[k] + contact.model.pair_gap[k]
+    return contact.model.margin[a] + contact.model.margin[b] + contact.model.gap[a] + contact.model.gap[b]
+
+
+@njit
+def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
+    """Contacts of a pair whose boxes meet."""
+    mark(clock, BROAD_PHASE)
+    reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
+    manifold = narrow.manifold
+    manifold.number[0] = 0
+    collide(narrow.shapes, contact.data, narrow.gjk, a, b, reach, manifold)
+    for found in range(manifold.number[0]):
+        if manifold.gap[found] > reach:
+            continue
+        contact.data.number[FOUND_CONTACTS] += 1
+        n = contact.data.number[CONTACTS]
+        if n == contact.data.gap.shape[0]:
+            continue
+        contact.data.number[CONTACTS] = n + 1
+        contact.data.shape[n, 0] = a
+        contact.data.shape[n, 1] = b
+        contact.data.feature[n] = manifold.feature[found]
+        for j in range(3):
+            contact.data.point[n, j] = manifold.point[found, j]
+        N = manifold.normal[found]
+        _set_frame(contact.data.frame[n], N[0], N[1], N[2])
+        _set_belt(contact, n)
+        _combine(contact, n, a, b, manifold.gap[found])
+    mark(clock, NARROW_PHASE)
+
+
+@inlined
+def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
+    """The normal and two tangents: y of the world laid into the plane, or z where the normal is near y (as in MuJoCo,
+    where the two frictions of a pair depend on it)."""
+    y, z = (1.0, 0.0) if abs(n1) < 0.5 else (0.0, 1.0)
+    along = y * n1 + z * n2
+    u0 = -along * n0
+    u1 = y - along * n1
+    u2 = z - along * n2
+    scale = 1.0 / math.sqrt(u0 * u0 + u1 * u1 + u2 * u2)
+    u0 *= scale
+    u1 *= scale
+    u2 *= scale
+    R[0, 0] = n0
+    R[0, 1] = n1
+    R[0, 2] = n2
+    R[1, 0] = u0
+    R[1, 1] = u1
+    R[1, 2] = u2
+    R[2, 0], R[2, 1], R[2, 2] = cross(n0, n1, n2, u0, u1, u2)
+
+
+@inlined
+def _set_belt(contact: Any, n: Any) -> None:
+    """Velocities of the two surfaces at contact n, of geoms that are belts."""
+    for k in range(3):
+        contact.data.belt[n, k] = 0.0
+    for end in range(2):
+        shape = contact.data.shape[n, end]
+        b = contact.model.belt[shape]
+        if b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0 and b[3] == 0.0 and b[4] == 0.0 and b[5] == 0.0:
+            continue
+        sign = 1.0 if end == 1 else -1.0
+        v0, v1, v2 = turn(contact.data.rotation, shape, b[0], b[1], b[2])
+        o0, o1, o2 = turn(contact.data.rotation, shape, b[3], b[4], b[5])
+        x = contact.data.point[n]
+        p = contact.data.position[shape]
+        c0, c1, c2 = cross(o0, o1, o2, x[0] - p[0], x[1] - p[1], x[2] - p[2])
+        for k in range(3):
+            R = contact.data.frame[n, k]
+            contact.data.belt[n, k] += sign * (R[0] * (v0 + c0) + R[1] * (v1 + c1) + R[2] * (v2 + c2))
+
+
+@njit
+def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
+    """Properties of contact n of the two shapes, or of their explicit pair. MuJoCo: computation chapter, Contact."""
+    k = contact.model.allowed[a, b] - 1
+    contact.data.distance[n] = distance
+    contact.data.restitution[n] = max(contact.model.restitution[a], contact.model.restitution[b])
+    if k >= 0:
+        for j in range(5):
+            contact.data.friction[n, j] = contact.model.pair_friction[k, j]
+            contact.data.impedance[n, j] = contact.model.pair_impedance[k, j]
+        contact.data.reference[n, 0] = contact.model.pair_reference[k, 0]
+        contact.data.reference[n, 1] = contact.model.pair_reference[k, 1]
+        contact.data.soft[n] = contact.model.pair_soft[k]
+        contact.data.adhesion[n] = contact.model.pair_adhesion[k]
+        contact.data.dimension[n] = contact.model.pair_dimension[k]
+        contact.data.gap[n] = distance - contact.model.pair_margin[k]
+        excess = contact.model.pair_gap[k]
+    else:
+        _mix(contact, n, a, b)
+        contact.data.gap[n] = distance - (contact.model.margin[a] + contact.model.margin[b])
+        excess = contact.model.gap[a] + contact.model.gap[b]
+    contact.data.near[n] = 1 if contact.data.gap[n] <= max(excess, TOUCHING) else 0
+    if contact.data.near[n] == 0:
+        contact.data.adhesion[n] = 0.0
+    if contact.data.soft[n] == 1 and contact.data.gap[n] > 0.0:
+        contact.data.dimension[n] = 0  # found only: what is soft begins to act at the surface
+    elif contact.data.friction[n, 0] <= 0.0 and contact.data.friction[n, 1] <= 0.0:
+        contact.data.dimension[n] = 1
+
+
+@njit
+def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
+    """Of two shapes the one of higher priority counts; else the larger friction and dimension, softness by weight."""
+    share = _share(contact, a, b)
+    equal = contact.model.priority[a] == contact.model.priority[b]
+    one = a if contact.model.priority[a] >= contact.model.priority[b] else b
+    contact.data.dimension[n] = (
+        max(contact.model.dimension[a], contact.model.dimension[b]) if equal else contact.model.dimension[one]
+    )
+    contact.data.adhesion[n] = (
+        contact.model.adhesion[a] + contact.model.adhesion[b] if equal else contact.model.adhesion[one]
+    )
+    for j in range(5):
+        friction = (
+            max(contact.model.friction[a, j], contact.model.friction[b, j]) if equal else contact.model.friction[one, j]
+        )
+        contact.data.friction[n, j] = friction
+        contact.data.impedance[n, j] = (
+            share * contact.model.impedance[a, j] + (1.0 - share) * contact.model.impedance[b, j]
+        )
+    contact.data.soft[n] = (
+        1 if (contact.model.soft[a] == 1 and share > 0.0) or (contact.model.soft[b] == 1 and share < 1.0) else 0
+    )
+    stiff = (
+        equal and min(contact.model.reference[a, 0], contact.model.reference[b, 0]) <= 0.0
+    )  # a stiffness, not a time
+    for j in range(2):
+        mixed = share * contact.model.reference[a, j] + (1.0 - share) * contact.model.reference[b, j]
+        contact.data.reference[n, j] = (
+            min(contact.model.reference[a, j], contact.model.reference[b, j]) if stiff else mixed
+        )
+
+
+@inlined
+def _share(contact: Any, a: Any, b: Any) -> Any:
+    """How much of a's softness counts beside b's: 0 to 1."""
+    if contact.model.priority[a] != contact.model.priority[b]:
+        return 1.0 if contact.model.priority[a] > contact.model.priority[b] else 0.0
+    first = contact.model.mix[a] if contact.model.mix[a] >= _MIXED else 0.0
+    second = contact.model.mix[b] if contact.model.mix[b] >= _MIXED else 0.0
+    return first / (first + second) if first + second > 0.0 else 0.5

@@ -1,0 +1,216 @@
+"""Records of packs with constraint rows: joint friction, and contacts with what never moves.
+
+A contact between a shape that moves and one that does not ties nothing together that the tree does not tie already, so
+that the order of elimination is the same whatever touches. Each such pair of shapes has a few slots: rows of a pack are
+those of all slots that some robot is in contact at, and do nothing to the others. Contacts of bodies that both move are
+not known here: a robot that has one takes its step alone.
+
+No numba here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.collision.shapes import CAPSULE, SPHERE
+from artsim.sim.articulation.chains import chain_length
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import CONTACT_MEMORY
+from artsim.sim.foundation.records import (
+    Array,
+    ConstInts1,
+    ConstInts2,
+    ConstReals2,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Lanes2,
+    Lanes3,
+    Reals1,
+    Reals2,
+    Reals3,
+    Reals4,
+    allocate,
+)
+from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, Touching, most_rows
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
+
+MOST_PAIRS = 256  # of shapes, of which each has memory for all its slots
+_USUAL = 8  # contacts of a pair; those of spheres and capsules are fewer
+
+
+class PackSolver(NamedTuple):
+    """What the rows of a pack and their solver share."""
+
+    entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
+    rubbing: ConstInts1  # (nr,) dofs with friction
+    held: Lanes1  # (nr,) impulses of their rows in the last step
+    bound: Lanes1  # (1,) 1: has rows
+    skip: Lanes1  # (1,) 1: nothing is asked of the solver
+    solved: Lanes1  # (1,) 1: the rows are met
+    free: Lanes1  # (nu,) velocities without rows
+    change: Lanes1  # (nu,) what the solver found
+    impulse: Lanes1  # (rows,)
+
+
+class PackContacts(NamedTuple):
+    """The contacts of a pack in a step; k slots, n shapes. What ContactWork has too means the same here, of the shapes
+    of all lanes, and of a slot as of a contact."""
+
+    first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
+    room: ConstInts2  # (n, n) how many it has
+    detector: Ints1  # (2,) addresses of the compiled detection and of its table
+    half: Ints1  # (1,) which half of `memory` is of the last step
+    memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
+    before: Reals3  # (lanes, contacts, CONTACT_BEFORE) those of this step, as ContactWork has them
+    slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
+    found: Ints1  # (lanes,) contacts
+    touching: Lanes1  # (1,) 1: there are contacts, near or far
+    away: Lanes1  # (1,) 1: of which one has no slot
+    outrun: Lanes1  # (1,) 1: the step goes farther than contacts were looked for, and there are others
+    factor: Lanes1  # (1,) of friction
+    # of shapes
+    common: Lanes1  # (3,)
+    position: Lanes2  # (n, 3)
+    rotation: Lanes3  # (n, 3, 3)
+    margin: Lanes1  # (n,)
+    # of a slot, alike in all lanes
+    active: Ints1  # (k,) 1: some lane is in contact
+    shape: Ints2  # (k, 2)
+    row: Ints1  # (k,)
+    rows: Ints1  # (k,)
+    dimension: Ints1  # (k,)
+    friction: Lanes2  # (k, 5) times `factor`
+    soft: Ints1  # (k,)
+    reference: Reals2  # (k, 2)
+    impedance: Reals2  # (k, 5)
+    restitution: Reals1  # (k,)
+    scale: Lanes2  # (k, DIRECTIONS)
+    belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
+    regularised: ConstInts1  # (k,) 0: nor has what gives way
+    # of a slot's lanes; zeros where there is no contact, so that the rows move nothing
+    present: Lanes1  # (k,) 1: there is one
+    gap: Lanes1  # (k,)
+    distance: Lanes1  # (k,)
+    arm: Lanes3  # (k, 2, 3)
+    frame: Lanes3  # (k, 3, 3)
+    hardness: Lanes1  # (k,)
+    tilt: Lanes1  # (k,)
+    lag: Lanes2  # (k, 3)
+    drift: Lanes1  # (k,)
+    swerve: Lanes2  # (k, 2)
+    start: Lanes2  # (k, DIRECTIONS)
+
+
+class Slots(NamedTuple):
+    """PackContacts' first and room, how many slots there are, and their rows at most."""
+
+    first: Array
+    room: Array
+    number: int
+    rows: int
+    entries: int
+
+
+def world_pairs(touching: Touching) -> Array:
+    """(pairs, 2) shapes that may touch of which one moves."""
+    g = touching.contacts
+    moves = g.body > 0
+    pairs: Array = np.argwhere(np.triu((g.allowed >= 0) & (moves[:, None] != moves)))
+    return pairs
+
+
+def make_slots(model: Model, touching: Touching) -> Slots:
+    """Slots of those pairs."""
+    g, kind = touching.contacts, touching.shapes.kind
+    n = len(g.body)
+    first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
+    count = rows = entries = 0
+    for a, b in world_pairs(touching):
+        size = min(_most(int(kind[a])), _most(int(kind[b])))
+        first[a, b] = first[b, a] = count
+        room[a, b] = room[b, a] = size
+        width = most_rows(g, _widest(g, a, b))
+        count += size
+        rows += size * width
+        entries += size * width * chain_length(model, int(max(g.body[a], g.body[b])))
+    return Slots(first, room, count, rows, entries)
+
+
+def _most(kind: int) -> int:
+    return {SPHERE: 1, CAPSULE: 2}.get(kind, _USUAL)
+
+
+def _widest(g: Contacts, a: int, b: int) -> int:
+    """Most dimensions of a contact of two shapes."""
+    pair = int(g.allowed[a, b]) - 1
+    return int(g.pair_dimension[pair]) if pair >= 0 else int(max(g.dimension[a], g.dimension[b]))
+
+
+def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: int) -> PackContacts:
+    """Room for so many contacts of each lane."""
+    n, k = len(touching.contacts.body), slots.number
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackContacts._fields, (k,)),
+        **dict.fromkeys(("first", "room"), (n, n)),
+        "detector": (2,),
+        **dict.fromkeys(("half", "touching", "away", "outrun", "factor"), (1,)),
+        "memory": (2, width, contacts, CONTACT_MEMORY),
+        "slot": (width, contacts),
+        "before": (width, contacts, CONTACT_BEFORE),
+        "found": (width,),
+        "common": (3,),
+        "position": (n, 3),
+        "rotation": (n, 3, 3),
+        "margin": (n,),
+        **dict.fromkeys(("shape", "reference", "swerve"), (k, 2)),
+        **dict.fromkeys(("friction", "impedance"), (k, 5)),
+        **dict.fromkeys(("scale", "start"), (k, DIRECTIONS)),
+        **dict.fromkeys(("belt", "lag"), (k, 3)),
+        "arm": (k, 2, 3),
+        "frame": (k, 3, 3),
+    }
+    made: PackContacts = allocate(PackContacts, shapes, width)
+    made.factor[...] = 1.0
+    return made._replace(first=slots.first, room=slots.room)
+
+
+def make_pack_rows(
+    model: Model, slots: Slots | None, rubbing: Array, width: int
+) -> tuple[Rows, NewtonWork, PackSolver]:
+    """Rows of friction in the dofs `rubbing` and of contacts in all slots, and what solves them."""
+    nv, nu = len(model.dof_body), len(model.independent_dof)
+    n, entries = len(rubbing), len(rubbing)
+    if slots is not None:
+        n, entries = n + slots.rows, entries + slots.entries
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(Rows._fields, (n,)),
+        **dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,)),
+        "number": (2,),
+        "start": (n + 1,),
+        "implicit": (nv,),
+        "report": (2,),
+    }
+    work = allocate(NewtonWork, newton_shapes(model.independent_parent, n, nv, 0), width)
+    of_solver: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(PackSolver._fields, (1,)),
+        "entry": (2,),
+        **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
+        **dict.fromkeys(("free", "change"), (nu,)),
+        "impulse": (n,),
+    }
+    solver: PackSolver = allocate(PackSolver, of_solver, width)
+    rows: Rows = allocate(Rows, shapes, width)
+    rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)  # no couplings: every dof is independent
+    return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64))
+
+
+def enlarged(slots: PackContacts, contacts: int) -> PackContacts:
+    """Room for more contacts of each lane; what is known of them kept."""
+    _, width, known, size = slots.memory.shape
+    memory, slot = np.zeros((2, width, contacts, size)), np.zeros((width, contacts), np.int64)
+    memory[:, :, :known] = slots.memory
+    return slots._replace(memory=memory, slot=slot, before=np.zeros((width, contacts, CONTACT_BEFORE)))

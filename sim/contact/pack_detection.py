@@ -1,0 +1,202 @@
+"""Contacts of a pack: found lane by lane, and put into slots (pack_contacts.py), which are the contacts of all lanes.
+
+`found` is the ContactWork that detection fills for one lane after the other; `slots` are PackContacts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import like, velocities
+from artsim.sim.constraints.impedance import impedance
+from artsim.sim.contact.detection import (
+    are_as_before,
+    name_contacts,
+    note_found,
+    note_turning,
+    place_shapes,
+    place_static,
+    recognise,
+    speed_bound,
+    widen,
+)
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
+
+
+@njit
+def place_world(model: Any, data: Any, contact: Any) -> None:
+    """Places of shapes that never move, once for all lanes."""
+    place_static(model, data, contact)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] == 0:
+            _copy_place(contact, n, 0)
+
+
+@inlined
+def _copy_place(contact: Any, n: Any, lane: Any) -> None:
+    for j in range(3):
+        contact.found.data.position[n, j] = lane_get(contact.data.position, 3 * n + j, lane)
+    for j in range(9):
+        lane_set(contact.found.data.rotation, 9 * n + j, 0, lane_get(contact.data.rotation, 9 * n + j, lane))
+
+
+@njit
+def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
+    """Contacts of every lane, in slots; False when there is no room for all of a lane's. Needs kinematics."""
+    data = robot.data
+    place_shapes(robot, inputs, contact)
+    zero = like(0.0, data)
+    contact.data.touching[0] = zero
+    contact.data.away[0] = zero
+    for b in range(data.struck.shape[0]):
+        data.struck[b] = zero
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 1:
+            _clear(contact, slot, zero)
+    for lane in range(lane_count(robot.state.qpos)):
+        contact.data.found[lane] = 0
+        if alive[lane]:
+            _detect(contact, lane)
+            if contact.found.data.number[FOUND_CONTACTS] > contact.found.data.number[CONTACTS]:
+                return False
+            _take_contacts(robot.model, data, inputs, contact, lane)
+    return True
+
+
+@njit
+def _detect(contact: Any, lane: Any) -> None:
+    """The contacts of a lane into found.data."""
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            _copy_place(contact, n, lane)
+        contact.found.data.margin[n] = lane_get(contact.data.margin, n, lane)
+    run_entry(contact.data.detector)
+
+
+@inlined
+def _clear(contact: Any, slot: Any, zero: Any) -> None:
+    contact.data.active[slot] = 0
+    contact.data.present[slot] = zero
+    contact.data.gap[slot] = zero
+    contact.data.distance[slot] = zero
+    contact.data.hardness[slot] = zero
+    contact.data.tilt[slot] = zero
+    for j in range(3):
+        contact.data.lag[slot, j] = zero
+        for end in range(2):
+            contact.data.arm[slot, end, j] = zero
+        for c in range(3):
+            contact.data.frame[slot, j, c] = zero
+    for j in range(DIRECTIONS):
+        contact.data.start[slot, j] = zero
+
+
+@njit
+def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) -> None:
+    """The contacts that detection found into a lane: its memory, and contact_data."""
+    recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.found, lane)
+    note_found(contact.data.before[lane], contact.found)
+    name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.found)
+    contact.data.found[lane] = contact.found.data.number[CONTACTS]
+    if contact.found.data.number[CONTACTS] > 0:
+        lane_set(contact.data.touching, 0, lane, 1.0)
+    for n in range(contact.found.data.number[CONTACTS]):
+        for end in range(2):
+            lane_set(data.struck, contact.model.body[contact.found.data.shape[n, end]], lane, 1.0)
+        contact.data.slot[lane, n] = -1
+        if contact.found.data.dimension[n] > 0 or contact.found.data.adhesion[n] > 0.0:
+            slot = _slot_of(contact, n)
+            if slot >= 0 and _fits(contact, n, slot):
+                contact.data.slot[lane, n] = slot
+                _take_contact(data, inputs, contact, lane, n, slot)
+            else:
+                lane_set(contact.data.away, 0, lane, 1.0)
+
+
+@inlined
+def _slot_of(contact: Any, n: Any) -> Any:
+    """The slot of contact n: those of a pair follow each other. -1: it has none."""
+    a = contact.found.data.shape[n, 0]
+    b = contact.found.data.shape[n, 1]
+    place = 0
+    while (
+        place < n
+        and contact.found.data.shape[n - 1 - place, 0] == a
+        and contact.found.data.shape[n - 1 - place, 1] == b
+    ):
+        place += 1
+    return contact.data.first[a, b] + place if place < contact.data.room[a, b] else -1
+
+
+@inlined
+def _fits(contact: Any, n: Any, slot: Any) -> bool:
+    """Whether contact n is of a kind that slots know, and of as many dimensions as that of other lanes. What gives way
+    (Rows.eased) is for the solver of single robots."""
+    belt = contact.found.data.belt[n]
+    still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
+    alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
+    fits: bool = still and contact.found.data.adhesion[n] == 0.0 and contact.found.data.regularised[n] == 0 and alike
+    return fits
+
+
+@njit
+def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot: Any) -> None:
+    """Contact n of a lane into a slot."""
+    if contact.data.active[slot] == 0:
+        _describe(contact, n, slot)
+    note_turning(data, inputs, contact.found, n, lane)
+    lane_set(contact.data.present, slot, lane, 1.0)
+    lane_set(contact.data.gap, slot, lane, contact.found.data.gap[n])
+    lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
+    lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
+    if contact.found.data.soft[n] == 1:
+        lane_set(
+            contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
+        )
+    for j in range(3):
+        lane_set(contact.data.lag, 3 * slot + j, lane, contact.found.data.lag[n, j])
+        for end in range(2):
+            lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
+        for c in range(3):
+            lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
+    for j in range(contact.found.data.dimension[n]):
+        lane_set(contact.data.start, DIRECTIONS * slot + j, lane, contact.found.data.start[n, j])
+
+
+@njit
+def _describe(contact: Any, n: Any, slot: Any) -> None:
+    """What a slot's contacts have in common, from the first one."""
+    contact.data.active[slot] = 1
+    contact.data.dimension[slot] = contact.found.data.dimension[n]
+    contact.data.soft[slot] = contact.found.data.soft[n]
+    contact.data.restitution[slot] = contact.found.data.restitution[n]
+    for end in range(2):
+        contact.data.shape[slot, end] = contact.found.data.shape[n, end]
+    for j in range(2):
+        contact.data.reference[slot, j] = contact.found.data.reference[n, j]
+    for j in range(5):
+        contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
+        contact.data.friction[slot, j] = contact.found.data.friction[n, j] * contact.data.factor[0]
+
+
+@njit
+def find_outrun(model: Any, data: Any, run: Any, contact: Any, alive: Any, beyond: Any) -> None:
+    """contact_data.outrun: 1 of lanes, of those that hold so far, whose step leaves the margins of shapes and finds
+    other contacts with larger ones."""
+    velocities(model, run.step.velocity, data)
+    contact.data.outrun[0] = like(0.0, data)
+    for n in range(contact.model.body.shape[0]):
+        if contact.model.body[n] > 0:
+            way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
+            contact.data.outrun[0] = largest(contact.data.outrun[0], widen(contact, n, way))
+    if highest(contact.data.outrun[0]) > 0.0:
+        for lane in range(lane_count(contact.data.outrun)):
+            if alive[lane] and lane_get(contact.data.outrun, 0, lane) > 0.0 and lane_get(beyond, 0, lane) <= 0.0:
+                _detect(contact, lane)
+                all_there = contact.found.data.number[FOUND_CONTACTS] == contact.found.data.number[CONTACTS]
+                if all_there and are_as_before(contact.data.before[lane], contact.found, contact.data.found[lane]):
+                    lane_set(contact.data.outrun, 0, lane, 0.0)

@@ -1,0 +1,117 @@
+"""Constraint rows of a pack: joint friction, and contacts in slots (pack_contacts.py).
+
+A slot is a contact of contact/contact_rows.py, whose functions make its rows in all lanes at once; a lane without that
+contact has zeros there, and its rows move nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.state import FIRST_IMPULSE
+from artsim.sim.constraints.friction_rows import add_friction
+from artsim.sim.constraints.row import row_rate
+from artsim.sim.contact.contact_law import bounce_margin, brings_apart
+from artsim.sim.contact.contact_rows import (
+    add_rows,
+    impulse_along,
+    opens,
+    set_targets,
+    throws,
+)
+from artsim.sim.contact.detection import set_drift
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, lane_count, lane_get, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.geometry.contacts import DIRECTIONS
+from artsim.sim.run_data.run_records import ALL_ROWS
+
+_IN_DOUBT = 1e-12  # [m/s or m] a bounce that is missed by less is for a single robot to tell
+
+
+@njit
+def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any) -> None:
+    """All rows. Needs motion columns, and the accelerations that the bias leaves."""
+    model = robot.model
+    rows.number[ALL_ROWS] = 0
+    for n in range(solver.pack.rubbing.shape[0]):
+        dof = solver.pack.rubbing[n]
+        add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
+        rows.impulse[n] = solver.pack.held[n]
+    if contact is not None:
+        for slot in range(contact.data.active.shape[0]):
+            if contact.data.active[slot] == 1:
+                _contact_rows(robot, inputs, rows, contact, slot)
+
+
+@njit
+def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> None:
+    """The rows of a slot."""
+    data = robot.data
+    opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
+    if highest(1.0 - opening) > 0.0:
+        _leave_out(contact, slot, opening)
+    add_rows(robot, rows, contact, slot)
+    set_drift(data, contact, slot, 1.0, 1.0)
+    set_targets(robot, inputs, rows, contact, slot)
+
+
+@inlined
+def _leave_out(contact: Any, slot: Any, opening: Any) -> None:
+    """A slot's contact is none in the lanes in which it does not open: `opening` is 0 there."""
+    contact.data.present[slot] = _kept(contact.data.present[slot], opening)
+    contact.data.gap[slot] = _kept(contact.data.gap[slot], opening)
+    contact.data.hardness[slot] = _kept(contact.data.hardness[slot], opening)
+    contact.data.tilt[slot] = _kept(contact.data.tilt[slot], opening)
+    for j in range(3):
+        contact.data.lag[slot, j] = _kept(contact.data.lag[slot, j], opening)
+        for c in range(3):
+            contact.data.frame[slot, j, c] = _kept(contact.data.frame[slot, j, c], opening)
+    for j in range(contact.data.start.shape[1]):
+        contact.data.start[slot, j] = _kept(contact.data.start[slot, j], opening)
+
+
+@inlined
+def _kept(value: Any, opening: Any) -> Any:
+    zero = zero_like(value)
+    return where_greater(opening, zero, value, zero)
+
+
+@njit
+def may_gain_energy(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
+    """More than 0 where `contact.limit_energy` may want to: a contact is met in this step that bounces, or throws what
+    it brings apart."""
+    state = robot.state
+    worst = like(-1.0, robot.data)
+    for slot in range(contact.data.active.shape[0]):
+        if contact.data.active[slot] == 0:
+            continue
+        row = contact.data.row[slot]
+        gap = contact.data.gap[slot]
+        if contact.data.restitution[slot] > 0.0:
+            rate = row_rate(rows, row, state.qvel)
+            margin = bounce_margin(gap, contact.data.restitution[slot], rate, run.inputs.time_step[0])
+            worst = largest(worst, margin + _IN_DOUBT)
+        elif contact.data.soft[slot] == 0:
+            apart = brings_apart(rows.rate[row], gap)
+            if highest(apart) > 0.0:
+                worst = largest(worst, least(apart, throws(state, rows, solver.pack.impulse, run.step, contact, slot)))
+    return worst
+
+
+@njit
+def note_impulses(data: Any, solver: Any, contact: Any, alive: Any, beyond: Any) -> None:
+    """The impulses found into the memories of the lanes whose rows these are."""
+    for slot in range(contact.data.active.shape[0]):
+        for k in range(contact.data.dimension[slot] if contact.data.active[slot] == 1 else 0):
+            contact.data.start[slot, k] = impulse_along(solver.pack.impulse, contact, slot, k)
+    for lane in range(lane_count(data.rotation)):
+        if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
+            continue
+        memory = contact.data.memory[1 - contact.data.half[0], lane]
+        for n in range(contact.data.found[lane]):
+            slot = contact.data.slot[lane, n]
+            if slot >= 0 and lane_get(contact.data.present, slot, lane) > 0.0:
+                for k in range(contact.data.dimension[slot]):
+                    memory[n, FIRST_IMPULSE + k] = lane_get(contact.data.start, DIRECTIONS * slot + k, lane)

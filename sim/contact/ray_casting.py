@@ -1,0 +1,54 @@
+"""Rays from rangefinders to what is nearest along them. An entry of its own, which a step calls through its address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.collision.frames import along_axes, into, turned
+from artsim.collision.ray import ray_shape
+from artsim.sim.articulation.kinematics import point_of
+from artsim.sim.equipment.arrays import RAY_DISTANCE
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.vec3 import turn
+
+
+@njit
+def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, placed: Any) -> None:
+    """equipment_data.ray_hit of every ray in equipment_data.ray: the distance, -1 where nothing is met, and the normal
+    there, world axes.
+
+    What is on the ray's own link does not count. Needs kinematics.
+    """
+    for n in range(sights.body.shape[0]):
+        _place(model, data, sights, placed, n)
+    for ray in range(equipment.data.ray.shape[0]):
+        a = equipment.data.ray[ray]
+        best = -1.0
+        for n in range(sights.body.shape[0]):
+            if sights.link[n] == equipment.model.ray_link[ray]:
+                continue
+            p = into(placed, n, (a[0], a[1], a[2]))
+            v = along_axes(placed, n, (a[3], a[4], a[5]))
+            s, n0, n1, n2 = ray_shape(shapes, n, sights.window[n], sights.floor[n], p, v)
+            if s >= 0.0 and (best < 0.0 or s < best):
+                best = s
+                n0, n1, n2 = turned(placed, n, (n0, n1, n2))
+                equipment.data.ray_hit[ray, 1] = n0
+                equipment.data.ray_hit[ray, 2] = n1
+                equipment.data.ray_hit[ray, 3] = n2
+        equipment.data.ray_hit[ray, RAY_DISTANCE] = best
+
+
+@njit
+def _place(model: Any, data: Any, sights: Any, placed: Any, n: Any) -> None:
+    """P of shape n."""
+    c = sights.place[n]
+    T = sights.turn[n]
+    placed.position[n, 0], placed.position[n, 1], placed.position[n, 2] = point_of(
+        model, data, sights.body[n], c[0], c[1], c[2]
+    )
+    for column in range(3):
+        r0, r1, r2 = turn(data.rotation, sights.body[n], T[0, column], T[1, column], T[2, column])
+        placed.rotation[n, 0, column] = r0
+        placed.rotation[n, 1, column] = r1
+        placed.rotation[n, 2, column] = r2

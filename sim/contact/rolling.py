@@ -1,0 +1,193 @@
+"""How a contact changes in a step to second order: its point moves over round surfaces, its normal turns with faces.
+
+A contact's rows say how fast the two bodies' points at the contact move against each other. Where a rim or an ellipsoid
+rolls, the contact has moved on by the end of the step, to a point that moves differently: to second order by half of
+the step's time times ω × s, ω the angular velocity of the two against each other and s the velocity of the contact
+over the surface. Where the normal turns by d against a surface, s is W⁻¹ d, W the surface's shape operator (do Carmo
+1976, ch. 3); along a rim it is the rim's circle that turns. Without it what rolls sinks in proportion to the step.
+
+A normal N of a face turns with it, that of two edges with both. With c the vector between the two surfaces' centres of
+curvature (or points, of what is sharp) the gap is N·c less their radii, and its second derivative N·c̈ + 2 Ṅ·ċ + N̈·c,
+the last of which is -|c| |Ṅ|². What slides over a face that turns would sink into it without the last two (`tilt`).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+from artsim.collision.frames import along_axes, axis
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times, times, triple, turn
+from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
+
+_ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
+_LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
+_UPRIGHT = 1e-3  # sine of the angle of axis and normal below which no point of a rim is foremost
+_ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis: of what touches a face, not an edge or a corner
+_ACROSS = 1e-7  # cosine of a normal and an edge across it
+_CROSSING = 0.1  # sine of the angle of two edges, below which their normal may turn about as fast as it likes
+_FARTHEST = 0.5  # [rad] in a step: of what turns farther a second derivative says nothing
+
+
+@njit
+def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) -> Any:
+    """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
+
+    p0, p1: the point's x and y [m]; normal: the outward one; turning: how fast it turns against the surface [rad/s];
+    size: half extents [m].
+    """
+    m0, m1, m2 = normal
+    d0, d1, d2 = turning
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    if kind == RIM:
+        across = sqrt(m0 * m0 + m1 * m1)
+        away = sqrt(p0 * p0 + p1 * p1)
+        if across > _UPRIGHT and away > (1.0 - _ON_RIM) * size[0] and p0 * m0 + p1 * m1 > _LOWEST * away * across:
+            u0 = -m1 / across
+            u1 = m0 / across
+            speed = size[0] / across * (u0 * d0 + u1 * d1)
+            s0 = speed * u0
+            s1 = speed * u1
+    elif kind == OVAL:
+        x0, x1, x2 = size[0] * size[0] * m0, size[1] * size[1] * m1, size[2] * size[2] * m2
+        reach = sqrt(x0 * m0 + x1 * m1 + x2 * m2)
+        along = (x0 * d0 + x1 * d1 + x2 * d2) / (reach * reach)
+        s0 = (size[0] * size[0] * d0 - along * x0) / reach
+        s1 = (size[1] * size[1] * d1 - along * x1) / reach
+        s2 = (size[2] * size[2] * d2 - along * x2) / reach
+    return s0, s1, s2
+
+
+@inlined
+def _is_face(contact: Any, a: Any, N: Any) -> bool:
+    """Whether a contact along N is on a flat face of shape a: a plane, or what the solid's axes look along."""
+    m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
+    flat = abs(m2) > _ON_FACE
+    if contact.model.rolls[a] == SHARP:
+        flat = flat or abs(m0) > _ON_FACE or abs(m1) > _ON_FACE
+    is_face: bool = flat and contact.model.rolls[a] != OVAL and contact.model.rounding[a] == 0.0
+    return is_face
+
+
+@inlined
+def _smallest(contact: Any, a: Any) -> Any:
+    """How far a contact may move over a shape: its radius or smallest half extent; a plane has no end."""
+    e = contact.model.extent[a]
+    if contact.model.rolls[a] == RIM:
+        return e[0]
+    return min(e[0], e[1], e[2]) if e[0] > 0.0 else 1e308
+
+
+@njit
+def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
+    """ω × s of contact n [m/s²], world axes, for the angular velocity of its second body against its first."""
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    c = crossed(turning, N)
+    way = (0.0, 0.0, 0.0)
+    for end in range(2):
+        b = contact.data.shape[n, end]
+        if contact.model.rolls[b] != SHARP and _is_face(contact, contact.data.shape[n, 1 - end], N):
+            sign = 1.0 if end == 1 else -1.0
+            half = 0.5 * sign * contact.data.distance[n]
+            x = contact.data.point[n]
+            q = contact.data.position[b]
+            y0, y1, y2 = x[0] + half * N[0] - q[0], x[1] + half * N[1] - q[1], x[2] + half * N[2] - q[2]
+            p0, p1, _ = along_axes(contact.data, b, (y0, y1, y2))
+            m0, m1, m2 = along_axes(contact.data, b, (-sign * N[0], -sign * N[1], -sign * N[2]))
+            d0, d1, d2 = along_axes(contact.data, b, (c[0], c[1], c[2]))
+            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
+            most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
+            if h * h * dot(s, s) > most * most:
+                continue  # half a step's worth says nothing
+            way = plus(way, turn(contact.data.rotation, b, s[0], s[1], s[2]))
+    return crossed(turning, way)
+
+
+@inlined
+def rolls(contact: Any, a: Any, b: Any) -> bool:
+    """Whether one of two shapes does."""
+    rolling: bool = contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
+    return rolling
+
+
+# ------------------------------------------------------------------ normals that turn
+
+
+@inlined
+def has_still_normal(contact: Any, n: Any) -> bool:
+    """Whether contact n is on a face of what never moves."""
+    N = contact.data.frame[n, ALONG_NORMAL]
+    still = False
+    for end in range(2):
+        b = contact.data.shape[n, end]
+        still = still or (contact.model.body[b] == 0 and _is_face(contact, b, N))
+    return still
+
+
+@njit
+def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
+    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where nothing tells how its normal turns.
+
+    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where
+    face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
+    """
+    N = contact.data.frame[n, ALONG_NORMAL]
+    a = contact.data.shape[n, 0]
+    b = contact.data.shape[n, 1]
+    on_first = _is_face(contact, a, N)
+    on_second = _is_face(contact, b, N)
+    length = contact.data.distance[n]
+    if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
+        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would make energy
+    if on_first or on_second:
+        value = -1e308
+        if on_first:
+            value = max(value, _turning(crossed(first, N), apart, length, h))
+        if on_second:
+            value = max(value, _turning(crossed(second, N), apart, length, h))
+        return value
+    i = _edge(contact, a, N)
+    j = _edge(contact, b, N)
+    if i < 0 or j < 0:
+        return 0.0
+    return _turning(_rate_of_edges(contact, N, a, i, b, j, first, second), apart, length, h)
+
+
+@inlined
+def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
+    """The same for Ṅ = rate."""
+    square = dot(rate, rate)
+    value = 2.0 * dot(rate, apart) - length * square
+    return value if h * h * square <= _FARTHEST * _FARTHEST else 0.0
+
+
+@inlined
+def _edge(contact: Any, b: Any, N: Any) -> Any:
+    """The axis of box b that lies across N; -1: none."""
+    m0, m1, m2 = along_axes(contact.data, b, (N[0], N[1], N[2]))
+    edge = -1
+    if contact.model.square[b] == 1 and abs(m2) <= _ACROSS:
+        edge = 2
+    elif contact.model.square[b] == 1 and abs(m1) <= _ACROSS:
+        edge = 1
+    elif contact.model.square[b] == 1 and abs(m0) <= _ACROSS:
+        edge = 0
+    return edge
+
+
+@inlined
+def _rate_of_edges(contact: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
+    """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays across both."""
+    e = axis(contact.data, a, i)
+    k = axis(contact.data, b, j)
+    along_first = -dot(N, crossed(first, e))
+    along_second = -dot(N, crossed(second, k))
+    cosine = dot(e, k)
+    square = 1.0 - cosine * cosine
+    scale = 1.0 / square if square > _CROSSING * _CROSSING else 0.0
+    x = scale * (along_first - cosine * along_second)
+    y = scale * (along_second - cosine * along_first)
+    return plus_times(times(x, e), y, k)

@@ -1,0 +1,281 @@
+"""What acts on the joints: applied torques and built-in controllers, drives, springs, damping.
+
+What is linear and unlimited enters M̂ = M + h D + h² a K, so it is stable at any gain. Drives that reach their limit,
+and Coulomb friction, are constraint rows (constraints/).
+
+Dampers act at the velocity of the step's end. A spring acts at q + h (a v⁺ - b v), where x = hω with its own frequency
+ω says the weights, s = min(1, 1/x²):
+
+    a = 1 - ¾ s,  b = ¼ s
+
+Up to x = 1 (six steps per period) a = b = ¼: Newmark's β = ¼ in its two-step form, f = -K (¼ q⁺ + ½ q + ¼ q⁻), with
+velocities that stand between the positions. It is stable at any x, loses nothing, and differs from the explicit spring
+of MuJoCo's Euler by h² only. What is faster cannot be followed in such steps: its weights go over to implicit Euler's
+(a = 1, b = 0), which come to rest where a stiff drive wants them within a step or two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.dynamics import inverse_dynamics
+from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.equipment.tendons import add_inertia_forces, has_inertia, tendon_paths
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import (
+    absolute,
+    highest,
+    lane_count,
+    lane_get,
+    lane_set,
+    real,
+    where_greater,
+    zero_like,
+)
+from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.run_data.registry import SWEEPING
+from artsim.sim.run_data.run_records import (
+    COMPUTED_TORQUE,
+    CONTROL_ROW,
+    GRAVITY_COMPENSATION,
+    NO_CONTROLLER,
+    POSITION_GAIN,
+    VELOCITY_GAIN,
+)
+
+
+@inlined
+def control_row(start_step: Any, row: Any, now: Any) -> Any:
+    """The row of inputs that acts on step `now`, from the one that acted before."""
+    while row + 1 < start_step.shape[0] and start_step[row + 1] <= now:
+        row += 1
+    return row
+
+
+@njit
+def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
+    """step.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
+    inputs, step = run.inputs, run.step
+    row = step.counters[CONTROL_ROW]
+    for k in range(step.applied.shape[0]):
+        step.applied[k] = inputs.torque[row, k]
+    if inputs.controller[0] != NO_CONTROLLER:
+        _controller(robot, q, v, run, equipment)
+
+
+@njit
+def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
+    """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
+
+    Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
+    tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated, and count as not accelerating.
+    """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
+    row = step.counters[CONTROL_ROW]
+    nv = step.applied.shape[0]
+    for k in range(nv):
+        step.velocity[k] = 0.0
+        step.force[k] = 0.0
+        if inputs.controller[0] == COMPUTED_TORQUE:
+            step.velocity[k] = v[k]
+            c = model.dof_coord[k]
+            if c >= 0 and _actuated(model, k):
+                error = inputs.target[row, k] - q[c]
+                rate = inputs.target_velocity[row, k] - v[k]
+                step.force[k] = (
+                    inputs.controller_gains[POSITION_GAIN] * error + inputs.controller_gains[VELOCITY_GAIN] * rate
+                )
+    for k in range(nv):
+        a = model.dof_independent[k]
+        lead = model.independent_dof[a] if a >= 0 else 0
+        # a follower's acceleration is its leader's
+        step.qacc[k] = data.gain[k] * step.force[lead] + data.drift[k] if a >= 0 else 0.0
+    if inputs.controller[0] == GRAVITY_COMPENSATION:
+        for k in range(nv):
+            step.qacc[k] = 0.0
+    inverse_dynamics(model, step.velocity, step.qacc, data, step.force)
+    if equipment is not None and inputs.controller[0] == COMPUTED_TORQUE and has_inertia(equipment):
+        velocities(model, v, data)
+        tendon_paths(robot, q, v, equipment)
+        add_inertia_forces(model, v, step.qacc, data, equipment, step.force)
+    for k in range(nv):
+        a = model.dof_independent[k]
+        if a >= 0 and model.dof_coord[model.independent_dof[a]] >= 0 and _actuated(model, model.independent_dof[a]):
+            lead = model.independent_dof[a]
+            step.applied[lead] += data.gain[k] * (step.force[k] + model.armature[k] * step.qacc[k])
+    for k in range(nv):
+        step.applied[k] = min(max(step.applied[k], -model.effort[k]), model.effort[k])
+
+
+@inlined
+def _actuated(model: Any, k: Any) -> Any:
+    """A joint of one dof, as motors drive."""
+    body = model.dof_body[k]
+    return model.body_dof[body + 1] - model.body_dof[body] == 1
+
+
+@njit
+def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
+    """step.place (nv,): coordinates, and for the rotations of ball and free joints what stands for them.
+
+    A drive there turns along the rotation vector that leads to the target, e = log(q⁻¹ exp(target)) in the joint's
+    axes; the place of its dofs is their target less e.
+    """
+    inputs, step = run.inputs, run.step
+    for k in range(step.place.shape[0]):
+        step.place[k] = coordinate(model, q, k)
+    for body in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[body]
+        if kind == BALL or kind == FREE:
+            k = model.body_dof[body]
+            n = model.body_coord[body]
+            shift = 3 if kind == FREE else 0
+            stiff = (
+                inputs.drive_stiffness[k + shift]
+                + inputs.drive_stiffness[k + shift + 1]
+                + inputs.drive_stiffness[k + shift + 2]
+            )
+            if highest(stiff) > 0.0:
+                for lane in range(lane_count(q)):
+                    _find_turn(
+                        q, n + shift, inputs.target, row * step.place.shape[0] + k + shift, step.place, k + shift, lane
+                    )
+
+
+@njit
+def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: Any) -> None:
+    """place[k:k+3] of one lane: the target vector less log(q⁻¹ exp(target)), q's quaternion starting at n."""
+    w = lane_get(q, n, lane)
+    x = lane_get(q, n + 1, lane)
+    y = lane_get(q, n + 2, lane)
+    z = lane_get(q, n + 3, lane)
+    t0 = lane_get(target, at, lane)
+    t1 = lane_get(target, at + 1, lane)
+    t2 = lane_get(target, at + 2, lane)
+    c, a, b, d = quaternion_along(t0, t1, t2)
+    e0, e1, e2 = rotation_between(w, x, y, z, c, a, b, d)
+    lane_set(place, k, lane, t0 - e0)
+    lane_set(place, k + 1, lane, t1 - e1)
+    lane_set(place, k + 2, lane, t2 - e2)
+
+
+@inlined
+def driven_at(state: Any, run: Any, k: Any) -> Any:
+    """As felt_at, for drives."""
+    step = run.step
+    return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
+
+
+@inlined
+def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
+    """1 where drive k would have to push beyond its limit over the step that ends at step.velocity, else 0; in both
+    widths."""
+    force = drive_force(run, row, k, driven_at(state, run, k), run.step.velocity[k])
+    zero = zero_like(force)
+    return where_greater(absolute(force), zero + run.inputs.drive_limit[k] * (1.0 + 1e-12), zero + 1.0, zero)
+
+
+@njit
+def drive_force(run: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
+    """Force of drive k at coordinate q and velocity v [N m or N]."""
+    inputs, step = run.inputs, run.step
+    return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
+
+
+@njit
+def coordinate(model: Any, q: Any, k: Any) -> Any:
+    """The coordinate of dof k; 0 for the rotations of ball and free joints, which have none."""
+    c = model.dof_coord[k]
+    return q[c] if c >= 0 else real(0.0, q[0])
+
+
+@njit
+def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
+    """step.share (nv,) of what pulls each dof to a place: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
+
+    A drive whose gains are accelerations has x² = h² K. The sweeping solvers' drives are PhysX's: implicit Euler.
+    """
+    inputs, step = run.inputs, run.step
+    square = inputs.time_step[0] * inputs.time_step[0]
+    for k in range(step.share.shape[0]):
+        stiff = model.stiffness[k] * inputs.mobility[k]
+        drive = inputs.drive_stiffness[k]
+        stiff = stiff + (drive if inputs.drive_acceleration[k] == 1 else drive * inputs.mobility[k])
+        if equipment is not None:
+            stiff = stiff + equipment.data.stiffness[k] * inputs.mobility[k]
+        one = real(1.0, stiff)
+        step.share[k] = one / largest(one, square * stiff)
+        if SWEEPING[inputs.solver[0]] and highest(inputs.drive_stiffness[k] + inputs.drive_damping[k]) > 0.0:
+            step.share[k] = zero_like(one)
+
+
+@inlined
+def foreseen(share: Any, before: Any, after: Any) -> Any:
+    """a v⁺ - b v: times h how far from its start a spring of this share is felt, for velocities v before, v⁺ after."""
+    return after - share * (0.75 * after + 0.25 * before)
+
+
+@inlined
+def felt_at(robot: Any, run: Any, k: Any) -> Any:
+    """The coordinate at which springs of dof k act over the step that ends at step.velocity."""
+    state = robot.state
+    step = run.step
+    return coordinate(robot.model, state.qpos, k) + run.inputs.time_step[0] * foreseen(
+        step.share[k], state.qvel[k], step.velocity[k]
+    )
+
+
+@inlined
+def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
+    """What actuators do to dof k: explicit ones, and implicit ones at coordinate q and velocity v [N m or N]."""
+    return (
+        equipment.data.actuator_total[k]
+        + equipment.data.offset[k]
+        - equipment.data.stiffness[k] * q
+        - equipment.data.damping[k] * v
+    )
+
+
+@njit
+def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
+    """step.diagonal: h D + h² a K of damping, springs and the drives in M̂; step.force: what acts on that M̂, bias left
+    out.
+
+    M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).
+    """
+    model, state = robot.model, robot.state
+    step = run.step
+    h = run.inputs.time_step[0]
+    row = step.counters[CONTROL_ROW]
+    for k in range(step.force.shape[0]):
+        q = coordinate(model, state.qpos, k)
+        v = state.qvel[k]
+        ahead = h * foreseen(step.share[k], v, v)
+        q = q + ahead
+        d = model.damping[k] + robot.data.slack[k]
+        stiff = model.stiffness[k]
+        force = step.applied[k] - d * v - stiff * (q - model.spring_reference[k])
+        if rows.implicit[k]:
+            d += step.damping[k]
+            stiff += step.stiffness[k]
+            force += drive_force(run, row, k, step.place[k] + ahead, v)
+        if equipment is not None:
+            d += equipment.data.damping[k]
+            stiff += equipment.data.stiffness[k]
+            force += actuator_force(equipment, k, q, v) + equipment.data.passive[k] + equipment.data.tendon[k]
+        step.diagonal[k] = h * d + h * h * (1.0 - 0.75 * step.share[k]) * stiff
+        step.force[k] = force
+
+
+@njit
+def passive_forces(robot: Any, run: Any) -> None:
+    """step.passive (nv,) of damping and springs as they act over the step."""
+    model = robot.model
+    step = run.step
+    for k in range(step.passive.shape[0]):
+        v = step.velocity[k]
+        q = felt_at(robot, run, k)
+        step.passive[k] = -model.damping[k] * v - model.stiffness[k] * (q - model.spring_reference[k])

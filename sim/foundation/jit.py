@@ -1,0 +1,543 @@
+"""Compiled entries: numba compiles, it does not run.
+
+The few outer entries (simulate a block of steps, compute a block of configurations) are compiled by numba as C
+functions over one table of addresses (records.py); their machine code is kept as an object file beside a JSON of its
+symbol, CPU and digest, and later put into memory by machine_code.py, or else by LLVM. A process whose objects are warm
+never imports numba.
+ctypes releases the GIL during a call, so plain Python threads run blocks side by side.
+
+The cache folder is named after a hash of every kernel source and of numba's and llvmlite's versions: numba's own
+cache is keyed by a function's own file and silently runs stale code after an edit to a helper elsewhere.
+Objects hold no pickle; a wrong digest, CPU or symbol means: compile again.
+
+`NUMBA_DISABLE_JIT=1` runs an entry as Python (scalar width only), `NUMBA_BOUNDSCHECK=1` with its indices looked at.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import itertools
+import json
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.machine_code import put_into_memory
+from artsim.sim.foundation.ownership import make_own, read_own, whose_else
+from artsim.sim.foundation.records import is_of, table
+
+_KERNEL_FOLDERS = ("sim", "collision")
+_WITHOUT_KERNELS = {
+    "sim/maximal",
+    "sim/runs/maximal_simulation.py",
+    "sim/foundation/budget.py",
+    "sim/foundation/ownership.py",
+    "collision/mesh.py",
+}  # nor what they call
+# what LLVM makes of loops, and the functions of `math` that kernels may call
+_C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
+_RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # how names of numba's and Python's begin
+
+# without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
+# between the widths, and all of what fast-math may do here
+_OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "fastmath": {"contract"}}
+
+_MOST_SAID, _MOST_CODE = 1 << 20, 1 << 28  # bytes of a kept object's description and of itself
+_OURS = "6artsim"  # in the names that numba makes of its functions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def disabled() -> bool:
+    """True when kernels run as plain Python."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def _checked() -> bool:
+    return os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0")
+
+
+def njit(function: F) -> F:
+    """The engine's one `njit`."""
+    if disabled():
+        return function
+    import numba
+
+    compiled: F = numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """`njit` for small helpers: always inlined, since a record is handed to a call as hundreds of numbers."""
+    if disabled():
+        return function
+    import numba
+
+    compiled: F = numba.njit(**_OPTIONS, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # noqa: TID251
+    return compiled
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An outer kernel: where it lives and which records it takes, in order.
+
+    A record that is None is not there: the kernel is compiled without what asks for it, and has a `variant` of its own.
+    """
+
+    name: str
+    module: str
+    records: tuple[type[Any] | None, ...]
+    variant: str = ""
+
+
+def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], None]:
+    """A call without arguments that runs `entry` over exactly these arrays, again and again.
+
+    Raises:
+        ValueError: the pack width was asked for while kernels run as Python.
+    """
+    if disabled():
+        if width != 1:
+            raise ValueError("NUMBA_DISABLE_JIT runs the scalar width only")
+        kernel = getattr(import_module(entry.module), entry.name)
+        return lambda: kernel(*records)
+    addresses = _table(entry, width, records)
+    function = _load_or_compile(entry, width)
+    pointer = addresses.ctypes.data
+
+    def call(keep: Any = (records, addresses)) -> None:  # the arrays live as long as the call does
+        function(pointer)
+
+    def checked_call() -> None:
+        call()
+        if _broken.value:
+            _broken.value = 0
+            raise IndexError(f"kernel {entry.name!r}: an index is out of bounds")
+
+    return checked_call if _checked() else call
+
+
+def _table(entry: Entry, width: int, records: tuple[NamedTuple | None, ...]) -> Any:
+    """The table of addresses; machine code that was compiled for other records would read anything."""
+    for record, declared in zip(records, entry.records, strict=True):
+        if not is_of(record, declared):
+            raise TypeError(f"kernel {entry.name + entry.variant!r}: {type(record).__name__} is not {declared}")
+    return table([record for record in records if record is not None], width)
+
+
+_broken = ctypes.c_int64(0)  # set by kernels with bounds checks, which C cannot raise from
+_called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by the number that stands for an address
+
+
+def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | None) -> object:
+    """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` runs `entry` over these records.
+
+    Compiled apart, an entry is compiled once for all kernels that call it. Both hold as long as the object returned is
+    kept.
+    """
+    if disabled():
+        pointers[0] = number = len(_called) + 1
+        _called[number] = bind(entry, width, *records)
+        return None
+    addresses = _table(entry, width, records)
+    function: Any = _load_or_compile(entry, width)
+    pointers[0] = ctypes.cast(function, ctypes.c_void_p).value
+    pointers[1] = addresses.ctypes.data
+    return records, addresses, function
+
+
+def run_called(number: int) -> None:
+    """Run such an entry as Python."""
+    _called[number]()
+
+
+def warm(entry: Entry, width: int) -> None:
+    """Make sure that the entry is compiled and kept."""
+    if not disabled():
+        _load_or_compile(entry, width)
+
+
+# ------------------------------------------------------------------ the cache of objects
+
+
+@cache
+def _stamp() -> str:
+    digest = sha256(str(sys.version_info[:2]).encode())
+    for compiler in ("numba", "llvmlite"):  # their version files: importing either, or importlib.metadata, costs more
+        spec = find_spec(compiler)
+        assert spec is not None and spec.origin is not None
+        digest.update(Path(spec.origin).with_name("_version.py").read_bytes())
+    package = Path(__file__).parents[2]
+    for folder in _KERNEL_FOLDERS:
+        for source in sorted((package / folder).rglob("*.py")):
+            path = source.relative_to(package).as_posix()
+            if path not in _WITHOUT_KERNELS and path.rpartition("/")[0] not in _WITHOUT_KERNELS:
+                digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _users_folder() -> Path:
+    chosen = os.environ.get("ARTSIM_CACHE_DIR")
+    if not chosen:
+        import platformdirs
+
+        chosen = platformdirs.user_cache_dir("artsim")
+    return Path(chosen) / _stamp()
+
+
+def _temporary_folder() -> Path:
+    """Among the temporary files. Everybody can make folders there: `_is_private` tells whether this is the user's."""
+    import tempfile
+
+    return Path(tempfile.gettempdir()) / f"artsim-{os.getuid() if os.name == 'posix' else 0}" / _stamp()
+
+
+def _is_private(folder: Path) -> bool:
+    about = folder.lstat()
+    return stat.S_ISDIR(about.st_mode) and (
+        os.name != "posix" or (about.st_uid, about.st_mode & 0o77) == (os.getuid(), 0)
+    )
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether the folder is there, made 0700 when it was not, and can be written."""
+    return make_own(folder) and os.access(folder, os.W_OK)
+
+
+def _folders() -> Iterator[Path]:
+    """Where a compiled object may be found: also where it cannot be written (an image whose kernels are warm).
+
+    Objects are machine code: none is taken from where somebody else could have put it.
+    """
+    folder = _users_folder()
+    if whose_else(folder) is None:
+        yield folder
+    with suppress(OSError):
+        folder = _temporary_folder()
+        if _is_private(folder.parent):
+            yield folder
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder that compiled objects are written to; None when there is none (then nothing is kept).
+
+    It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
+    """
+    folder, other = _users_folder(), None
+    theirs = whose_else(folder)
+    if theirs is None and _can_write(folder):
+        return folder
+    with suppress(OSError):
+        found = _temporary_folder()
+        found.parent.mkdir(mode=0o700, exist_ok=True)
+        other = found if _is_private(found.parent) and _can_write(found) else None
+    instead = "compiling each time" if other is None else f"they are kept in {other}"
+    why = "" if theirs is None else f" (others than you own {theirs} or can write there)"
+    print(f"artsim: cannot keep compiled kernels in {folder}{why}; {instead}", file=sys.stderr)
+    return other
+
+
+def processor() -> str:
+    """The processor's name."""
+    return _cpuinfo().get("model name") or _llvm_host()[0]
+
+
+def _host() -> str:
+    """What tells this processor from others that lack instructions it has."""
+    about = _cpuinfo()
+    if "flags" not in about:
+        return " ".join(_llvm_host())
+    return "; ".join(about.get(name, "") for name in ("vendor_id", "cpu family", "model", "flags"))
+
+
+@cache
+def _cpuinfo() -> dict[str, str]:
+    """What Linux says of the first core. LLVM knows the same, and takes 20 ms to be imported."""
+    about: dict[str, str] = {}
+    with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
+        for line in itertools.takewhile(str.strip, lines):
+            name, _, value = line.partition(":")
+            about[name.strip()] = value.strip()
+    return about
+
+
+def _llvm_host() -> tuple[str, str]:
+    """Name and features of the processor, as LLVM has them."""
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _digest(name: str, symbol: object, needed: object, host: object, code: bytes) -> str:
+    """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere, and the object of
+    another entry, variant or width (all of them in `name`) would compute something else, or crash.
+    """
+    return sha256(json.dumps([_stamp(), name, symbol, needed, host]).encode() + code).hexdigest()
+
+
+def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
+    """Symbol, external names and machine code of a kept object; None when it is missing, damaged or for another CPU."""
+    said, code = read_own(path.with_suffix(".json"), _MOST_SAID), read_own(path.with_suffix(".o"), _MOST_CODE)
+    if said is None or code is None:
+        return None
+    try:
+        about = json.loads(said)
+        symbol, needed, host = about["symbol"], about["needed"], about["host"]
+        if host != _host() or _digest(path.name, symbol, needed, host, code) != about["sha256"]:
+            return None
+        return symbol, needed, code
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> None:
+    digest = _digest(path.name, symbol, needed, _host(), code)
+    about = {"symbol": symbol, "needed": needed, "sha256": digest, "host": _host()}
+    try:
+        for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
+            part = path.with_suffix(f"{suffix}.{os.getpid()}")
+            part.unlink(missing_ok=True)  # of a process of the same number that was killed
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                stream.write(content)
+            part.replace(path.with_suffix(suffix))  # atomic: processes may compile side by side
+    except OSError as error:
+        print(f"artsim: cannot keep a compiled kernel: {error}", file=sys.stderr)
+
+
+_loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
+
+
+_one_at_a_time = threading.Lock()  # llvmlite and the compiler are not made for two threads
+
+
+def _after_fork() -> None:
+    """A thread that held the lock is not there in the child."""
+    global _one_at_a_time
+    _one_at_a_time = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
+    with _one_at_a_time:
+        return _loaded_function(entry, width)
+
+
+def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
+    key = (entry.name + entry.variant, width)
+    if key not in _loaded:
+        name = f"{key[0]}-{width}{'-checked' if _checked() else ''}"
+        kept = next(filter(None, (_read_object(folder / name) for folder in _folders())), None)
+        _loaded[key] = _link(*(kept or _compiled_and_kept(entry, width, name)))
+    return _loaded[key][0]
+
+
+def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[str], bytes]:
+    """Compiled here, or by another process while this one waited for it."""
+    folder, kernel = cache_folder(), entry.name + entry.variant
+    with _alone(folder / name, kernel) if folder else nullcontext():
+        kept = _read_object(folder / name) if folder else None
+        if kept is None:
+            print(f"artsim: compiling kernel {kernel!r} (first use on this machine)", file=sys.stderr)
+            kept = _compile(entry, width)
+            if folder:
+                _write_object(folder / name, *kept)
+    return kept
+
+
+@contextmanager
+def _alone(path: Path, kernel: str) -> Iterator[None]:
+    """One process at a time compiles a kernel. Without it, four that start together take four times as long."""
+    try:
+        import fcntl
+
+        handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except (ImportError, OSError):  # nothing to lock by: each compiles for itself
+        yield
+        return
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"artsim: another process compiles kernel {kernel!r}; waiting for it", file=sys.stderr)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):
+            path.with_suffix(".lock").unlink()  # who opened it before finds the object
+            fcntl.flock(handle, fcntl.LOCK_UN)  # also for children that were forked meanwhile
+        os.close(handle)
+
+
+def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:
+    """Machine code to a ctypes function of the table's address; the second item keeps it in memory."""
+    made = None if _checked() else put_into_memory(code, symbol, _external)
+    address, keep = made or _linked_by_llvm(symbol, needed, code)
+    return ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), keep
+
+
+@cache
+def _external(name: str) -> int:
+    """The address of a C function, 0: there is none. Kernels neither raise nor allocate: what their objects name of
+    numba's and Python's runtime is never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one angle).
+    """
+    library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
+    name = "abort" if name.startswith(_RUNTIME) else name
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 if hasattr(library, name) else 0
+
+
+def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, object]:
+    """What put_into_memory does, for all kinds of objects, and for those with bounds checks."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    # With bounds checks what is named of the runtimes is reached, and it is enough to know. Every name needs an address
+    # all the same, or the engine leaves all of them at zero. The stand-ins are a module of this engine: llvm.add_symbol
+    # is for the whole process, where other code compiled by numba calls the real ones.
+    note = f"store i64 1, i64* inttoptr (i64 {ctypes.addressof(_broken)} to i64*)"
+    stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in _C_LIBRARY)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stand_ins)), machine)
+    for name in _C_LIBRARY:
+        llvm.add_symbol(name, _external(name))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine.get_function_address(symbol), engine
+
+
+# ------------------------------------------------------------------ compiling (imports numba)
+
+
+def _compile(entry: Entry, width: int) -> tuple[str, list[str], bytes]:
+    function = _wrapper(entry, width)
+    collecting = gc.isenabled()
+    gc.disable()  # millions of small objects live to the end: collecting among them is a tenth of the time
+    try:
+        return _compiled_whole(function)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
+    from numba import cfunc, types
+
+    with _patched(_no_negative_indices()), _patched(_members_known()), _only_the_whole_is_optimised() as optimise:
+        compiled = cfunc(types.void(types.CPointer(types.int64)), nopython=True, **_OPTIONS)(function)
+        optimise(compiled._library)
+    module = compiled._library._final_module
+    external = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
+    needed = sorted({*_C_LIBRARY, *(name for name in external if not name.startswith("llvm."))})
+    return compiled._wrapper_name, needed, _machine().emit_object(module)
+
+
+@contextmanager
+def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
+    """numba optimises and assembles every function by itself, with all that it calls, before it links them: four fifths
+    of the time for nothing, since only the linked whole is ever used.
+
+    It assembles what is in its engine when it asks for an address there, of a function's environment say, which only
+    wrappers for Python and exceptions need: our functions stay out of the engine. Others' may serve others.
+    """
+    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+
+    add, put = JITCPUCodegen._add_module, JITCPUCodegen.set_env
+
+    def set_env(codegen: Any, name: str, value: Any) -> None:
+        if codegen._engine.get_global_value_address(name):
+            put(codegen, name, value)
+
+    kept: dict[tuple[Any, str], Any] = {
+        (CPUCodeLibrary, "_optimize_final_module"): lambda library: None,
+        (JITCodeLibrary, "_finalize_specific"): lambda library: None,
+        (JITCPUCodegen, "_add_module"): lambda codegen, module: None if _is_ours(module) else add(codegen, module),
+        (JITCPUCodegen, "set_env"): set_env,
+    }
+    optimise = CPUCodeLibrary._optimize_final_module
+    with _patched(kept):
+        yield optimise
+
+
+def _no_negative_indices() -> dict[tuple[Any, str], Any]:
+    """Kernels never count from the end; to look whether they do costs every access three instructions."""
+    from numba.core import types
+    from numba.np import arrayobj
+
+    def as_it_is(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+        return context.cast(builder, index, kind, types.intp)
+
+    return {(arrayobj, "fix_integer_index"): as_it_is}
+
+
+def _members_known() -> dict[tuple[Any, str], Any]:
+    """`if bundle.member is None` leaves out what it guards, as numba does it for parameters alone."""
+    from numba.core import untyped_passes
+
+    from artsim.sim.foundation.recordtype import know_members
+
+    return {(untyped_passes, "rewrite_semantic_constants"): know_members(untyped_passes.rewrite_semantic_constants)}
+
+
+@contextmanager
+def _patched(attributes: dict[tuple[Any, str], Any]) -> Iterator[None]:
+    """Attributes of classes and modules replaced for a while."""
+    originals = [getattr(owner, name) for owner, name in attributes]
+    try:
+        for (owner, name), function in attributes.items():
+            setattr(owner, name, function)
+        yield
+    finally:
+        for (owner, name), function in zip(attributes, originals, strict=True):
+            setattr(owner, name, function)
+
+
+def _is_ours(module: Any) -> bool:
+    return any(_OURS in function.name for function in module.functions)
+
+
+@cache
+def _machine() -> Any:
+    """Code generation for this very CPU."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = _llvm_host()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="default", codemodel="jitdefault", jit=True
+    )
+
+
+def _wrapper(entry: Entry, width: int) -> Any:
+    """`kernel(record, …)` as a function of the table; written out per number of records, numba has no `*`."""
+    from artsim.sim.foundation.recordtype import RecordType, record_reader
+
+    scope: dict[str, Any] = {"__name__": __name__, "kernel": getattr(import_module(entry.module), entry.name)}
+    calls, offset = [], 0
+    for i, record in enumerate(entry.records):
+        if record is None:
+            calls.append("None")
+            continue
+        record_type = RecordType(record, width)
+        scope[f"read_{i}"] = record_reader(record_type, offset)
+        calls.append(f"read_{i}(table)")
+        offset += record_type.entries
+    exec(f"def wrapper(table): kernel({', '.join(calls)})", scope)
+    return scope["wrapper"]

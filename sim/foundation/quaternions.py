@@ -1,0 +1,100 @@
+"""Quaternions (w, x, y, z) in kernels: from a matrix, and their exact integration on the group."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.foundation.elementary import arctangent
+from artsim.sim.foundation.jit import inlined
+from artsim.sim.foundation.lanes import real, sqrt, where_greater
+from artsim.sim.foundation.sincos import sincos
+
+
+@inlined
+def quaternion_of(R: Any) -> Any:
+    """Unit quaternion, w ≥ 0, of a rotation matrix given as 9 floats by rows (Shepperd 1978)."""
+    r00, r01, r02, r10, r11, r12, r20, r21, r22 = R
+    trace = r00 + r11 + r22
+    if trace >= max(r00, max(r11, r22)):
+        w = 1.0 + trace
+        x = r21 - r12
+        y = r02 - r20
+        z = r10 - r01
+    elif r00 >= r11 and r00 >= r22:
+        w = r21 - r12
+        x = 1.0 + r00 - r11 - r22
+        y = r01 + r10
+        z = r02 + r20
+    elif r11 >= r22:
+        w = r02 - r20
+        x = r01 + r10
+        y = 1.0 - r00 + r11 - r22
+        z = r12 + r21
+    else:
+        w = r10 - r01
+        x = r02 + r20
+        y = r12 + r21
+        z = 1.0 - r00 - r11 + r22
+    scale = 1.0 / math.sqrt(w * w + x * x + y * y + z * z)
+    if w < 0.0:
+        scale = -scale
+    return w * scale, x * scale, y * scale, z * scale
+
+
+@inlined
+def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
+    """q[n:n+4] ← q ⊗ exp(r): the rotation vector r (rad) is in the turned frame's axes. Kept at unit length."""
+    square = r0 * r0 + r1 * r1 + r2 * r2
+    angle = sqrt(square)
+    small = real(1e-4, angle)
+    sine, cosine = sincos(0.5 * angle)
+    # below 1e-4 rad the series of both to the fourth power is exact to rounding
+    c = where_greater(angle, small, cosine, 1.0 - square / 8.0 + square * square / 384.0)
+    s = where_greater(angle, small, sine / where_greater(angle, small, angle, small), 0.5 - square / 48.0)
+    r0 *= s
+    r1 *= s
+    r2 *= s
+    w = q[n]
+    x = q[n + 1]
+    y = q[n + 2]
+    z = q[n + 3]
+    a = w * c - x * r0 - y * r1 - z * r2
+    b = w * r0 + x * c + y * r2 - z * r1
+    d = w * r1 - x * r2 + y * c + z * r0
+    e = w * r2 + x * r1 - y * r0 + z * c
+    scale = 1.0 / sqrt(a * a + b * b + d * d + e * e)
+    q[n] = a * scale
+    q[n + 1] = b * scale
+    q[n + 2] = d * scale
+    q[n + 3] = e * scale
+
+
+@inlined
+def quaternion_along(r0: Any, r1: Any, r2: Any) -> Any:
+    """Unit quaternion of a rotation vector [rad]; floats."""
+    angle = math.sqrt(r0 * r0 + r1 * r1 + r2 * r2)
+    sine, c = sincos(0.5 * angle)
+    s = sine / angle if angle > 0.0 else 0.5
+    return c, s * r0, s * r1, s * r2
+
+
+@inlined
+def rotation_between(w: Any, x: Any, y: Any, z: Any, c: Any, a: Any, b: Any, d: Any) -> Any:
+    """log(q⁻¹ t) of unit quaternions q = (w, x, y, z), t = (c, a, b, d): what turns q into t, in q's axes [rad]."""
+    return rotation_vector(
+        w * c + x * a + y * b + z * d,
+        w * a - x * c - y * d + z * b,
+        w * b - y * c - z * a + x * d,
+        w * d - z * c - x * b + y * a,
+    )
+
+
+@inlined
+def rotation_vector(w: Any, x: Any, y: Any, z: Any) -> Any:
+    """Axis times angle (at most π) of a unit quaternion: its logarithm, twice."""
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * arctangent(sine, abs(w)) / sine if sine > 0.0 else 2.0
+    if w < 0.0:
+        scale = -scale
+    return scale * x, scale * y, scale * z

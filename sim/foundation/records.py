@@ -1,0 +1,145 @@
+"""Records: NamedTuples of arrays that kernels receive, and the table of addresses that carries them into machine code.
+
+A record's annotations say what each array is; from them alone come the numba types (jit.py), the allocation and the
+check of what is passed in. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*` hold
+float64 whatever the width, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
+stored with the lanes as last axis.
+
+A bundle is a record whose fields are records. A member may be None: kernels are then compiled without what asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.foundation.dataclass import dataclass
+
+BUFFER = 512  # entries of Jacobians that are gathered before they are written: 4 kB stay in the first cache
+EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
+WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What one field of a record is."""
+
+    dtype: type[np.generic]
+    ndim: int
+    constant: bool = False
+    lanes: bool = False
+
+
+Array: TypeAlias = NDArray[Any]
+ConstInts1: TypeAlias = Annotated[Array, Kind(np.int64, 1, constant=True)]
+ConstInts2: TypeAlias = Annotated[Array, Kind(np.int64, 2, constant=True)]
+ConstReals1: TypeAlias = Annotated[Array, Kind(np.float64, 1, constant=True)]
+ConstReals2: TypeAlias = Annotated[Array, Kind(np.float64, 2, constant=True)]
+ConstReals3: TypeAlias = Annotated[Array, Kind(np.float64, 3, constant=True)]
+Ints1: TypeAlias = Annotated[Array, Kind(np.int64, 1)]
+Ints2: TypeAlias = Annotated[Array, Kind(np.int64, 2)]
+Reals1: TypeAlias = Annotated[Array, Kind(np.float64, 1)]
+Reals2: TypeAlias = Annotated[Array, Kind(np.float64, 2)]
+Reals3: TypeAlias = Annotated[Array, Kind(np.float64, 3)]
+Reals4: TypeAlias = Annotated[Array, Kind(np.float64, 4)]
+Lanes1: TypeAlias = Annotated[Array, Kind(np.float64, 1, lanes=True)]
+Lanes2: TypeAlias = Annotated[Array, Kind(np.float64, 2, lanes=True)]
+Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
+
+
+Member: TypeAlias = type[Any] | None
+"""What a bundle's field is: a record class, or None where the bundle lacks it."""
+
+_KINDS: dict[type[Any], dict[str, Any]] = {}
+
+
+def kinds(record: type[Any]) -> dict[str, Any]:
+    """The fields of a record class, in order: the Kind of each array, the Member of each record in a bundle."""
+    if record not in _KINDS:
+        hints = get_type_hints(record, include_extras=True)
+        _KINDS[record] = {name: _kind(hint) for name, hint in hints.items()}
+    return _KINDS[record]
+
+
+def _kind(hint: Any) -> Kind | Member:
+    """The Kind of an annotated array; the class of a record; None of a record that may be missing (`X | None`)."""
+    if hasattr(hint, "__metadata__"):
+        kind: Kind = hint.__metadata__[0]
+        return kind
+    return hint if isinstance(hint, type) else None
+
+
+def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any]:
+    """A record class with the same fields of which `lanes`, and no others, hold T: what differs between robots."""
+    made = type(name, (record,), {})
+    _KINDS[made] = {field: replace(kind, lanes=field in lanes) for field, kind in kinds(record).items()}
+    return made
+
+
+def with_members(bundle: type[Any], **members: Member) -> type[Any]:
+    """A bundle class of which these fields hold these records, None: nothing; the others what they are declared as."""
+    fields = kinds(bundle) | members
+    told = ",".join(kind.__name__ if kind else "" for kind in fields.values())
+    made = type(f"{bundle.__name__}[{told}]", (bundle,), {})
+    _KINDS[made] = fields
+    return made
+
+
+def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
+    """A zeroed array of a field's kind; lane arrays get the lane axis and start at a 64-byte boundary."""
+    if not kind.lanes or width == 1:
+        return np.zeros(shape, kind.dtype)
+    return aligned_zeros((*shape, width))
+
+
+def aligned_zeros(shape: Sequence[int]) -> Array:
+    """Zeroed float64 that start at a cache line."""
+    size = int(np.prod(shape))
+    buffer = np.zeros(size + 8)
+    start = (-buffer.ctypes.data // 8) % 8
+    return buffer[start : start + size].reshape(*shape)
+
+
+def allocate(record: type[Any], shapes: dict[str, tuple[int, ...]], width: int = 1) -> Any:
+    """A record of zeroed arrays of the given shapes (lane axis not included)."""
+    return record(**{name: zeros(shapes[name], kind, width) for name, kind in kinds(record).items()})
+
+
+def table(records: Sequence[NamedTuple], width: int) -> NDArray[np.int64]:
+    """Addresses and shapes of all arrays of all records, in order: what a compiled entry is called with.
+
+    Raises:
+        TypeError: an array does not match its annotation (a programming error, never a user's).
+    """
+    entries: list[int] = []
+    for record in records:
+        _add_entries(entries, record, width)
+    return np.array(entries, np.int64)
+
+
+def _add_entries(entries: list[int], record: Any, width: int) -> None:
+    """Append a record's arrays to a table; a bundle's are those of its members, one after the other."""
+    for (name, kind), value in zip(kinds(type(record)).items(), record, strict=True):
+        if not isinstance(kind, Kind):
+            if value is not None:
+                _add_entries(entries, value, width)
+            continue
+        extra = 1 if kind.lanes and width > 1 else 0
+        if value.dtype != kind.dtype or value.ndim != kind.ndim + extra or not value.flags.c_contiguous:
+            raise TypeError(f"{type(record).__name__}.{name}: {value.dtype}{value.shape} is not {kind}")
+        entries.append(value.__array_interface__["data"][0])
+        entries.extend(value.shape[: kind.ndim])
+
+
+def is_of(record: Any, member: Member) -> bool:
+    """Whether a record is what an entry was declared for, of bundles all members: None where there is to be none."""
+    if record is None or member is None:
+        return record is None and member is None
+    declared = kinds(member)
+    if tuple(declared) != record._fields:
+        return False
+    return all(isinstance(kind, Kind) or is_of(getattr(record, name), kind) for name, kind in declared.items())

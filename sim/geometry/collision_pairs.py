@@ -1,0 +1,364 @@
+"""Which geoms may touch, and how: a table of pairs, and the figures of a contact of each. Plain numpy, at compile time.
+
+The rules are MuJoCo's (computation chapter, "Collision detection", "Contact"), and for a URDF those that its users
+expect: what a joint connects does not touch, a robot touches itself on request only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.description import (
+    IMPEDANCE,
+    Articulation,
+    ContactOverride,
+    ContactPair,
+    Conventions,
+    Geom,
+    Part,
+    Softness,
+)
+from artsim.sim.articulation.model import Compiled
+from artsim.sim.foundation.budget import refuse_beyond_memory
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError
+from artsim.sim.foundation.records import Array, ConstInts1, ConstInts2, ConstReals1, ConstReals2
+from artsim.sim.foundation.spatial import Real
+
+_OF_WORLD = Conventions(parents_apart=False, surfaces=False)  # of what stands on no model
+
+FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling of a geom whose file says nothing
+LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
+REFERENCE = (0.02, 1.0)  # MuJoCo's default solref
+_BYTES_PER_PAIR = 18  # of the table while it is made
+_MIXED = 1e-15  # a smaller weight counts as none
+_OPEN = ("plane", "heightfield")  # do not touch each other
+
+
+class Tangible(NamedTuple):
+    """A geom that may touch something, and the number of its link; -1: the world."""
+
+    link: int
+    geom: Geom
+
+
+class Surfaces(NamedTuple):
+    """How each of n geoms touches, MJCF's defaults filled in (description.Surface)."""
+
+    dimension: ConstInts1  # (n,) 1, 3, 4 or 6
+    priority: ConstInts1  # (n,)
+    mix: ConstReals1  # (n,)
+    soft: ConstInts1  # (n,) 1: the file sets solref or solimp
+    reference: ConstReals2  # (n, 2) solref
+    impedance: ConstReals2  # (n, 5) solimp
+    margin: ConstReals1  # (n,) [m]
+    gap: ConstReals1  # (n,) [m]
+    friction: ConstReals2  # (n, 5) two sliding, torsional, two rolling
+    adhesion: ConstReals1  # (n,) [N]
+
+
+class ExplicitPairs(NamedTuple):
+    """The p pairs of MJCF's <pair>, in order of their geoms, with MuJoCo's defaults."""
+
+    geoms: ConstInts2  # (p, 2) numbers of geoms, the smaller first
+    dimension: ConstInts1  # (p,)
+    soft: ConstInts1  # (p,)
+    reference: ConstReals2  # (p, 2)
+    friction_reference: ConstReals2  # (p, 2) solref along the surface; 0 0: as across it
+    impedance: ConstReals2  # (p, 5)
+    margin: ConstReals1  # (p,)
+    gap: ConstReals1  # (p,)
+    friction: ConstReals2  # (p, 5)
+    adhesion: ConstReals1  # (p,)
+
+
+@dataclass(frozen=True)
+class CollisionPairs:
+    """What may touch what: geoms in the order of the links, then those of the world that were added."""
+
+    geoms: tuple[Tangible, ...]
+    allowed: Array  # (n, n) symmetric, True where two may touch
+    surfaces: Surfaces
+    explicit: ExplicitPairs
+
+
+class ContactParameters(NamedTuple):
+    """The figures of a contact of two geoms. It begins to act at a distance of `margin` and is found `gap` earlier."""
+
+    dimension: int
+    soft: bool
+    reference: tuple[float, ...]
+    friction_reference: tuple[float, ...]
+    impedance: tuple[float, ...]
+    friction: tuple[float, ...]
+    margin: float
+    gap: float
+    adhesion: float
+
+
+def collision_pairs(
+    articulation: Articulation, compiled: Compiled, *, world: Sequence[Geom] = (), self_collide: bool = False
+) -> CollisionPairs:
+    """The table of an articulation.
+
+    Args:
+        world: further geoms that stand still, such as a ground; they come last.
+        self_collide: robots of a URDF touch themselves, too.
+
+    Raises:
+        ModelError: a <pair> names a geom that is not there.
+        MemoryShortageError: more geoms than there is room for their pairs.
+    """
+    geoms = (*tangible_geoms(articulation), *(Tangible(-1, geom) for geom in world))
+    override = articulation.options.contact_override
+    refuse_beyond_memory(_BYTES_PER_PAIR * len(geoms) ** 2, f"the table of which of {len(geoms)} geoms may touch")
+    surfaces = _surfaces([geom for _, geom in geoms], override)
+    number = {geom.name: n for n, (_, geom) in enumerate(geoms) if geom.name}
+    pairs = _located(articulation.contact_pairs, number)
+    allowed = _allowed(articulation, compiled, geoms, self_collide=self_collide)
+    for a, b, _ in pairs:
+        allowed[a, b] = allowed[b, a] = articulation.options.contact and _can_act(compiled, geoms[a], geoms[b])
+    allowed.setflags(write=False)
+    pairs = [pair for pair in pairs if allowed[pair[0], pair[1]]]
+    return CollisionPairs(geoms, allowed, surfaces, _explicit(pairs, override))
+
+
+def tangible_geoms(articulation: Articulation) -> Iterator[Tangible]:
+    """Collision geoms in the order of the links, and those that a <pair> names."""
+    paired = {name for pair in articulation.contact_pairs for name in (pair.geom_a, pair.geom_b)}
+    for n, link in enumerate(articulation.links):
+        for geom in link.geoms:
+            if geom.role == "collision" or (geom.name and geom.name in paired):
+                yield Tangible(n, geom)
+
+
+# ------------------------------------------------------------------ the table
+
+
+def _allowed(articulation: Articulation, compiled: Compiled, geoms: Sequence[Tangible], *, self_collide: bool) -> Array:
+    """(n, n) by all rules but <pair>."""
+    n = len(geoms)
+    if not articulation.options.contact:
+        return np.zeros((n, n), bool)
+    kind = np.array([geom.surface.type_bits for _, geom in geoms], np.int64)
+    affinity = np.array([geom.surface.affinity_bits for _, geom in geoms], np.int64)
+    link = np.array([link for link, _ in geoms], np.int64)
+    open_ = np.array([geom.kind in _OPEN for _, geom in geoms], bool)
+    body = np.append(compiled.model.link_body, 0)[link]
+    allowed = (kind[:, None] & affinity) != 0
+    allowed |= allowed.T
+    allowed &= body[:, None] != body
+    allowed &= ~(open_[:, None] & open_)
+    allowed &= ~_parent_and_child(articulation, compiled, link, body)
+    allowed &= ~_of_one_robot(articulation, link, self_collide=self_collide)
+    _exclude(articulation, link, allowed)
+    result: Array = allowed
+    return result
+
+
+def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Array, body: Array) -> Array:
+    """(n, n) True where a joint lies between the two. What moves as one counts as one; the world is nobody's parent,
+    but what a URDF fixes to it is (Conventions.parents_apart).
+    """
+    parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: nothing stands on a ground by a joint
+    part = _part_of_links(articulation)[link]
+    apart = np.array([conventions.parents_apart for conventions in conventions_of_links(articulation)])[link]
+    same = part[:, None] == part
+    child = parent[:, None] == body
+    child &= same & (apart[:, None] | (articulation.options.filter_parent & (body != 0)))
+    result: Array = child | child.T
+    return result
+
+
+def _parent_bodies(compiled: Compiled) -> Array:
+    """(nlink,) the body on which that of each link stands: massless ones between several joints are passed over."""
+    model = compiled.model
+    above: dict[int, int] = {0: -1}
+    for body, parent in zip(model.link_body, model.link_parent, strict=True):
+        above.setdefault(int(body), int(model.link_body[parent]) if parent >= 0 else 0)
+    return np.array([above[int(body)] for body in model.link_body], np.int64)
+
+
+def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool) -> Array:
+    """(n, n) True for two of a robot that does not touch itself."""
+    numbs = np.array([not (part.self_collide or self_collide) for part in _parts(articulation)] + [False], bool)
+    part = _part_of_links(articulation)[link]
+    touching = np.array([bool(link.self_collide) for link in articulation.links] + [False])[link]
+    result: Array = (part[:, None] == part) & numbs[part] & ~(touching[:, None] | touching)
+    return result
+
+
+def _parts(articulation: Articulation) -> tuple[Part, ...]:
+    """The models of a scene; of a model alone, itself."""
+    if articulation.parts:
+        return articulation.parts
+    a = articulation
+    assert a.format != "scene"
+    return (Part(a.name, a.format, len(a.links), a.self_collide, a.conventions),)
+
+
+def conventions_of_links(articulation: Articulation) -> list[Conventions]:
+    """(nlink + 1,) those of each link's model; at the end the world's."""
+    of_parts = [part.conventions for part in _parts(articulation)]
+    return [*(of_parts[part] for part in _part_of_links(articulation)[:-1]), _OF_WORLD]
+
+
+def _part_of_links(articulation: Articulation) -> Array:
+    """(nlink + 1,) the number of each link's model; at the end that of the world: one more."""
+    parts = _parts(articulation)
+    return np.append(np.repeat(np.arange(len(parts)), [part.links for part in parts]), len(parts))
+
+
+def _exclude(articulation: Articulation, link: Array, allowed: Array) -> None:
+    """Take out the pairs of links that do not touch."""
+    index = {item.name: n for n, item in enumerate(articulation.links)}
+    of_link: dict[int, list[int]] = {}
+    for n, number in enumerate(link.tolist()):
+        of_link.setdefault(number, []).append(n)
+    for first, second in articulation.no_contact:
+        for a in of_link.get(index.get(first, -2), ()):
+            for b in of_link.get(index.get(second, -2), ()):
+                allowed[a, b] = allowed[b, a] = False
+
+
+def _can_act(compiled: Compiled, a: Tangible, b: Tangible) -> bool:
+    """Whether a force between two geoms could do anything, and they can meet."""
+    first, second = (compiled.model.link_body[link] if link >= 0 else 0 for link in (a.link, b.link))
+    return bool(first != second) and not (a.geom.kind in _OPEN and b.geom.kind in _OPEN)
+
+
+def _located(pairs: Sequence[ContactPair], number: dict[str, int]) -> list[tuple[int, int, ContactPair]]:
+    """The <pair>s with the numbers of their geoms, in their order; of two for the same geoms the first."""
+    located: dict[tuple[int, int], ContactPair] = {}
+    for pair in pairs:
+        for name in (pair.geom_a, pair.geom_b):
+            if name not in number:
+                raise ModelError(f"{pair.source}: pair of geom {name!r}, which does not exist")
+        a, b = sorted((number[pair.geom_a], number[pair.geom_b]))
+        located.setdefault((a, b), pair)
+    return [(a, b, pair) for (a, b), pair in sorted(located.items(), key=lambda item: item[0])]
+
+
+# ------------------------------------------------------------------ figures
+
+
+def _surfaces(geoms: Sequence[Geom], override: ContactOverride | None) -> Surfaces:
+    """The geoms' own figures; an override stands in their place, so that what is combined of them is the override."""
+    n = len(geoms)
+    friction = [geom.friction or FRICTION for geom in geoms]
+    columns: dict[str, Sequence[object]] = {
+        "dimension": [geom.surface.dimension for geom in geoms],
+        "priority": [geom.surface.priority for geom in geoms],
+        "mix": [geom.surface.mix for geom in geoms],
+        "soft": [_is_soft(geom.surface.softness) for geom in geoms],
+        "reference": [geom.surface.softness.reference or REFERENCE for geom in geoms],
+        "impedance": [geom.surface.softness.impedance or IMPEDANCE for geom in geoms],
+        "margin": [geom.surface.margin for geom in geoms],
+        "gap": [geom.surface.gap for geom in geoms],
+        "friction": [(slide, slide, torsion, roll, roll) for slide, torsion, roll in friction],
+        "adhesion": [geom.surface.adhesion for geom in geoms],
+    }
+    if override is not None:
+        columns |= {"soft": [1] * n, "reference": [override.reference] * n, "impedance": [override.impedance] * n}
+        columns |= {"margin": [override.margin / 2] * n, "friction": [override.friction] * n}
+    return Surfaces(**{name: _column(name, values, n) for name, values in columns.items()})
+
+
+def _explicit(pairs: Sequence[tuple[int, int, ContactPair]], override: ContactOverride | None) -> ExplicitPairs:
+    """The figures of <pair>s."""
+    rows = [_pair_parameters(pair, override) for _, _, pair in pairs]
+    columns: dict[str, list[object]] = {
+        name: [getattr(row, name) for row in rows] for name in ContactParameters._fields
+    }
+    columns["geoms"] = [(a, b) for a, b, _ in pairs]
+    return ExplicitPairs(**{name: _column(name, columns[name], len(rows)) for name in ExplicitPairs._fields})
+
+
+_WIDTHS = {"reference": 2, "friction_reference": 2, "impedance": 5, "friction": 5, "geoms": 2}
+_WHOLE = ("dimension", "priority", "soft", "geoms")
+
+
+def _column(name: str, values: Sequence[object], n: int) -> Array:
+    shape = (n, _WIDTHS[name]) if name in _WIDTHS else (n,)
+    array = np.array(values, np.int64 if name in _WHOLE else float).reshape(shape)
+    array.setflags(write=False)
+    return array
+
+
+def _is_soft(softness: Softness) -> int:
+    return int(softness.reference is not None or softness.impedance is not None)
+
+
+def _pair_parameters(pair: ContactPair, override: ContactOverride | None) -> ContactParameters:
+    """What a <pair> says, with MuJoCo's defaults: nothing follows from its geoms."""
+    slide, torsion, roll = FRICTION
+    friction = pair.friction or (slide, slide, torsion, roll, roll)
+    made = ContactParameters(
+        dimension=pair.dimension or 3,
+        soft=bool(_is_soft(pair.softness)),
+        reference=pair.softness.reference or REFERENCE,
+        friction_reference=pair.friction_reference or (0.0, 0.0),
+        impedance=pair.softness.impedance or IMPEDANCE,
+        friction=_tuple(np.maximum(friction, LEAST_FRICTION)),
+        margin=pair.margin or 0.0,
+        gap=pair.gap or 0.0,
+        adhesion=pair.adhesion or 0.0,
+    )
+    if override is None:
+        return made
+    return made._replace(
+        soft=True,
+        reference=override.reference,
+        friction_reference=(0.0, 0.0),
+        impedance=override.impedance,
+        friction=_tuple(np.maximum(override.friction, LEAST_FRICTION)),
+        margin=override.margin,
+    )
+
+
+def contact_parameters(surfaces: Surfaces, a: int, b: int) -> ContactParameters:
+    """The figures of a contact of two geoms without a <pair>.
+
+    Of the higher priority all count. Of equal ones: the larger dimension and friction; softness weighed by `mix`, or
+    the smaller reference where one of them is a stiffness (negative). Margins, gaps and adhesions add up.
+    """
+    s = surfaces
+    weight = _weight(s, a, b)
+    if s.priority[a] == s.priority[b]:
+        dimension = max(s.dimension[a], s.dimension[b])
+        friction = np.maximum(s.friction[a], s.friction[b])
+        adhesion = s.adhesion[a] + s.adhesion[b]
+    else:
+        n = a if s.priority[a] > s.priority[b] else b
+        dimension, friction, adhesion = s.dimension[n], s.friction[n], s.adhesion[n]
+    soft = (s.soft[a] and weight > 0) or (s.soft[b] and weight < 1)
+    reference = weight * s.reference[a] + (1 - weight) * s.reference[b]
+    if s.priority[a] == s.priority[b] and min(s.reference[a, 0], s.reference[b, 0]) <= 0:
+        reference = np.minimum(s.reference[a], s.reference[b])
+        soft = True
+    return ContactParameters(
+        dimension=int(dimension),
+        soft=bool(soft),
+        reference=_tuple(reference),
+        friction_reference=(0.0, 0.0),
+        impedance=_tuple(weight * s.impedance[a] + (1 - weight) * s.impedance[b]),
+        friction=_tuple(np.maximum(friction, LEAST_FRICTION)),
+        margin=float(s.margin[a] + s.margin[b]),
+        gap=float(s.gap[a] + s.gap[b]),
+        adhesion=float(adhesion),
+    )
+
+
+def _weight(s: Surfaces, a: int, b: int) -> float:
+    """How much of a's softness counts beside b's: 0 to 1."""
+    if s.priority[a] != s.priority[b]:
+        return float(s.priority[a] > s.priority[b])
+    first, second = (float(s.mix[n]) if s.mix[n] >= _MIXED else 0.0 for n in (a, b))
+    return first / (first + second) if first + second else 0.5
+
+
+def _tuple(values: Real) -> tuple[float, ...]:
+    return tuple(values.tolist())

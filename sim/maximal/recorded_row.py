@@ -1,0 +1,239 @@
+"""A recorded row of a step in maximal coordinates; what a joint transmits comes from the multipliers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from artsim.sim.articulation.chains import jacobian_columns
+from artsim.sim.articulation.model import WORLD, Model
+from artsim.sim.equipment.arrays import Equipment
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real, quaternion, symmetric
+from artsim.sim.maximal.bodies import BodyStates, Masses, explicit_forces, inertias, origins
+from artsim.sim.maximal.conversion import in_joints, joint_loads, joint_twists
+from artsim.sim.maximal.joints import joint_lines
+from artsim.sim.maximal.lines import Lines
+from artsim.sim.maximal.loops import loop_sizes
+from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A step that was taken."""
+
+    model: Model
+    equipment: Equipment | None
+    masses: Masses
+    state: BodyStates  # before it
+    after: BodyStates
+    velocity: Real  # (nv,) before it
+    acceleration: Real  # (nb, 6) of the bodies
+    lines: Lines
+    dof_line: Array  # (nv,)
+    line_force: Real  # (lines,) all that acts along each line [N, N m]
+    forces: dict[str, Real]  # (nv,) by source
+    dt: float
+    report: tuple[float, float]  # pivots, residual
+
+
+def energies_of_bodies(model: Model, masses: Masses, state: BodyStates, velocity: Real) -> tuple[float, float]:
+    """Kinetic and potential energy [J]; velocity (nv,) turns the rotors."""
+    M = inertias(masses, state.rotation)
+    u = state.velocity[1:]
+    kinetic = 0.5 * np.einsum("bi,bij,bj->", u, M[1:], u) + 0.5 * float(model.armature @ velocity**2)
+    weight = -float(masses.mass @ (state.centre @ model.gravity)) - _still_weight(model)
+    k = np.flatnonzero((model.stiffness > 0) & (model.dof_coord >= 0))
+    stretch = state.qpos[model.dof_coord[k]] - model.spring_reference[k]
+    return float(kinetic), weight + 0.5 * float(model.stiffness[k] @ stretch**2)
+
+
+def _still_weight(model: Model) -> float:
+    """What links on the world contribute."""
+    return float(model.gravity @ model.body_moment[WORLD])
+
+
+def recorded_row(taken: Taken, block: dict[str, Array], row: int) -> None:
+    """Fill a row of the fields in `block`, which are those to be recorded."""
+    for name, values in block.items():
+        if name in _FIELDS and values.shape[1:] != (0,):
+            values[row] = _FIELDS[name](taken)
+
+
+# ------------------------------------------------------------------ links
+
+
+def _link_frames(taken: Taken) -> tuple[Real, Real]:
+    """Rotations (nl, 3, 3) and origins (nl, 3) of all links in the world."""
+    model, state = taken.model, taken.state
+    rotation = state.rotation
+    turned, origin = rotation[model.link_body], origins(taken.masses, state, rotation)[model.link_body]
+    return turned @ model.link_rotation, origin + np.einsum("lij,lj->li", turned, model.link_position)
+
+
+def _link_quaternions(taken: Taken) -> Real:
+    rotation, _ = _link_frames(taken)
+    return np.array([quaternion(matrix) for matrix in rotation])
+
+
+def _incoming_wrench(taken: Taken) -> Real:
+    """What each link receives through its joint (nl, 6), about its frame's origin.
+
+    The multipliers of the joint's lines where it moves; where it is fixed, what the links behind it and its own motion
+    need. What loops carry is not a joint's.
+    """
+    model, state = taken.model, taken.state
+    _, place = _link_frames(taken)
+    wrench = _own_need(taken, place)
+    for link in range(len(model.link_body) - 1, -1, -1):
+        above, body = model.link_parent[link], model.link_body[link]
+        if body != (model.link_body[above] if above >= 0 else 0):
+            line = slice(6 * body - 6, 6 * body)
+            at_centre = taken.lines.value[line, :6].T @ taken.line_force[line]
+            wrench[link] = _shifted(at_centre, state.centre[body] - place[link])
+        if above >= 0:
+            wrench[above] += _shifted(wrench[link], place[link] - place[above])
+    return wrench
+
+
+def _own_need(taken: Taken, place: Real) -> Real:
+    """Rates of momentum of the links less their weights and loops' forces (nl, 6), about their frames' origins."""
+    model, state = taken.model, taken.state
+    rotation, _ = _link_frames(taken)
+    need = np.zeros((len(place), 6))
+    for link, body in enumerate(model.link_body):
+        linear, angular = taken.acceleration[body, :3], taken.acceleration[body, 3:]
+        spin = state.velocity[body, 3:]
+        centre = place[link] + rotation[link] @ model.link_com[link]
+        arm = centre - state.centre[body]
+        moved = linear + np.cross(angular, arm) + np.cross(spin, np.cross(spin, arm))
+        force = model.link_mass[link] * (moved - model.gravity)
+        I = rotation[link] @ symmetric(model.link_inertia[link]) @ rotation[link].T
+        torque = I @ angular + np.cross(spin, I @ spin)
+        need[link] = _shifted(np.concatenate([force, torque]), centre - place[link])
+    if taken.equipment is not None:
+        for link, body, wrench in _loop_wrenches(taken, taken.equipment):
+            need[link] -= _shifted(wrench, state.centre[body] - place[link])
+    return need
+
+
+def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, int, Real]]:
+    """Link, body and wrench about the body's centre that each end of each loop exerts."""
+    found = []
+    first = 6 * (len(taken.masses.mass) - 1)
+    for n, size in enumerate(loop_sizes(e)):
+        lines = slice(first, first + int(size))
+        pair = taken.line_force[lines] @ taken.lines.value[lines]
+        found += [(int(e.loop_link[n, end]), int(e.loop_body[n, end]), pair[6 * end : 6 * end + 6]) for end in range(2)]
+        first = lines.stop
+    return found
+
+
+def _shifted(wrench: Real, arm: Real) -> Real:
+    """The wrench about a point that is `arm` before its own."""
+    return np.concatenate([wrench[:3], wrench[3:] + np.cross(arm, wrench[:3])])
+
+
+# ------------------------------------------------------------------ in joint coordinates
+
+
+def _joint_acceleration(taken: Taken) -> Real:
+    """Of the joints' lines, at the pose before the step: the forces by source add up to M qacc + bias."""
+    lines, a = taken.lines, taken.acceleration
+    pair = np.hstack([a[lines.body[:, 0]], a[lines.body[:, 1]]])
+    moved: Real = np.einsum("nk,nk->n", lines.value, pair)
+    return (moved + lines.drift)[taken.dof_line]
+
+
+def _loop_forces(taken: Taken) -> Real:
+    if taken.equipment is None:
+        return np.zeros(len(taken.dof_line))
+    wrench = np.zeros((len(taken.masses.mass), 6))
+    for _, body, part in _loop_wrenches(taken, taken.equipment):
+        wrench[body] += part
+    return in_joints(taken.lines, wrench, taken.dof_line)
+
+
+def _columns(taken: Taken) -> Real:
+    """H (nb, 6, nv) of all bodies."""
+    H = joint_twists(taken.lines, taken.dof_line)
+    H = H.reshape(len(taken.masses.mass) - 1, 6, len(taken.dof_line))
+    columns: Real = np.concatenate([np.zeros((1, *H.shape[1:])), H])
+    return columns
+
+
+def _mass_matrix(taken: Taken) -> Real:
+    H = _columns(taken)
+    M = inertias(taken.masses, taken.state.rotation)
+    of_bodies: Real = np.einsum("bik,bij,bjl->kl", H, M, H)
+    of_rotors: Real = np.diag(taken.model.armature)
+    return of_bodies + of_rotors
+
+
+def _bias(taken: Taken, *, moving: bool = True) -> Real:
+    """Joint forces at rest of the joints' accelerations: of gravity, and of the velocities when `moving`."""
+    state, lines = taken.state, taken.lines
+    if not moving:
+        state = replace(state, velocity=np.zeros_like(state.velocity))
+        lines = joint_lines(taken.model, taken.masses, state)
+    M = inertias(taken.masses, state.rotation)
+    force = explicit_forces(taken.model, state, M)
+    zero = np.zeros(len(taken.dof_line))
+    return joint_loads(lines, M, force, taken.dof_line, zero)[taken.dof_line]
+
+
+def _jacobian(taken: Taken) -> Real:
+    """Of all links at their centres of mass: the columns that jacobian_columns names (columns, 6)."""
+    model, state = taken.model, taken.state
+    rotation, place = _link_frames(taken)
+    centre = place + np.einsum("lij,lj->li", rotation, model.link_com)
+    J: Real = _columns(taken)[model.link_body]
+    J[:, :3] += np.cross(J[:, 3:], (centre - state.centre[model.link_body])[:, :, None], axis=1)
+    link, dof = jacobian_columns(model)
+    columns: Real = J[link, :, dof]
+    return columns
+
+
+def _com(taken: Taken) -> Real:
+    """Of all links, those on the world included (3,) [m]."""
+    model, masses = taken.model, taken.masses
+    moment = masses.mass @ taken.state.centre + model.body_moment[WORLD]
+    centre: Real = moment / max(model.carried_mass[WORLD], 1e-300)
+    return centre
+
+
+def _momentum(taken: Taken) -> Real:
+    """Linear, and angular about the centre of mass (6,)."""
+    M = inertias(taken.masses, taken.state.rotation)
+    parts = np.einsum("bij,bj->bi", M[1:], taken.state.velocity[1:])
+    arms = taken.state.centre[1:] - _com(taken)
+    return np.concatenate([parts[:, :3].sum(axis=0), (parts[:, 3:] + np.cross(arms, parts[:, :3])).sum(axis=0)])
+
+
+def _force(name: str) -> Callable[[Taken], Real]:
+    return lambda taken: taken.forces[name]
+
+
+_FIELDS: dict[str, Callable[[Taken], Array | float]] = {
+    "qpos": lambda t: t.state.qpos,
+    "qvel": lambda t: t.velocity,
+    "qacc": _joint_acceleration,
+    **{f"tau_{name}": _force(name) for name in ("applied", "drive", "passive", "coupling", "limit")},
+    **{name: _force(name) for name in ("friction_constant", "friction_by_load")},
+    "tau_loop": _loop_forces,
+    "link_position": lambda t: _link_frames(t)[1],
+    "link_quaternion": _link_quaternions,
+    "incoming_wrench": _incoming_wrench,
+    "jacobian": _jacobian,
+    "gravity": lambda t: _bias(t, moving=False),
+    "mass_matrix": _mass_matrix,
+    "bias": _bias,
+    "com": _com,
+    "momentum": _momentum,
+    "energy": lambda t: np.array(energies_of_bodies(t.model, t.masses, t.state, t.velocity)),
+    "solver_iterations": lambda t: t.report[ITERATIONS],
+    "solver_residual": lambda t: t.report[RESIDUAL],
+}

@@ -1,0 +1,194 @@
+"""The record `compute` kernels work through: a table of configurations in, a table of results out (no numba here)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.foundation.jit import Entry
+from artsim.sim.foundation.records import (
+    BUFFER,
+    EMPTY_BLOCK,
+    WIDTH,
+    Array,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Lanes2,
+    Reals1,
+    Reals2,
+    Reals3,
+    Reals4,
+    allocate,
+)
+
+# entries of Task.rows
+FIRST_ROW, END_ROW = range(2)
+# entries of Scratch.check
+OF_INPUTS, OF_RESULTS = range(2)
+
+
+class Task(NamedTuple):
+    """What is to be computed of which rows: a thread's own."""
+
+    rows: Ints1  # (2,) first row, and the one after the last; a multiple of the lanes apart
+    at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
+    reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
+    places: Ints1  # (1,) 0: nothing but joint forces is asked for, which needs no body's place
+    mass_entries: Ints1  # where each entry of a row of mass_matrix is in M, flat; negative: it is 0
+    inverse_entries: Ints1  # the same of inverse_mass_matrix
+    links: Ints1  # (nl,) the links that are asked for
+    chains: Ints2  # (nb, ⌈nv / 8⌉) which dofs move a body: bit k % 8 of entry k // 8
+
+
+class Batch(NamedTuple):
+    """N configurations. An output whose first extent is 0 is not wanted and not computed. n: nv, or nu when reduced."""
+
+    status: Ints1  # (N,) of quantities.STATUS_MEANING
+    qpos: Reals2  # (N, nq)
+    qvel: Reals2  # (N, nv) or (0, nv): zero
+    qacc: Reals2  # (N, nv) or (0, nv): zero
+    tau: Reals2  # (N, nv) or (0, nv): zero
+    wrench: Reals3  # (N, nl, 6) or (0, nl, 6): zero; on each link, world axes
+    gravity: Reals2  # (N, n)
+    coriolis: Reals2  # (N, n) C v
+    bias: Reals2  # (N, n) C v + g
+    mass_matrix: Reals3  # (N, n, n) with armature of joints; packed: (N, 1, n (n + 1) / 2)
+    inverse_mass_matrix: Reals3  # as mass_matrix
+    inverse_dynamics: Reals2  # (N, n)
+    forward_dynamics: Reals2  # (N, n)
+    external_force: Reals2  # (N, n) the joint forces that balance the wrenches: -Jᵀ f
+    jacobian: Reals4  # (N, nl, 6, n)
+    jacobian_dot: Reals4  # (N, nl, 6, n)
+    link_position: Reals3  # (N, nl, 3) [m]
+    link_quaternion: Reals3  # (N, nl, 4)
+    link_velocity: Reals3  # (N, nl, 6)
+    link_acceleration: Reals3  # (N, nl, 6) classical, gravity not included
+    com: Reals2  # (N, 3) [m]
+    com_jacobian: Reals3  # (N, 3, n)
+    momentum: Reals2  # (N, 6) linear, angular about the centre of mass
+    centroidal_momentum_matrix: Reals3  # (N, 6, n)
+    centroidal_bias: Reals2  # (N, 6) rate of the momentum at zero acceleration
+    kinetic_energy: Reals1  # (N,) [J]
+    potential_energy: Reals1  # (N,) [J]
+    coupling_matrix: Reals3  # (N, nv, nu) G
+
+
+class Scratch(NamedTuple):
+    """Lane scratch of `compute`. nl: the links asked for."""
+
+    zero: Lanes1  # (nv,) zeros
+    qacc: Lanes1  # (nv,)
+    input: Lanes1  # (nv,)
+    diagonal: Lanes1  # (nv,)
+    external: Lanes1  # (nv,) Jᵀ f
+    gain: Lanes1  # (nv,) G's entry of each dof
+    gain_rate: Lanes1  # (nv,) Ġ's
+    reduced: Lanes1  # (nu,)
+    columns: Lanes2  # (6, nv)
+    rates: Lanes2  # (6, nv)
+    robot_motion: Reals2  # (lanes, 6 nv + 8) motion columns, robot by robot; room for reading past the end
+    robot_points: Reals2  # (lanes, 3 nl)
+    buffer: Reals1  # (BUFFER + 6 nv + 8,) Jacobians on their way out; room for writing past the end
+    short_columns: Lanes2  # (3, nv)
+    reduced_columns: Lanes2  # (6, nu)
+    reduced_short_columns: Lanes2  # (3, nu)
+    gains: Lanes2  # (nv, nu)
+    positions: Lanes2  # (nl, 3)
+    twists: Lanes2  # (nl, 6)
+    wrench: Lanes1  # (6 nl,)
+    square: Lanes2  # (n, n) n: nv, or nu when reduced
+    column: Lanes1  # (n,)
+    pivot: Lanes1  # (n,)
+    stage: Reals1  # a pack's rows as they stand in the table, of the largest kind
+    inertia: Lanes1  # (nb,) [kg m²]
+    vector: Lanes1  # (6,)
+    com: Lanes1  # (3,)
+    number: Lanes1  # (1,)
+    check: Lanes1  # (2,) 0 while all inputs, all results are finite
+
+
+class Joints(NamedTuple):
+    """Scratch of joint_forces.py: each body in its own axes, each joint's turn and displacement. nb bodies."""
+
+    sine: Lanes1  # (nb,) of a revolute or planar joint's angle
+    cosine: Lanes1  # (nb,)
+    turn: Lanes2  # (nb, 9) of a ball or free joint: child's axes to the joint's
+    reach: Lanes2  # (nb, 3) from the parent's origin to the body's, parent's axes, where it is not constant [m]
+    angular_velocity: Lanes2  # (nb, 3)
+    angular_acceleration: Lanes2  # (nb, 3)
+    acceleration: Lanes2  # (nb, 3) of the origin, minus gravity
+    force: Lanes2  # (nb, 3)
+    torque: Lanes2  # (nb, 3) about the origin
+
+
+def make_joints(model: Model, width: int) -> Joints:
+    """The scratch for a model."""
+    nb = len(model.body_parent)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Joints._fields, (nb, 3))
+    shapes |= {"sine": (nb,), "cosine": (nb,), "turn": (nb, 9)}
+    joints: Joints = allocate(Joints, shapes, width)
+    return joints
+
+
+def scratch_shapes(nb: int, nv: int, nu: int, links: int, reduced: bool, width: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the Scratch fields."""
+    n = nu if reduced else nv
+    return {
+        **dict.fromkeys(("zero", "qacc", "input", "diagonal", "external", "gain", "gain_rate"), (nv,)),
+        "reduced": (nu,),
+        **dict.fromkeys(("columns", "rates"), (6, nv)),
+        "robot_motion": (width, 6 * nv + WIDTH),
+        "robot_points": (width, 3 * links),
+        "buffer": (BUFFER + 6 * nv + WIDTH,),
+        "short_columns": (3, nv),
+        "reduced_columns": (6, nu),
+        "reduced_short_columns": (3, nu),
+        "gains": (nv, nu),
+        "positions": (links, 3),
+        "twists": (links, 6),
+        "wrench": (6 * links,),
+        "square": (n, n),
+        "stage": (width * max(n * n, 6 * nv, nv * nu, 6 * links, 6),),
+        **dict.fromkeys(("column", "pivot"), (n,)),
+        "inertia": (nb,),
+        "vector": (6,),
+        "com": (3,),
+        "number": (1,),
+        "check": (2,),
+    }
+
+
+def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
+    """Task.mass_entries of a symmetric (n, n) matrix given by its lower triangle, over a tree of dofs or full (None).
+
+    Whole matrices by rows, or their lower triangles by rows when packed.
+    """
+    where = np.full((n, n), -1, np.int64)
+    for k in range(n):
+        j = k
+        while j >= 0:
+            where[k, j] = where[j, k] = k * n + j
+            j = j - 1 if parent is None else int(parent[j])
+    entries = where[np.tril_indices(n)] if packed else where.reshape(-1)
+    for start in range(0, len(entries) - WIDTH + 1, WIDTH):
+        if np.all(entries[start : start + WIDTH] < 0):
+            entries[start] = EMPTY_BLOCK
+    return entries
+
+
+def chains(model: Model) -> Array:
+    """Task.chains of a model."""
+    nb, nv = len(model.body_parent), len(model.dof_body)
+    masks = np.zeros((nb, -(-nv // WIDTH)), np.int64)
+    for i in range(1, nb):
+        masks[i] = masks[model.body_parent[i]]
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            masks[i, k // WIDTH] |= 1 << (k % WIDTH)
+    return masks
+
+
+COMPUTE = Entry("compute", "artsim.sim.quantities.compute", (RobotBundle, Joints, Scratch, Task, Batch))

@@ -1,0 +1,252 @@
+"""Evaluating quantities over tables of configurations: blocks of rows, packs of 8, threads over pieces of a block.
+
+Rows do not depend on each other, a pack's lanes neither, and the last pack is padded: so results are the same bytes
+for every block size and number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artsim.sim.articulation.model import Labels, Model
+from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.jit import bind, disabled
+from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
+from artsim.sim.quantities.catalogue import (
+    INPUTS,
+    JOINT_FORCES,
+    QUANTITIES,
+    REDUCED_DIMS,
+    WITH_INERTIA,
+    WITH_WRENCH,
+    dims_of,
+    needed_inputs,
+    resolve,
+)
+from artsim.sim.quantities.compute_records import (
+    COMPUTE,
+    Batch,
+    Scratch,
+    Task,
+    chains,
+    make_joints,
+    matrix_entries,
+    scratch_shapes,
+)
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.quantities.tendon_inertia import TendonInertia
+
+_MAX_THREADS = 1024
+PIECE = 1024  # rows that a thread takes at a time
+_FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
+
+
+def available_threads() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Evaluation:
+    """What to compute of a robot's configurations.
+
+    Attributes:
+        quantities: names, groups spelled out.
+        inputs: what they are computed from; `wrench` also when it is given besides.
+        dims: per quantity the dimensions of one row.
+        shapes: per quantity the shape of one row; of the inputs too.
+        links: the links of link quantities.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        labels: Labels,
+        quantities: Sequence[str],
+        *,
+        reduced: bool = False,
+        at: str = "com",
+        links: Sequence[str] | None = None,
+        packed: bool = False,
+        wrench: bool = False,
+        threads: int = 1,
+        width: int = WIDTH,
+        equipped: Equipped | None = None,
+    ) -> None:
+        """What is asked for is checked. `equipped`: of a robot whose tendons have armature, or with springs on them.
+
+        Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
+        """
+        if at not in ("com", "origin"):
+            raise UsageError(f"at={at!r}: want 'com' or 'origin'")
+        if width not in (1, WIDTH):
+            raise UsageError(f"width={width!r}: want 1 or {WIDTH}")
+        self.quantities = resolve(quantities)
+        needed = needed_inputs(self.quantities)
+        wrench = wrench and not WITH_WRENCH.isdisjoint(self.quantities)
+        self.inputs = tuple(name for name in INPUTS if name in needed or (name == "wrench" and wrench))
+        if isinstance(links, str):
+            raise UsageError(f"links: want a list of names, not the text {links!r}")
+        self.links = tuple(labels.links if links is None else links)
+        for name in self.links:
+            if name not in labels.links:
+                raise UsageError(f"link {name!r} does not exist{nearest(name, labels.links)}")
+        self.dims = {name: dims_of(name, reduced=reduced, packed=packed) for name in self.quantities}
+        self.sizes = _sizes(labels, len(self.links))
+        self.shapes = {
+            name: tuple(self.sizes[dim] for dim in dims)
+            for name, dims in ({name: INPUTS[name] for name in self.inputs} | self.dims).items()
+        }
+        self.width = 1 if disabled() else width
+        self.threads = min(max(1, threads), _MAX_THREADS)
+        self._model = model
+        self._options = {"at_com": at == "com", "reduced": reduced}
+        self._packed = packed
+        self._tendons: TendonInertia | None = None
+        if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
+            from artsim.sim.quantities.tendon_inertia import TendonInertia  # few robots need it
+
+            self._tendons = TendonInertia(
+                model, equipped, self.quantities, reduced=reduced, wrench="wrench" in self.inputs
+            )
+        self._link_indices = [labels.links.index(name) for name in self.links]
+
+    def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Zeroed inputs and outputs (`status` among them) for `rows` rows, rounded up to whole packs."""
+        padded = -(-rows // self.width) * self.width
+        inputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.inputs}
+        outputs = {name: aligned_zeros((padded, *self.shapes[name])) for name in self.quantities}
+        return inputs, outputs | {"status": np.zeros(padded, np.int64)}
+
+    def bound(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Callable[[int], None]:
+        """A call that computes the first n rows of these arrays, again and again.
+
+        The arrays must be C-contiguous float64 (`status` int64) and hold whole packs: `allocate` makes such. The rows
+        that fill up the last pack are overwritten with copies of row n - 1.
+
+        Raises:
+            UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
+        """
+        capacity = self._capacity(inputs, outputs)
+        for needed in self._tendons.needed if self._tendons is not None else ():
+            dims = dims_of(needed, reduced=bool(self._options["reduced"]), packed=self._packed)
+            outputs = {**outputs, needed: aligned_zeros([capacity, *(self.sizes[dim] for dim in dims)])}
+        taken = self._tendons.taken if self._tendons is not None else ()
+        batch = self._batch(inputs, {name: values for name, values in outputs.items() if name not in taken})
+        workers = [self._worker(batch) for _ in range(self.threads)]
+        if self._tendons is not None:
+            workers = [_then(worker, self._tendons.adder(worker[0], inputs, outputs)) for worker in workers]
+        given = [inputs[name] for name in self.inputs]
+
+        def call(rows: int) -> None:
+            padded = -(-rows // self.width) * self.width
+            if not 0 <= padded <= capacity:
+                raise UsageError(f"{rows} rows are asked for, the arrays hold {capacity}")
+            for values in given:
+                values[rows:padded] = values[rows - 1 : rows]
+            _share(workers, padded)
+
+        return call
+
+    def _capacity(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> int:
+        """The rows of these arrays; the kernel writes where it is told, so shapes are checked here."""
+        arrays = {**inputs, **outputs}
+        shapes: dict[str, tuple[int, ...]] = {**self.shapes, "status": ()}
+        rows = len(arrays.get("status", ()))
+        for name, shape in shapes.items():
+            if name not in arrays or arrays[name].shape != (rows, *shape) or rows % self.width:
+                found = arrays[name].shape if name in arrays else "none"
+                raise UsageError(f"{name}: its array's shape is {found}, want N rows of {shape}, N whole packs")
+        return rows
+
+    def _batch(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Batch:
+        """The record of these arrays; what is not wanted has no rows."""
+        arrays = {}
+        given = {**inputs, **outputs}
+        for name, kind in kinds(Batch).items():
+            if name in given:
+                shape = given[name].shape
+                triangle = kind.ndim == 3 and len(shape) == 2 and name not in INPUTS
+                arrays[name] = given[name].reshape(shape[0], 1, shape[1]) if triangle else given[name]
+            else:
+                arrays[name] = zeros((0, *self._empty_shape(name, kind)), kind)
+        return Batch(**arrays)
+
+    def _empty_shape(self, name: str, kind: Kind) -> tuple[int, ...]:
+        dims = INPUTS[name] if name in INPUTS else QUANTITIES[name].dims
+        return tuple(self.sizes[dim] for dim in dims) if len(dims) + 1 == kind.ndim else (0,) * (kind.ndim - 1)
+
+    def _worker(self, batch: Batch) -> tuple[Array, Callable[[], None]]:
+        """A thread's rows, and the call that works through them."""
+        model, width = self._model, self.width
+        rows = np.zeros(2, np.int64)
+        parent = model.independent_parent if self._options["reduced"] else model.dof_parent
+        task = Task(
+            rows=rows,
+            links=np.array(self._link_indices, np.int64),
+            chains=chains(model),
+            mass_entries=matrix_entries(parent, len(parent), self._packed),
+            inverse_entries=matrix_entries(None, len(parent), self._packed),
+            places=np.array([not JOINT_FORCES.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
+            **{name: np.array([value], np.int64) for name, value in self._options.items()},
+        )
+        nb, nv, nu = len(model.body_parent), self.sizes["dof"], self.sizes["independent_dof"]
+        shapes = scratch_shapes(nb, nv, nu, len(self.links), self._options["reduced"], width)
+        scratch = allocate(Scratch, shapes, width)
+        robot = RobotBundle(model, make_state(model, width), make_workspace(model, width))
+        call = bind(COMPUTE, width, robot, make_joints(model, width), scratch, task, batch)
+        return rows, call
+
+
+def _sizes(labels: Labels, links: int) -> dict[str, int]:
+    """Extents of all dimensions."""
+    nv, nu = len(labels.dofs), len(labels.independent_dofs)
+    return {
+        **_FIXED,
+        "coord": len(labels.coords),
+        "link": links,
+        **dict.fromkeys(REDUCED_DIMS, nv),
+        **dict.fromkeys(REDUCED_DIMS.values(), nu),
+        "dof_pair": nv * (nv + 1) // 2,
+        "independent_pair": nu * (nu + 1) // 2,
+    }
+
+
+def _then(worker: tuple[Array, Callable[[], None]], more: Callable[[], None]) -> tuple[Array, Callable[[], None]]:
+    """A worker that calls `more` after each of its calls."""
+    rows, call = worker
+
+    def both() -> None:
+        call()
+        more()
+
+    return rows, both
+
+
+def _share(workers: Sequence[tuple[Array, Callable[[], None]]], rows: int) -> None:
+    """Rows 0 … rows, in pieces that the workers take as they get free."""
+    if len(workers) == 1 or rows <= PIECE:
+        bounds, call = workers[0]
+        bounds[:] = (0, rows)
+        call()
+        return
+    starts = iter(range(0, rows, PIECE))  # next() on it is atomic under the GIL
+
+    def work(bounds: Array, call: Callable[[], None]) -> None:
+        for start in starts:
+            bounds[:] = (start, min(start + PIECE, rows))
+            call()
+
+    threads = [threading.Thread(target=work, args=worker) for worker in workers[1:]]
+    for thread in threads:
+        thread.start()
+    work(*workers[0])
+    for thread in threads:
+        thread.join()

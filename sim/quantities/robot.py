@@ -1,0 +1,303 @@
+"""Robot: an articulation with its arrays and labels, and the quantities one can ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.model import Compiled, Labels, Model, compile_model
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.foundation.spatial import Real
+
+if TYPE_CHECKING:
+    from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.quantities.coordinates import LinkStates
+    from artsim.sim.quantities.evaluation import Evaluation
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A loaded robot. Labels are names: links "finger_1", dofs "joint_1" or "root.vx"."""
+
+    articulation: Articulation
+    compiled: Compiled
+    loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of it takes over
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.articulation.name!r}: nq {self.nq}, nv {self.nv}, {len(self.links)} links>"
+
+    @classmethod
+    def of(cls, articulation: Articulation, *, coupling: str = "auto", gravity: Sequence[float] | None = None) -> Robot:
+        """Compile an articulation; see compile_model."""
+        return cls(articulation, compile_model(articulation, coupling=coupling, gravity=gravity))
+
+    @property
+    def model(self) -> Model:
+        """The constant arrays."""
+        return self.compiled.model
+
+    @property
+    def labels(self) -> Labels:
+        """The names of what the arrays' axes count."""
+        return self.compiled.labels
+
+    @property
+    def nq(self) -> int:
+        """Number of position coordinates."""
+        return len(self.labels.coords)
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return len(self.labels.dofs)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Link names, depth first, merged ones included."""
+        return self.labels.links
+
+    @property
+    def coords(self) -> tuple[str, ...]:
+        """Names of the position coordinates."""
+        return self.labels.coords
+
+    @property
+    def dofs(self) -> tuple[str, ...]:
+        """Names of the degrees of freedom."""
+        return self.labels.dofs
+
+    @property
+    def independent_dofs(self) -> tuple[str, ...]:
+        """The dofs left when hard couplings are eliminated."""
+        return self.labels.independent_dofs
+
+    @cached_property
+    def reference(self) -> Real:
+        """Coordinates (nq,) at which the file draws the robot."""
+        return self.compiled.reference
+
+    def with_model(self, changes: Mapping[str, Array]) -> Robot:
+        """The same robot with some model arrays replaced (made read-only)."""
+        frozen = {}
+        for name, values in changes.items():
+            copy = np.array(values)
+            copy.setflags(write=False)
+            frozen[name] = copy
+        return replace(self, compiled=replace(self.compiled, model=self.model._replace(**frozen)))
+
+    def compute(
+        self,
+        qpos: Array,
+        qvel: Array | None = None,
+        qacc: Array | None = None,
+        tau: Array | None = None,
+        wrench: Array | None = None,
+        *,
+        quantities: Sequence[str] = ("mass_matrix", "gravity", "bias", "jacobian"),
+        reduced: bool = False,
+        at: str = "com",
+        links: Sequence[str] | None = None,
+        packed: bool = False,
+        threads: int | None = None,
+    ) -> dict[str, Array]:
+        """Rigid-body quantities of one configuration, or of a table of them.
+
+        Args:
+            qpos: (nq,) or (N, nq); with `reduced` its independent entries are used. Quaternions are normalised.
+            qvel, qacc, tau: (nv,) or (N, nv), as many as qpos has; zero where left out.
+            wrench: (nl, 6) or (N, nl, 6) [N, N m], acting on each of `links` at its point `at`, world axes; it also
+                enters inverse and forward dynamics.
+            quantities: names of sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
+            reduced: in independent coordinates, M_r = Gᵀ M G and so on; forces are then taken through Gᵀ.
+            at: Jacobians, velocities and wrenches at each link's centre of mass ("com") or frame origin ("origin").
+            links: names of the links of link quantities; all of them by default.
+            packed: the lower triangle of symmetric matrices, by rows: (…, n (n + 1) / 2).
+            threads: all cores that the process may use by default; results do not depend on it.
+
+        Returns:
+            name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
+            singular, holds NaN; ask for "status" to have it counted: 0 where the row is right.
+
+        Raises:
+            UsageError: an unknown quantity or link, a wrong shape.
+        """
+        given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": wrench}
+        options = {"reduced": reduced, "at": at, "links": links, "packed": packed}
+        wanted = quantities if isinstance(quantities, str) else [name for name in quantities if name != "status"]
+        call, results = self._prepare(given, wanted, threads, options)
+        call()
+        status = results.pop("status")
+        for values in results.values():
+            values[status != 0] = np.nan
+        if "status" in quantities:
+            results["status"] = status
+        return {name: values[0] if np.ndim(qpos) == 1 else values for name, values in results.items()}
+
+    def to_independent(self, qpos: Array, qvel: Array | None = None, *, tolerance: float = 1e-9) -> tuple[Real, Real]:
+        """Independent coordinates and velocities (nu,) of full ones (nq,), (nv,): followers are left out.
+
+        Raises UsageError naming a follower that is not where its coupling wants it.
+        """
+        from artsim.sim.quantities.coordinates import to_independent
+
+        return to_independent(self.compiled, *self._state_given(qpos, qvel), tolerance)
+
+    def to_full(self, y: Array, u: Array | None = None) -> tuple[Real, Real]:
+        """Full coordinates (nq,) and velocities (nv,) of independent ones: q = g(y), v = G u."""
+        from artsim.sim.quantities.coordinates import independent_coordinates, to_full
+
+        sizes = len(independent_coordinates(self.model)), len(self.model.independent_dof)
+        return to_full(self.model, _vector("y", y, sizes[0]), _vector("u", u, sizes[1]))
+
+    def to_maximal(self, qpos: Array, qvel: Array | None = None) -> LinkStates:
+        """Pose and twist of every link: position (nl, 3), quaternion (nl, 4), twist (nl, 6) at the link frame's origin.
+
+        Twists are linear, then angular, in world axes.
+        """
+        from artsim.sim.quantities.coordinates import to_maximal
+
+        return to_maximal(self.model, *self._state_given(qpos, qvel))
+
+    def from_maximal(
+        self,
+        position: Array,
+        quaternion: Array,
+        twist: Array | None = None,
+        *,
+        near: Array | None = None,
+        tolerance: float = 1e-6,
+    ) -> tuple[Real, Real]:
+        """Full coordinates (nq,) and velocities (nv,) of links' poses and twists, as `to_maximal` gives them.
+
+        Args:
+            near: (nq,) where several coordinates mean the same poses those nearest to it; the file's pose by default.
+            tolerance: how far poses [m, rad] and twists [m/s, rad/s] may be off what the joints allow, link by link.
+
+        Raises:
+            UsageError: the link whose joint does not allow its pose or twist, and by how much.
+        """
+        from artsim.sim.quantities.coordinates import LinkStates, from_maximal
+
+        nl = len(self.links)
+        given = {"position": (position, 3), "quaternion": (quaternion, 4), "twist": (twist, 6)}
+        tables = {
+            name: np.zeros((nl, width)) if values is None else self._table(name, values, (nl, width))
+            for name, (values, width) in given.items()
+        }
+        start = self.reference if near is None else _vector("near", near, self.nq)
+        return from_maximal(self.compiled, LinkStates(**tables), start, tolerance)
+
+    def _state_given(self, qpos: Array, qvel: Array | None) -> tuple[Real, Real]:
+        return _vector("qpos", qpos, self.nq), _vector("qvel", qvel, self.nv)
+
+    def bound(
+        self,
+        qpos: Array,
+        qvel: Array | None = None,
+        qacc: Array | None = None,
+        tau: Array | None = None,
+        *,
+        quantities: Sequence[str],
+        threads: int = 1,
+        width: int | None = None,
+        **options: Any,
+    ) -> Callable[[], None]:
+        """`compute` without its preparation: a call that works the same rows again (benchmarks time this).
+
+        `width`: 1 for one robot at a time, WIDTH for packs; packs by default where there is more than one.
+        """
+        given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": None}
+        return self._prepare(given, quantities, threads, options, width)[0]
+
+    def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
+        """What `compute` works with, for blocks of rows; options as Evaluation has them."""
+        from artsim.sim.quantities.evaluation import Evaluation
+
+        return Evaluation(self.model, self.labels, quantities, equipped=self._energetic, **options)
+
+    @cached_property
+    def _energetic(self) -> Equipped | None:
+        """The equipment, where a tendon's inertia is part of the robot's, or a spring is not a plain one of a joint."""
+        from artsim.sim.equipment.build_passive import has_own_spring
+
+        if not (
+            any(
+                tendon.armature or tendon.stiffness or any(tendon.stiffness_polynomial)
+                for tendon in self.articulation.tendons
+            )
+            or any(has_own_spring(joint) for joint in self.articulation.joints)
+        ):
+            return None
+        from artsim.sim.equipment.equip import equip
+
+        return equip(self.articulation, self.compiled)
+
+    def _prepare(
+        self,
+        given: Mapping[str, Array | None],
+        quantities: Sequence[str],
+        threads: int | None,
+        options: Mapping[str, Any],
+        width: int | None = None,
+    ) -> tuple[Callable[[], None], dict[str, Array]]:
+        """The bound call, and where its results will be, `status` too."""
+        from artsim.sim.quantities.evaluation import PIECE, available_threads
+
+        qpos = _numbers("qpos", given["qpos"])
+        given = {**given, "qpos": qpos}
+        rows = qpos.shape[0] if qpos.ndim > 1 else 1
+        if width is None:
+            width = 1 if rows < WIDTH else WIDTH
+        if threads is None:
+            threads = available_threads() if rows > PIECE else 1
+        evaluation = self.evaluation(
+            quantities, wrench=given["wrench"] is not None, threads=threads, width=width, **options
+        )
+        inputs, outputs = evaluation.allocate(rows)
+        for name in inputs:
+            inputs[name][:rows] = self._table(name, given[name], (rows, *evaluation.shapes[name]))
+        for name in given:
+            if name not in inputs and given[name] is not None:
+                self._table(
+                    name, given[name], (rows, len(evaluation.links), 6) if name == "wrench" else (rows, self.nv)
+                )
+        call = evaluation.bound(inputs, outputs)
+        return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
+
+    def _table(self, name: str, values: Array | None, shape: tuple[int, ...]) -> Array:
+        """An input as a table of this shape; zeros where it was left out."""
+        if values is None:
+            return np.zeros(shape)
+        table = _numbers(name, values)
+        if table.shape != shape and (1, *table.shape) != shape:
+            one = f" or {shape[1:]}" if shape[0] == 1 else ""
+            raise UsageError(f"{name} has shape {table.shape}, want {shape}{one}")
+        return table.reshape(shape)
+
+
+def _vector(name: str, values: Array | None, size: int) -> Real:
+    """Numbers (size,); zeros where there are none."""
+    if values is None:
+        return np.zeros(size)
+    vector = _numbers(name, values)
+    if vector.shape != (size,):
+        raise UsageError(f"{name} has shape {vector.shape}, want ({size},)")
+    return vector
+
+
+def _numbers(name: str, values: Any) -> Array:
+    """Real numbers as float64."""
+    try:
+        table = np.asarray(values)
+        if table.dtype.kind in "cmM":
+            raise TypeError
+        return np.asarray(table, float)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name}: is not a table of numbers") from None

@@ -1,0 +1,190 @@
+"""Tendons' inertias in the quantities of configurations: what armature Jᵀ J adds to a robot's M; springs' energy.
+
+The kernel of `compute` knows the tree; this is added to what it found. With W = √armature J: M + Wᵀ W, and its inverse
+by Woodbury's identity, in which a tendon is a row on the robot, as it is in a run (constraints/tendon_rows.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.regularity import is_singular
+from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.equipment.arrays import EquipmentBundle, Equipped, make_equipment_work
+from artsim.sim.foundation.jit import Entry, bind
+from artsim.sim.foundation.records import Array, Ints1, Reals1, Reals2, Reals3
+from artsim.sim.quantities.catalogue import BAD_RESULT, OK, WITH_INERTIA
+
+_ROWS = 256  # that are worked on at a time
+_INVERTED = frozenset({"inverse_mass_matrix", "forward_dynamics"})
+
+
+class TendonTask(NamedTuple):
+    """A table of configurations, and what the kernel finds. n: nv, or nu when reduced. k tendons have armature."""
+
+    rows: Ints1  # (2,) first row, and the one after the last
+    reduced: Ints1  # (1,)
+    tendon: Ints1  # (k,)
+    qpos: Reals2  # (N, nq)
+    qvel: Reals2  # (N, nv) or (0, nv): zero
+    moment: Reals3  # (rows, k, n) √armature dL/dq
+    drift: Reals2  # (rows, k) √armature times the length's second derivative where no dof (reduced: u) accelerates
+    speed: Reals2  # (rows, k) √armature times its first
+    stored: Reals1  # (rows,) energy of springs that the kernel of `compute` leaves out [J]; or none
+
+
+TENDON_INERTIA = Entry(
+    "tendon_inertia",
+    "artsim.sim.quantities.tendon_moments",
+    (RobotBundle, EquipmentBundle, TendonTask),
+)
+
+
+class TendonInertia:
+    """What the tendons with armature, and springs of balls, of powers and of tendons, add to a table of results.
+
+    Attributes:
+        wanted: the quantities among those asked for that it changes.
+        needed: quantities that it needs besides.
+        taken: quantities that it finds alone, the robot's own M being singular.
+    """
+
+    def __init__(
+        self, model: Model, equipped: Equipped, quantities: tuple[str, ...], *, reduced: bool, wrench: bool
+    ) -> None:
+        self._tendons = np.flatnonzero(equipped.arrays.tendon_armature > 0)
+        self.wanted = WITH_INERTIA.intersection(quantities if len(self._tendons) else ())
+        self._springs = "potential_energy" in quantities
+        inverted = self.wanted & _INVERTED
+        self.taken = inverted if inverted and is_singular(model) else frozenset[str]()
+        if "forward_dynamics" in self.taken:
+            needed = {"mass_matrix", "bias"} | ({"external_force"} if wrench else set())
+        elif self.taken:
+            needed = {"mass_matrix"}
+        else:
+            needed = {"inverse_mass_matrix"} if inverted else set()
+        self.needed = needed.difference(quantities)
+        self._model = model
+        self._equipped = equipped
+        self._reduced = reduced
+        self._nv = len(model.independent_dof if reduced else model.dof_body)
+
+    def adder(self, bounds: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> Callable[[], None]:
+        """A call that adds to rows bounds[0] … bounds[1] of the results `found`, computed from the inputs `given`."""
+        model, equipped, k = self._model, self._equipped, len(self._tendons)
+        task = TendonTask(
+            rows=np.zeros(2, np.int64),
+            reduced=np.array([self._reduced], np.int64),
+            tendon=self._tendons,
+            qpos=given["qpos"],
+            qvel=given.get("qvel", np.zeros((0, len(model.dof_body)))),
+            moment=np.zeros((_ROWS, k, self._nv)),
+            drift=np.zeros((_ROWS, k)),
+            speed=np.zeros((_ROWS, k)),
+            stored=np.zeros(_ROWS if self._springs else 0),
+        )
+        work = make_equipment_work(model, equipped.arrays, equipped.activations)
+        robot = RobotBundle(model, make_state(model), make_workspace(model))
+        call = bind(TENDON_INERTIA, 1, robot, EquipmentBundle(equipped.arrays, work), task)
+
+        def add() -> None:
+            first, end = (int(bound) for bound in bounds)
+            for start in range(first, end, _ROWS):
+                task.rows[:] = start, min(start + _ROWS, end)
+                call()
+                rows = slice(*task.rows)
+                n = rows.stop - rows.start
+                if self._springs:
+                    right = found["status"][rows] == OK
+                    found["potential_energy"][rows][right] += task.stored[:n][right]
+                with np.errstate(all="ignore"):  # of rows that have no result
+                    self._add(
+                        task.moment[:n],
+                        task.drift[:n],
+                        task.speed[:n],
+                        {name: values[rows] for name, values in given.items()},
+                        {name: values[rows] for name, values in found.items()},
+                    )
+
+        return add
+
+    def _add(
+        self, W: Array, drift: Array, speed: Array, given: Mapping[str, Array], found: Mapping[str, Array]
+    ) -> None:
+        """The same to rows cut out of all tables."""
+        finite = np.isfinite(W).all(axis=(1, 2)) & np.isfinite(drift).all(axis=1)
+        found["status"][(found["status"] == OK) & ~finite] = BAD_RESULT
+        bad = found["status"] != OK
+        W[bad], drift[bad], speed[bad] = 0.0, 0.0, 0.0  # those rows stay as they are
+        drift = drift[..., None]
+        Wt = W.swapaxes(1, 2)
+        changed = self.wanted | self.needed
+        for name in changed & {"coriolis", "bias", "inverse_dynamics"}:
+            rate = drift
+            if name == "inverse_dynamics":
+                rate = drift + W @ self._column(given["qacc"], bad)
+            found[name][:] += (Wt @ rate)[..., 0]
+        if "kinetic_energy" in self.wanted:
+            found["kinetic_energy"][:] += 0.5 * np.square(speed).sum(axis=1)
+        if "mass_matrix" in changed:
+            _add_symmetric(found["mass_matrix"], Wt @ W)
+        if self.taken:
+            self._invert(bad, given, found)
+        elif "inverse_mass_matrix" in found:
+            self._add_inverse(W, drift, bad, found)
+
+    def _invert(self, bad: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> None:
+        """M⁻¹ and M⁻¹ (tau - bias - external force) of the whole M."""
+        M = _square(found["mass_matrix"], self._nv).copy()
+        M[bad] = np.eye(self._nv)
+        inverse = np.linalg.inv(M)
+        if "inverse_mass_matrix" in self.taken:
+            found["inverse_mass_matrix"][:] = 0.0
+            _add_symmetric(found["inverse_mass_matrix"], 0.5 * (inverse + inverse.swapaxes(1, 2)))
+            found["inverse_mass_matrix"][bad] = np.nan
+        if "forward_dynamics" in self.taken:
+            balanced = found["bias"] + found.get("external_force", 0.0)
+            right = np.where(bad[:, None], 0.0, given["tau"] - balanced)
+            found["forward_dynamics"][:] = (inverse @ right[..., None])[..., 0]
+            found["forward_dynamics"][bad] = np.nan
+
+    def _add_inverse(self, W: Array, drift: Array, bad: Array, found: Mapping[str, Array]) -> None:
+        """M⁻¹ - B S⁻¹ Bᵀ and a - B S⁻¹ (W a + drift), with B = M⁻¹ Wᵀ and S = 1 + W B."""
+        inverse = _square(found["inverse_mass_matrix"], self._nv)
+        B = np.where(bad[:, None, None], 0.0, inverse) @ W.swapaxes(1, 2)
+        S = np.eye(W.shape[1]) + W @ B
+        if "forward_dynamics" in self.wanted:
+            a = np.where(bad[:, None], 0.0, found["forward_dynamics"])[..., None]
+            found["forward_dynamics"][:] -= (B @ np.linalg.solve(S, W @ a + drift))[..., 0]
+        if "inverse_mass_matrix" in self.wanted:
+            change = B @ np.linalg.solve(S, B.swapaxes(1, 2))
+            _add_symmetric(found["inverse_mass_matrix"], -0.5 * (change + change.swapaxes(1, 2)))
+
+    def _column(self, qacc: Array, bad: Array) -> Array:
+        """Accelerations (rows, n, 1); with `reduced` the independent ones."""
+        values = qacc[:, self._model.independent_dof] if self._reduced else qacc
+        column: Array = np.where(bad[:, None], 0.0, values)[..., None]
+        return column
+
+
+def _add_symmetric(out: Array, matrices: Array) -> None:
+    """Add matrices (rows, n, n) to as many, or to their lower triangles (rows, n (n + 1) / 2)."""
+    if out.ndim == 2:
+        rows, columns = np.tril_indices(matrices.shape[1])
+        out += matrices[:, rows, columns]
+    else:
+        out += matrices
+
+
+def _square(stored: Array, n: int) -> Array:
+    """Symmetric matrices (rows, n, n) of which all or the lower triangles are stored."""
+    if stored.ndim == 3:
+        return stored
+    square = np.empty((len(stored), n, n))
+    rows, columns = np.tril_indices(n)
+    square[:, rows, columns] = square[:, columns, rows] = stored
+    return square

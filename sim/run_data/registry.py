@@ -1,0 +1,40 @@
+"""The solvers of constraint rows, each declared once: its name, its scratch, and what the engine must know of it.
+
+A solver's kernel is in a file of its own in this folder, which solve.py calls. Kernels read the declarations as tuples
+by number (SWEEPING …). No numba here: the process that starts with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from artsim.sim.run_data.scratch import DirectWork, NewtonWork, PropagationWork, SweepWork
+
+NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT = range(6)  # Inputs.solver
+
+
+class Solver(NamedTuple):
+    """What the engine must know of a solver besides its kernel. All of them take every kind of rows."""
+
+    number: int
+    work: tuple[type[Any], ...]  # its scratch; solvers that share it share their entry
+    sweeping: bool = False  # as PhysX has it: all drives are rows, springs are implicit, errors are taken back at once
+    mean_velocity: bool = False  # positions move with the mean velocity of its sweeps
+    mass_matrix: bool = True  # M̂ is formed
+    exact: bool = False  # its result is newton's, which packs may use in its place where there are no rows
+    packs: bool = False  # packs of robots have it
+
+
+SOLVERS: dict[str, Solver] = {
+    "newton": Solver(NEWTON, (NewtonWork,), packs=True),
+    "pgs": Solver(PGS, (SweepWork,), sweeping=True),
+    "tgs": Solver(TGS, (SweepWork,), sweeping=True, mean_velocity=True),
+    "block-gs": Solver(BLOCK_GS, (SweepWork,), sweeping=True),
+    "propagation": Solver(PROPAGATION, (NewtonWork, PropagationWork), mass_matrix=False, exact=True),
+    "direct": Solver(DIRECT, (NewtonWork, DirectWork), mass_matrix=False, exact=True),
+}
+"""By the names of --solver."""
+
+_IN_ORDER = tuple(sorted(SOLVERS.values(), key=lambda solver: solver.number))
+SWEEPING = tuple(solver.sweeping for solver in _IN_ORDER)
+MEAN_VELOCITY = tuple(solver.mean_velocity for solver in _IN_ORDER)

@@ -1,0 +1,227 @@
+"""The records of a simulation beside Model, State and Workspace: what comes in, what a step finds, what is recorded.
+
+No numba here: the process that starts with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from artsim.sim.foundation.records import ConstInts1, ConstReals1, Ints1, Lanes1, Reals1, Reals2, Reals3
+from artsim.sim.run_data.phases import Clock
+
+# Inputs.controller
+NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
+# entries of Inputs.controller_gains
+POSITION_GAIN, VELOCITY_GAIN = range(2)
+# entries of Inputs.sleep
+SLEEP_ENERGY, SLEEP_STEPS = range(2)
+# entries of Rows.number: all rows, and those that every step has, which come before the contacts'
+ALL_ROWS, LASTING_ROWS = range(2)
+# entries of Rows.report
+ITERATIONS, RESIDUAL = range(2)
+# entries of Step.counters; CONTROL_ROW is of the controls, ROWS_RECORDED of the block
+(
+    STEP_NUMBER,
+    ROWS_RECORDED,
+    STOP_REASON,
+    STOP_DOF,
+    CONTROL_ROW,
+    FREE_STEPS_POSSIBLE,
+    AT_REST,
+    EVALUATION,
+) = range(8)
+# why a run stopped: Step.counters[STOP_REASON]
+RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
+# how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
+ONCE, AGAIN, STIFFENED = range(3)
+# entries of Step.retries: how often the step was solved again for what (retries.py); the last three are 1 or 0
+SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY = range(7)
+# entries of Step.energy
+AT_START, NOW = range(2)
+# entries of Step.watch (energy_watch.py)
+GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
+# entries of Step.contact_extremes
+MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
+# entries of Step.yielded: depths are of contacts that gave way, beyond the deepest of the start
+START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
+# entries of Block.plan, the last of RolloutBlock.plan
+STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_SAMPLE = range(3)
+# columns of Block.energy
+KINETIC, POTENTIAL = range(2)
+
+
+class Inputs(NamedTuple):
+    """What a run is given. Controls are rows that hold until the next one begins."""
+
+    time_step: ConstReals1  # (1,) [s]
+    solver: ConstInts1  # (1,) its number (run_data/registry.py)
+    iterations: ConstInts1  # (1,) sweeps
+    controller: ConstInts1  # (1,)
+    controller_gains: ConstReals1  # (2,) computed torque: ω² [1/s²] and 2 ζ ω [1/s]
+    drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
+    drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
+    drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
+    recovery: ConstReals1  # (1,) share of a hard row's error that a step takes back; 0: see constraints/row.py
+    sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
+    drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
+    mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are weighed [1/(kg m²) or 1/kg]
+    start_step: Ints1  # (rows,) first step each row acts on
+    torque: Reals2  # (rows, nv) [N m or N]
+    target: Reals2  # (rows, nv) [rad or m]
+    target_velocity: Reals2  # (rows, nv) [rad/s or m/s]
+    control: Reals2  # (rows, na) of the actuators
+
+
+class Rows(NamedTuple):
+    """Constraint rows of one step: J u + bias + cfm λ is 0, or as near as λ's bounds allow. Impulses in N s or N m s.
+
+    Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
+    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order.
+
+    A cone is a run of rows, the normal one first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
+    """
+
+    number: Ints1  # (2,) of rows; without those of contacts, which are the last ones
+    kind: Ints1  # (rows,)
+    dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
+    start: Ints1  # (rows + 1,) first entry of each row
+    stop: Ints1  # (rows,) end of its entries in independent coordinates
+    entry_dof: Ints1  # (entries,) which dof
+    entry_value: Lanes1  # (entries,)
+    column: Ints1  # (entries,) which independent dof
+    value: Lanes1  # (entries,)
+    error: Lanes1  # (rows,) C, what the bias takes back [rad or m]
+    rate: Lanes1  # (rows,) how much of it per second the bias takes back; 0: the bias does not follow C [1/s]
+    bias: Lanes1  # (rows,) [rad/s or m/s]
+    cfm: Lanes1  # (rows,) velocity per impulse; one for all rows of a cone
+    lower: Lanes1  # (rows,) bounds of the impulse
+    upper: Lanes1
+    cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
+    slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
+    # (rows,) of contacts' first rows: for how many steps they have given way (solvers/regularisation.py)
+    regularised: Ints1
+    static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
+    impulse: Lanes1  # (rows,) λ
+    miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
+    unaimed: Reals1  # (rows,) bias before aims
+    implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
+    report: Reals1  # (2,) iterations, residual of the step
+
+
+class Step(NamedTuple):
+    """What a step finds, full coordinates unless said otherwise."""
+
+    counters: Ints1  # (8,) STEP_NUMBER, …
+    retries: Ints1  # (7,) at solving the step
+    nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
+    limit_steps: Ints1  # (nv,) steps each dof spent at a limit
+    coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
+    loop_gap: Reals1  # (2,) how far loops were open at most at the start of a step or the end of a block [m], [rad]
+    tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
+    worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
+    yielded: Reals1  # (6,) depths at the start and where contacts gave way [m], share of a shape, links; steps unsolved
+    energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
+    watch: Reals1  # (5,) energy given so far, the most at any time [J]; of the first excess step + 1, dof, factor
+    contact_extremes: Reals1  # (4,) most contacts in any step so far, largest depth [m], steps eased, with some left
+    # inside
+    applied: Reals1  # (nv,) [N m or N]
+    drive: Reals1
+    passive: Reals1
+    coupling: Reals1
+    limit: Reals1
+    loop: Reals1
+    tendon: Reals1
+    contact: Reals1
+    qacc: Reals1  # (nv,)
+    diagonal: Reals1  # (nv,) h D + h² a K of what M̂ holds
+    stiffness: Reals1  # (nv,) drive gains in force units
+    damping: Reals1
+    share: Reals1  # (nv,) of a spring that keeps its energy, 1; 0: it is implicit Euler's (actuation.py)
+    place: Reals1  # (nv,) coordinates as drives see them: target less what they turn, where there are none
+    force: Reals1  # (nv,) explicit right-hand side
+    velocity: Reals1  # (nv,) v at the end of the step
+    middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
+    free: Reals1  # (nu,) u without constraint impulses
+    next: Reals1  # (nu,) u at the end of the step
+    start_qpos: Reals1  # (nq,) RK4: where the step started
+    start_qvel: Reals1  # (nv,) rk4.py: at the step's start; step.py: f.middle before
+    stage_qpos: Reals1  # (nq,)
+    stage_qvel: Reals1  # (nv,)
+    sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations
+    sum_acceleration: Reals1
+    tangent: Reals1  # (nv,)
+    effective_coupling: Reals1  # (ns,) J M⁻¹ Jᵀ of the coupling rows on the bare M; with solimp Model.row_mobility
+    link_force: Reals2  # (nl, 3) wrench through each link's joint [N]
+    link_torque: Reals2  # (nl, 3) about the link frame's origin [N m]
+    columns: Reals2  # (6, nv)
+    com: Reals1  # (3,) [m]
+    momentum: Reals1  # (6,)
+
+
+class Block(NamedTuple):
+    """Recorded rows of one block. A field whose first extent is 0 is not recorded."""
+
+    plan: Ints1  # (2,) steps to take now, and every how many a row is recorded
+    qpos: Reals2
+    qvel: Reals2
+    qacc: Reals2
+    tau_applied: Reals2
+    tau_drive: Reals2
+    tau_passive: Reals2
+    tau_coupling: Reals2
+    tau_limit: Reals2
+    tau_loop: Reals2
+    tau_tendon: Reals2
+    tau_contact: Reals2
+    activation: Reals2
+    actuator_force: Reals2
+    actuator_length: Reals2
+    actuator_velocity: Reals2
+    tendon_length: Reals2
+    tendon_velocity: Reals2
+    tendon_force: Reals2
+    sensors: Reals2
+    link_position: Reals3
+    link_quaternion: Reals3
+    incoming_wrench: Reals3
+    jacobian: Reals3  # (, columns, 6): see jacobian_columns
+    gravity: Reals2
+    mass_matrix: Reals3
+    bias: Reals2
+    com: Reals2
+    momentum: Reals2
+    energy: Reals2
+    solver_iterations: Reals1
+    solver_residual: Reals1
+    asleep: Reals1
+    friction_constant: Reals2
+    friction_by_load: Reals2
+    contact_wrench: Reals3
+    external_wrench: Reals3
+    contact_count: Reals1
+    # contacts of the recorded rows, one after the other; a block ends before there is no more room for a step's
+    contacts: Ints1  # (1,) how many there are
+    contact_step: Reals1
+    contact_shapes: Reals2  # (, 2)
+    contact_point: Reals2  # (, 3) world axes [m]
+    contact_normal: Reals2  # (, 3) from the first shape to the second
+    contact_tangent: Reals2  # (, 3) the first of two; the second is normal × it
+    contact_depth: Reals1  # [m]
+    contact_force: Reals2  # (, 3) on the second: along normal and tangents [N]
+    contact_torque: Reals2  # (, 3) about them [N m]
+
+
+CONTACT_TABLE = Block._fields[Block._fields.index("contact_step") :]
+_OF_CONTACTS = ("contacts", "contact_count", *CONTACT_TABLE)  # recorded together, as "contacts"
+RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTACTS)), "contacts")
+
+
+class RunBundle(NamedTuple):
+    """What a run is given and what its step finds; in a run's own kernel what is recorded of it too."""
+
+    inputs: Inputs
+    step: Step
+    block: Block | None = None
+    clock: Clock | None = None  # of timed phases
+    lanes: Any | None = None  # of packs: rollout.LaneBundle

@@ -1,0 +1,291 @@
+"""The scratch records of the solvers of constraint rows, and how large they are. No numba here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.foundation.records import (
+    ConstInts1,
+    Ints1,
+    Ints2,
+    Lanes1,
+    Lanes2,
+    Reals1,
+    Reals2,
+    Reals3,
+    allocate,
+    with_members,
+)
+from artsim.sim.run_data.run_records import Rows
+
+BLOCK = 16  # most rows that block_gs solves together
+# entries of NewtonWork.sizes
+BLOCKS, ISLANDS, NEWTON_STEPS = range(3)
+# entries of PropagationWork.counts and DirectWork.counts
+WIDE_ROWS, LIFTED_PIVOTS = range(2)
+# columns of DirectWork.share
+SHARED_MASS, SHARED_INERTIA = range(2)
+
+
+class NewtonWork(NamedTuple):
+    """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; blocks, islands: solvers/elimination.py."""
+
+    entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
+    again: Ints1  # (1,) 1: go on with another bias
+    sizes: Ints1  # (3,) blocks, islands, Newton steps of the island
+    block: Ints1  # (nu,) of a dof
+    block_start: Ints1  # (nu + 1,) a block's first dof
+    island: Ints1  # (nu,) of a block
+    island_start: Ints1  # (nu + 1,) where an island's blocks begin
+    member: Ints1  # (nu,) the blocks, island by island
+    order: Ints1  # (nu,) the same as they are eliminated
+    unit_start: Ints1  # (nu + 1,) where an island's units begin
+    listed: Ints1  # (rows,) first rows of the units, island by island
+    factorised: Ints1  # (nu,) 1: the matrix of an island is, with weight_used
+    degree: Ints1  # (nu,) dofs that a block is tied to; nsgs.py: the root of a dof's tree
+    list: Ints1  # (nu,) blocks of a row; nsgs.py: where a root's tree ends
+    tie: Ints2  # (blocks, blocks) 1: tied
+    place: Ints1  # (nu,) of a dof in the matrix
+    run_count: Ints1  # (nu,) runs of entries left of a block
+    run_start: Ints2  # (blocks, blocks) their first columns
+    run_stop: Ints2  # (blocks, blocks)
+    span: Ints1  # (entries,) of a unit: where the run of columns ends
+    matrix: Lanes2  # (nu, nu) H = M̂ + Jᵀ D J, its factor; lower triangle
+    transpose: Lanes2  # (nu, nu) coulomb.py: of its H; nsgs.py: M̂'s factor by dof
+    pivot: Lanes1  # (nu,) 1 / D of the factor
+    factors: Lanes1  # (nu + 8,)
+    right: Lanes2  # (1, nu) a right-hand side, by place
+    lines: Lanes2  # (8, entries) D J of a unit
+    change: Lanes1  # (nu,) x, of the velocities
+    product: Lanes1  # (nu,) M̂ x
+    gradient: Lanes1  # (nu,)
+    direction: Lanes1  # (nu,) d
+    through: Lanes1  # (nu,) M̂ d
+    velocity: Lanes1  # (rows,) J (u + x) + bias
+    along: Lanes1  # (rows,) J d
+    eps: Lanes1  # (rows,) ε
+    inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
+    first: Lanes1  # (rows,) λ as it came in
+    given: Lanes1  # (rows,) cfm as it came in
+    rho: Lanes1  # (rows,) impulse per velocity: 1 / mobility
+    rate: Lanes1  # (rows,) coulomb.py: ρ, by which velocities count beside impulses
+    centre: Lanes1  # (rows,) λ_k
+    miss: Lanes1  # (rows,) λ - P(λ - ρ û); nsgs.py: the velocity at x = 0
+    linear: Lanes1  # (rows,) λ after a full step, to first order
+    shift: Lanes1  # (rows,) of cones
+    before: Lanes1  # (rows,) the shift before
+    off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
+    low: Lanes1  # (rows,) a shift below the one wanted
+    high: Lanes1  # (rows,) a shift above it
+    unit: Lanes1  # (rows,) direction of cones' tangential impulse
+    pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
+    weight: Lanes1  # (rows,) D of a row with bounds, c0 of a cone
+    weight_used: Lanes1  # (rows,) the same in `matrix`
+    weight1: Lanes1  # (rows,) c1 to c3 of a cone
+    weight2: Lanes1
+    weight3: Lanes1
+    whole: Ints1  # (rows,) nsgs.py: 1 where a unit has every dof of the trees that it moves
+    inverse_mass_jacobian: Lanes1  # (entries,) nsgs.py: M̂⁻¹ Jᵀ of such units, laid out as Rows.value
+
+
+class PropagationWork(NamedTuple):
+    """Scratch of solvers/propagation.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows."""
+
+    counts: Ints1  # (2,) of wide rows, of lifted pivots
+    diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
+    inertia: Reals1  # (nu,) M̂'s diagonal
+    weight: Reals1  # (nv,) δ: `diagonal` and what rows on one dof weigh
+    wide: Reals2  # (k, nv) B: rows on several dofs, eliminated couplings
+    compliance: Reals1  # (k,) 1 / weight; 0: hard
+    multiplier: Reals1  # (k,) what a solve adds to λ
+    total: Reals1  # (k,) λ
+    gap: Reals1  # (k,) -(B v + compliance λ)
+    small: Reals2  # (k, k) compliance + B A⁻¹ Bᵀ, its factor
+    moved: Reals1  # (nv,) v
+    force: Reals1  # (nv,)
+    speed: Reals2  # (nb, 6) velocities of bodies: linear, angular
+    wrench: Reals2  # (nb, 6) force, torque
+    right: Reals1  # (nu,) b
+    left: Reals1  # (nu,) what d and λ leave of it
+    inverse_wide: Reals2  # (k, nv) A⁻¹ Bᵀ
+
+
+class DirectWork(NamedTuple):
+    """Scratch of solvers/direct.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows, g edges."""
+
+    elder: ConstInts1  # (nb,) the joint before it on the same parent, 0: none
+    edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
+    counts: Ints1  # (2,) of wide rows
+    diagonal: Reals1  # as in PropagationWork
+    inertia: Reals1
+    weight: Reals1
+    wide: Reals2
+    compliance: Reals1
+    multiplier: Reals1
+    total: Reals1
+    gap: Reals1
+    small: Reals2
+    moved: Reals1
+    force: Reals1
+    speed: Reals2
+    wrench: Reals2
+    right: Reals1
+    left: Reals1
+    share: Reals2  # (nb, 2) mass and inertia that a body has besides its own
+    centre: Reals2  # (nb, 3) of mass, from the body's origin [m]
+    inverse_mass: Reals1  # (nb,)
+    inverse_inertia: Reals2  # (nb, 6) about the centre
+    dof_row: Ints1  # (nv,) which of its joint's rows
+    push: Reals3  # (nb, 6, 3) force of each row
+    turn: Reals3  # (nb, 6, 3) its torque about the body's centre
+    back: Reals3  # (nb, 6, 3) about the parent's
+    scale: Reals2  # (nb, 6) √δ of dofs, 1 of locked directions
+    soft: Reals2  # (nb, 6) 1 of dofs
+    stiff: Reals2  # (nb, 6) δ J W Jᵀ of dofs
+    rate: Reals2  # (nb, 6) velocities along the rows
+    held: Reals2  # (nb, 6) scaled multipliers
+    impulse: Reals2  # (nb, 6)
+    node: Reals3  # (nb, 6, 6) N, its Cholesky factor
+    edge: Reals3  # (g, 6, 6) E, then L⁻¹ E
+    strip: Reals3  # (k, nb, 6) edges of wide rows
+
+
+class SweepWork(NamedTuple):
+    """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
+
+    inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
+    line: Ints1  # (rows,) which of these is a row's
+    scale: Reals1  # (rows,) times which it is that
+    delassus: Reals1  # (rows,) the diagonal of the Delassus matrix J M̂⁻¹ Jᵀ; of a cone's tangential rows not below any
+    of_column: Ints1  # (nu,) the row that has the line of a unit impulse on a dof, or -1
+    order: Ints1  # (rows,) in which the rows have their turns
+    key: Ints1  # (rows,) by which they are ordered
+    sorted: Ints1  # (1,) how many rows `order` holds
+    wanted: Reals1  # (rows,) impulses before they are taken
+    error: Reals1  # (rows,) tgs: C at the sub-step
+    rest: Reals1  # (rows,) tgs: what is in the bias beside C's part; block_gs: velocities without impulses
+    mean: Reals1  # (nv,) tgs: mean velocity of the independent dofs
+    end: Ints1  # (rows,) block_gs, and all that follow: where a block ends
+    matrix: Reals2  # (rows, BLOCK) of the block's rows
+    triangle: Reals2  # (rows, BLOCK) its factor
+    pivot: Reals1  # (rows,)
+    factorised: Ints1  # (rows,) at a block's begin, whether it is
+    state: Ints1  # (rows,) lower bound, free, upper bound
+    right: Ints1  # (rows,) what the state should be
+
+
+# ------------------------------------------------------------------ allocation
+
+
+class SolverBundle(NamedTuple):
+    """The scratch of solvers: newton's, the sweeping ones', propagation's (beside newton's), direct's (likewise)."""
+
+    newton: NewtonWork | None = None
+    sweeps: SweepWork | None = None
+    tree: PropagationWork | None = None
+    graph: DirectWork | None = None
+    pack: Any | None = None  # of packs: pack_contacts.PackSolver
+
+
+MEMBERS = {NewtonWork: "newton", SweepWork: "sweeps", PropagationWork: "tree", DirectWork: "graph"}
+"""The fields of SolverBundle."""
+NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
+
+
+def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
+    """The scratch of a solver for so many rows, of which `narrow` act on one dof for sure."""
+    return SolverBundle(**{MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works})
+
+
+def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0) -> Any:
+    """The scratch of a solver for so many rows, of which `narrow` act on one dof for sure."""
+    nu, n = len(model.independent_dof), len(rows.bias)
+    if work is NewtonWork:
+        shape = newton_shapes(model.independent_parent, n, len(model.dof_body), len(rows.value))
+        return allocate(work, shape)
+    shapes: dict[str, tuple[int, ...]] = {
+        **dict.fromkeys(work._fields, (n,)),
+        "of_column": (nu,),
+        "inverse_mass_jacobian": (n, nu),
+        "sorted": (1,),
+        "mean": (len(model.dof_body),),
+    }
+    if work is SweepWork:
+        shapes |= {"pivot": (n,), **dict.fromkeys(("matrix", "triangle"), (n, BLOCK))}
+    if work is PropagationWork or work is DirectWork:
+        shapes |= _full_shapes(model, n - narrow)
+    made = allocate(work, shapes)
+    return made._replace(**_family(model)) if work is DirectWork else made
+
+
+def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has 2 nv entries at most."""
+    nu = len(parent)
+    children = np.bincount(parent[parent >= 0], minlength=nu)
+    follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)
+    blocks = nu - int(np.count_nonzero(follows & (children[parent] == 1)))
+    return {
+        **dict.fromkeys(NewtonWork._fields, (rows,)),
+        "entry": (2,),
+        "again": (1,),
+        **dict.fromkeys(("block", "island", "member", "order", "factorised", "degree", "list", "place"), (nu,)),
+        **dict.fromkeys(("run_count", "pivot", "change", "product", "gradient", "direction", "through"), (nu,)),
+        **dict.fromkeys(("block_start", "island_start", "unit_start"), (nu + 1,)),
+        **dict.fromkeys(("tie", "run_start", "run_stop"), (blocks, blocks)),
+        **dict.fromkeys(("matrix", "transpose"), (nu, nu)),
+        "sizes": (3,),
+        "span": (2 * nv + 1,),
+        "factors": (nu + 8,),
+        "right": (1, nu),
+        "lines": (8, 2 * nv + 1),
+        "inverse_mass_jacobian": (entries,),
+    }
+
+
+def _full_shapes(model: Model, rows: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of PropagationWork's and DirectWork's fields for so many rows on several dofs."""
+    nb, nv, nu = len(model.body_parent), len(model.dof_body), len(model.independent_dof)
+    k = rows + len(model.coupling_follower)
+    return {
+        **dict.fromkeys(("diagonal", "weight", "moved", "force", "dof_row"), (nv,)),
+        **dict.fromkeys(("inertia", "right", "left"), (nu,)),
+        **dict.fromkeys(("wide", "inverse_wide"), (k, nv)),
+        **dict.fromkeys(("compliance", "multiplier", "total", "gap"), (k,)),
+        **dict.fromkeys(
+            ("speed", "wrench", "scale", "soft", "stiff", "rate", "held", "impulse", "inverse_inertia"), (nb, 6)
+        ),
+        **dict.fromkeys(("push", "turn", "back"), (nb, 6, 3)),
+        "counts": (2,),
+        "small": (k, k),
+        "share": (nb, 2),
+        "centre": (nb, 3),
+        "inverse_mass": (nb,),
+        "node": (nb, 6, 6),
+        "edge": (int(_family(model)["edge_start"][-1]), 6, 6),
+        "strip": (k, nb, 6),
+        "elder": (nb,),
+        "edge_start": (nb + 1,),
+    }
+
+
+def _family(model: Model) -> dict[str, Any]:
+    """DirectWork's `elder` and `edge_start`."""
+    nb = len(model.body_parent)
+    elder, start = np.zeros(nb, np.int64), np.zeros(nb + 1, np.int64)
+    youngest: dict[int, int] = {}
+    elders = np.zeros(nb, np.int64)
+    for i in range(1, nb):
+        above = int(model.body_parent[i])
+        if above:
+            elder[i] = youngest.get(above, 0)
+            elders[i] = elders[elder[i]] + 1
+            youngest[above] = i
+    start[1:] = np.cumsum(elders)
+    for array in (elder, start):
+        array.setflags(write=False)
+    return {"elder": elder, "edge_start": start}

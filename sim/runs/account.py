@@ -1,0 +1,222 @@
+"""What a simulation tells of itself: where it is, what was worst so far, and why it stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from artsim.sim.articulation.model import ANGULAR, LINEAR
+from artsim.sim.articulation.state import SHAPE_A, SHAPE_B, State
+from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.run_data.integration import DEFAULT
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    AT_START,
+    DEEPEST,
+    DEPTH,
+    EXCESS_DOF,
+    EXCESS_FACTOR,
+    EXCESS_STEP,
+    GAVE_WAY,
+    ITERATIONS,
+    LEFT_INSIDE_STEPS,
+    LINK_A,
+    LINK_B,
+    MOST_AT_ONCE,
+    NON_FINITE,
+    NOW,
+    REGULARISED_STEPS,
+    SHARE,
+    STEP_NUMBER,
+    STOP_DOF,
+    TOO_FAST,
+    UNSOLVED_STEPS,
+    Rows,
+    Step,
+)
+from artsim.sim.runs.plan import Plan
+
+
+class Account:
+    """The part of Simulation that only reads: the plan, and what the records of the run hold now."""
+
+    plan: Plan
+    stop_reason: int
+    _odd: str  # what of the recorded rows or the state is not finite
+    _room: int
+    _state: State
+    _step: Step
+    _rows: Rows
+
+    @property
+    def step(self) -> int:
+        """Steps taken so far."""
+        return int(self._step.counters[STEP_NUMBER])
+
+    @property
+    def time(self) -> float:
+        """Simulated time so far [s]."""
+        return self.step * self.plan.dt
+
+    @property
+    def qpos(self) -> Real:
+        """Coordinates (nq,) now."""
+        return self._state.qpos.copy()
+
+    @property
+    def qvel(self) -> Real:
+        """Velocities (nv,) now."""
+        return self._state.qvel.copy()
+
+    @property
+    def activation(self) -> Real:
+        """Activation states (nact,) now."""
+        return self._state.activation.copy()
+
+    @property
+    def effort(self) -> tuple[int, int, float]:
+        """Of the last step: constraint rows, contacts, iterations of the solver."""
+        return int(self._rows.number[ALL_ROWS]), self._known_contacts, float(self._rows.report[ITERATIONS])
+
+    @property
+    def room(self) -> int:
+        """For how many contacts there is room at the moment."""
+        return self._room
+
+    @property
+    def constraint_rows(self) -> int:
+        """How many constraint rows a step can have."""
+        return len(self._state.impulse)
+
+    @property
+    def final(self) -> dict[str, Array]:
+        """The state as /final of a file has it: what a run needs to go on from here."""
+        state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
+        state["contact"] = state["contact"][: self._known_contacts]
+        state["still"] = np.array(state["still"][0], np.int64)
+        return state | {"step": np.asarray(self.step), "time": np.asarray(self.time)}
+
+    @property
+    def coupling_error(self) -> float:
+        """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
+        return float(self._step.coupling_error[0])
+
+    @property
+    def tendon_error(self) -> float:
+        """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
+        return float(self._step.tendon_error[0])
+
+    @property
+    def loop_gap(self) -> tuple[float, float] | None:
+        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
+        equipped = self.plan.equipped
+        if equipped is None or len(equipped.arrays.loop_kind) == 0:
+            return None
+        return float(self._step.loop_gap[LINEAR]), float(self._step.loop_gap[ANGULAR])
+
+    @property
+    def worst_residual(self) -> float:
+        """Largest velocity that the constraint solver left unsolved in any step so far [rad/s or m/s]."""
+        return float(self._step.worst_residual[0])
+
+    @property
+    def energy(self) -> tuple[float, float]:
+        """Kinetic plus potential energy at the start and now [J]."""
+        return float(self._step.energy[AT_START]), float(self._step.energy[NOW])
+
+    @property
+    def energy_excess(self) -> tuple[float, str, float] | None:
+        """When there first was more kinetic energy than can have been given [s], most of it where, how many times."""
+        watch = self._step.watch
+        if not watch[EXCESS_STEP]:
+            return None
+        dof = self.plan.robot.dofs[int(watch[EXCESS_DOF])]
+        return (float(watch[EXCESS_STEP]) - 1.0) * self.plan.dt, dof, float(watch[EXCESS_FACTOR])
+
+    @property
+    def contact_extremes(self) -> tuple[int, float]:
+        """Most contacts in any step so far, and how deep the deepest was [m]."""
+        return int(self._step.contact_extremes[MOST_AT_ONCE]), float(self._step.contact_extremes[DEEPEST])
+
+    @property
+    def eased_steps(self) -> int:
+        """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
+        return int(self._step.contact_extremes[REGULARISED_STEPS])
+
+    @property
+    def left_inside_steps(self) -> int:
+        """Steps so far in which contacts were left inside, as no joint can part them (contact/contact_rows.py)."""
+        return int(self._step.contact_extremes[LEFT_INSIDE_STEPS])
+
+    @property
+    def unsolved_steps(self) -> int:
+        """Steps so far in which the solver left more than 1e-6 rad/s or m/s unsolved."""
+        return int(self._step.yielded[UNSOLVED_STEPS])
+
+    @property
+    def gave_way(self) -> tuple[str, str, float, float] | None:
+        """Where hard contacts gave way most: two links, how deep [m], and of the thickness of a shape; None: nowhere.
+
+        Depths count beyond the deepest contact at the start of the run.
+        """
+        yielded = self._step.yielded
+        if not yielded[DEPTH] > 0.0:
+            return None
+        names = (self._link_name(int(yielded[entry])) for entry in (LINK_A, LINK_B))
+        return next(names), next(names), float(yielded[DEPTH]), float(yielded[SHARE])
+
+    def _link_name(self, link: int) -> str:
+        return self.plan.robot.links[link] if link >= 0 else "the scene"
+
+    @property
+    def joint_gap(self) -> tuple[float, float] | None:
+        """How far joints have come apart at worst [m], [rad]; None where they cannot."""
+        return None
+
+    @property
+    def limit_steps(self) -> dict[str, int]:
+        """Dofs that spent steps at a limit, and how many."""
+        return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
+
+    @property
+    def _known_contacts(self) -> int:
+        """How many contacts the last step had."""
+        return int(np.count_nonzero(self._state.contact[:, SHAPE_A] != self._state.contact[:, SHAPE_B]))
+
+    def check(self) -> None:
+        """Raise StoppedError when the run stopped early, naming joint and time."""
+        if self.stop_reason:
+            raise StoppedError(f"stopped at t = {self.time:.6g} s (step {self.step}): {self._why()}")
+
+    @property
+    def stop_dof(self) -> int:
+        """The dof (beyond nv: tendon nv + t) at which it stopped."""
+        return int(self._step.counters[STOP_DOF])
+
+    def _bounded(self, n: int) -> str:
+        """What velocity limit n of the links is."""
+        rules = self.plan.rules
+        assert rules is not None
+        kind = "angular" if rules.bound_angular[n] else "linear"
+        link = int(rules.bound_link[n])
+        whose = f"link {self.plan.robot.links[link]!r}" if link >= 0 else "the whole robot"
+        return f"the limit {rules.bound[n]:.6g} of the {kind} velocity of {whose}"
+
+    def _why(self) -> str:
+        if self._odd:
+            return f"{self._odd} is not finite; are masses, lengths and limits of the model plausible?"
+        if self.stop_reason == TOO_FAST:
+            return f"{self._bounded(self.stop_dof)} does not hold: no forces within the other constraints reach it"
+        if self.stop_reason == GAVE_WAY:
+            first, second, depth, _ = self.gave_way or ("", "", 0.0, 0.0)
+            return f"contacts of {first!r} and {second!r} gave way by {depth:.3g} m, half of a shape's thickness"
+        k, nv = int(self._step.counters[STOP_DOF]), self.plan.robot.nv
+        what = f"joint {self.plan.robot.dofs[k]!r}" if k < nv else f"tendon {self._tendon(k - nv)!r}"
+        if self.stop_reason == NON_FINITE:
+            return f"the velocity of {what} is not finite; a smaller --dt or softer gains may help"
+        return f"{what} reached its limit, and {self.plan.config.integrator} has no rows for it; use {DEFAULT.name}"
+
+    def _tendon(self, t: int) -> str:
+        assert self.plan.equipped is not None
+        return self.plan.equipped.labels.tendons[t]

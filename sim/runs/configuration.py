@@ -1,0 +1,266 @@
+"""A run's configuration: names and numbers as a user gives them; plan.py says what they mean for a robot.
+
+RunConfig is what is stored in every output and run again by `--config` and `replay`: plain JSON, all names resolved
+to numbers except where a name is the value.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, field, fields
+from typing import Any, NamedTuple
+
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.link_rules import Pair
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import COMPUTED_TORQUE, GRAVITY_COMPENSATION, NO_CONTROLLER, RECORDED
+
+
+class Controller(NamedTuple):
+    """A built-in controller: its law, and what it does with targets."""
+
+    law: int  # Inputs.controller
+    follows: bool = False  # it drives joints to targets, without drives
+    holds: bool = False  # it keeps the start, and takes no targets
+
+
+CONTROLLERS = {
+    "none": Controller(NO_CONTROLLER),
+    "hold": Controller(COMPUTED_TORQUE, holds=True),
+    "gravity-compensation": Controller(GRAVITY_COMPENSATION),
+    "computed-torque": Controller(COMPUTED_TORQUE, follows=True),
+}
+COORDINATES = ("reduced", "maximal")
+SCHEMES = ("auto", "baumgarte", "implicit")
+CONES = ("elliptic", "pyramidal")
+COUPLINGS = ("auto", "exact", "rows", "compliant")
+DEFAULT_RECORD = (
+    "qpos",
+    "qvel",
+    "qacc",
+    "tau_applied",
+    "tau_drive",
+    "tau_passive",
+    "tau_coupling",
+    "tau_limit",
+    "tau_loop",
+    "tau_tendon",
+    "tau_contact",
+    "link_position",
+    "link_quaternion",
+    "incoming_wrench",
+    "activation",
+    "actuator_force",
+    "contacts",
+)
+MAX_STEPS = 2**53  # beyond it step numbers are no float64
+MAX_ITERATIONS = 100_000  # of a sweeping solver in a step, which no signal can end
+LEAST_DT = 1e-12  # [s] below it rates and their squares are beyond what floats hold
+_PAIRS = ("link_damping", "link_velocity_limit")
+Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run does. SI units; maps are by name, "*" means every joint of one dof that is no follower."""
+
+    steps: int = 1000
+    dt: float | None = None  # [s]; None: the file's, else TIME_STEP
+    every: int = 1
+    base: str = "fixed"
+    balance_inertia: bool = False
+    ignore_unsupported: bool = False
+    density: float | None = None  # [kg/m³] of links of a URDF without mass
+    gravity: tuple[float, ...] | None = None
+    keyframe: str = ""  # of the file, to start from
+    q0: Value = field(default_factory=dict)  # by coordinate
+    v0: Value = field(default_factory=dict)  # by dof
+    activation: Value = field(default_factory=dict)  # of actuators with dynamics, at the start
+    control: Value = field(default_factory=dict)  # by actuator
+    target: Value = field(default_factory=dict)
+    target_velocity: Value = field(default_factory=dict)
+    torque: Value = field(default_factory=dict)
+    stiffness: Value = field(default_factory=dict)
+    damping: Value = field(default_factory=dict)
+    drive_limit: Value = field(default_factory=dict)
+    drive_mode: str = "force"  # or "acceleration": gains in 1/s² and 1/s
+    drive_limit_kind: str = "force"  # or "impulse": drive limits in N m s or N s
+    friction_coefficient: Value = field(default_factory=dict)
+    controller: str = "none"
+    solver: str = "newton"
+    iterations: int = 64
+    coupling_erp: float = 0.0  # share of a hard row's error that a step takes back; 0: over a tenth of a second
+    integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
+    coordinates: str = "reduced"  # or "maximal": six for every body, joints as constraints
+    scheme: str = "auto"  # of maximal coordinates
+    scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: share of the force that is the step's end
+    scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: share of the velocity that is the step's end
+    coupling: str = "auto"
+    coupling_frequency: float | None = None  # [Hz]
+    coupling_damping: float = 1.0
+    velocity_limits: bool = False
+    contacts: bool = True  # of what may touch: the ground, other models, in MJCF what the file lets touch
+    self_collide: bool = False  # robots of a URDF touch themselves
+    decompose: bool = False  # meshes whose hulls are much larger than they are collide as convex parts
+    continuous: bool = False  # what turns far in a step stops where it would pass through something thin
+    restitution: float = 0.0  # of all contacts, at least
+    cone: str = "elliptic"  # of friction
+    max_contacts: int = 20_000  # at once; more stop the run
+    ground: bool = False  # level, at ground_height
+    ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
+    ground_height: float = 0.0  # [m]
+    link_damping: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern: linear, angular [1/s]
+    link_velocity_limit: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern [m/s, rad/s]
+    com_velocity_limit: Pair | None = None  # of the whole robot's centre of mass [m/s, rad/s]
+    sleep_threshold: float = 0.0  # [m²/s²] kinetic energy per mass below which links are still; 0: no sleeping
+    sleep_time: float = 0.4  # [s] for which they are before the robot sleeps
+    record: tuple[str, ...] = DEFAULT_RECORD
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            _check_type(f.name, getattr(self, f.name), f.default)
+        for name in ("steps", "every", "iterations", "max_contacts"):
+            if not 1 <= getattr(self, name) <= MAX_STEPS:
+                raise UsageError(f"{name} is {getattr(self, name)}, want 1 to {MAX_STEPS}")
+        if self.iterations > MAX_ITERATIONS:
+            raise UsageError(f"iterations is {self.iterations}, want 1 to {MAX_ITERATIONS}")
+        if self.dt is not None and not (math.isfinite(self.dt) and self.dt >= LEAST_DT):
+            raise UsageError(f"dt is {self.dt}, want a time step of {LEAST_DT:g} s or more")
+        if not -(2**63) <= self.seed < 2**63:
+            raise UsageError(f"seed is {self.seed}, want 64 bits")
+        if self.coupling_frequency is not None and not (
+            math.isfinite(self.coupling_frequency) and self.coupling_frequency > 0
+        ):
+            raise UsageError(f"coupling_frequency is {self.coupling_frequency}, want a positive number in Hz")
+        if self.density is not None and not (math.isfinite(self.density) and self.density > 0):
+            raise UsageError(f"density is {self.density}, want a positive number in kg/m³")
+        if not (math.isfinite(self.coupling_damping) and self.coupling_damping >= 0):
+            raise UsageError(f"coupling_damping is {self.coupling_damping}, want a finite number from 0")
+        if not (math.isfinite(self.ground_friction) and self.ground_friction >= 0):
+            raise UsageError(f"ground_friction is {self.ground_friction}, want a finite number from 0")
+        if not 0 <= self.restitution <= 1:
+            raise UsageError(f"restitution is {self.restitution}, want a number from 0 to 1")
+        if not 0 <= self.coupling_erp <= 1:
+            raise UsageError(f"coupling_erp is {self.coupling_erp}, want a share from 0 to 1")
+        for name in ("sleep_threshold", "sleep_time"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise UsageError(f"{name} is {getattr(self, name)}, want a finite number from 0")
+        if not math.isfinite(self.ground_height):
+            raise UsageError(f"ground_height is {self.ground_height}, want a finite number in metres")
+        choices = {
+            "solver": SOLVERS,
+            "integrator": ("auto", *INTEGRATORS),
+            "coordinates": COORDINATES,
+            "scheme": SCHEMES,
+            "coupling": COUPLINGS,
+            "cone": CONES,
+            "drive_mode": ("force", "acceleration"),
+            "drive_limit_kind": ("force", "impulse"),
+            "base": ("fixed", "floating"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise UsageError(f"{name} {getattr(self, name)!r} is not known{nearest(getattr(self, name), known)}")
+        if self.controller not in CONTROLLERS and not self.is_python:
+            raise UsageError(f"controller {self.controller!r} is not known{nearest(self.controller, CONTROLLERS)}")
+        for name in self.record:
+            if name not in RECORDED:
+                raise UsageError(f"cannot record {name!r}{nearest(name, RECORDED)}")
+        if self.coupling == "compliant" and self.coupling_frequency is None:
+            raise UsageError("coupling 'compliant' needs --coupling-frequency HZ")
+        if self.gravity is not None and (len(self.gravity) != 3 or not all(map(math.isfinite, self.gravity))):
+            raise UsageError("gravity: want three finite numbers X,Y,Z in m/s²")
+
+    @property
+    def is_maximal(self) -> bool:
+        """True for maximal coordinates."""
+        return self.coordinates == "maximal"
+
+    @property
+    def built_in(self) -> Controller:
+        """The built-in controller; one that does nothing where there is none."""
+        return CONTROLLERS.get(self.controller, CONTROLLERS["none"])
+
+    @property
+    def is_python(self) -> bool:
+        """True when the controller is a function of a Python file."""
+        return ".py:" in self.controller
+
+    def to_json(self) -> str:
+        """The configuration as one JSON object."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        """The configuration that `to_json` wrote. Raises UsageError for what is none."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise UsageError(f"configuration is not JSON: {error}") from error
+        if not isinstance(content, dict):
+            raise UsageError("configuration is not a JSON object")
+        return cls.from_mapping(content)
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> RunConfig:
+        """A configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
+        known = {f.name for f in fields(cls)}
+        for name in content:
+            if name not in known:
+                raise UsageError(f"configuration: {name!r} is not known{nearest(name, known)}")
+        values = dict(content)
+        for name in ("gravity", "record", "com_velocity_limit"):
+            if isinstance(values.get(name), list):
+                values[name] = tuple(values[name])
+        for name in _PAIRS:
+            if isinstance(values.get(name), Mapping):
+                values[name] = {key: tuple(v) if isinstance(v, list) else v for key, v in values[name].items()}
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise UsageError(f"configuration: {error}") from error
+
+
+def _check_type(name: str, value: object, default: object) -> None:
+    """Refuse a value of another type than the field's default (configurations come from files)."""
+    if name in ("gravity", "record"):
+        right = value is None or isinstance(value, tuple)
+        entry = str if name == "record" else (int, float)
+        want = "a list of names" if name == "record" else "three numbers"
+        right = right and all(isinstance(item, entry) for item in value or ())  # type: ignore[attr-defined]
+    elif name in _PAIRS:
+        want = "two numbers (linear, angular) by link"
+        right = isinstance(value, Mapping) and all(map(_is_pair, value.values()))
+    elif name == "com_velocity_limit":
+        right, want = value is None or _is_pair(value), "two numbers: linear, angular"
+    elif default is MISSING:
+        want = "numbers by name"
+        right = isinstance(value, Mapping) and all(_is_number(number) for number in value.values())
+    elif isinstance(default, bool):
+        right, want = isinstance(value, bool), "true or false"
+    elif isinstance(default, int):
+        right, want = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+    elif isinstance(default, str):
+        right, want = isinstance(value, str), "a text"
+    else:
+        right, want = _is_number(value) or (default is None and value is None), "a number"
+    if not right:
+        raise UsageError(f"{name} is {value!r}, want {want}")
+
+
+def _is_pair(value: object) -> bool:
+    """Two finite numbers from 0, or nothing in their place."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(x is None or (_is_number(x) and 0 <= x < math.inf) for x in value)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

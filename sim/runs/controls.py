@@ -1,0 +1,111 @@
+"""The inputs of a run over time: joint torques and drive targets, each row held until the next begins."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+VALUES = ("torque", "target", "target_velocity", "control")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Controls:
+    """What acts on the robot from which step on; row k holds for steps start_step[k] ≤ step < start_step[k + 1].
+
+    `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or
+    m/s], each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The arrays
+    are made contiguous and read-only. Raises UsageError on wrong shapes.
+    """
+
+    start_step: IntArray
+    torque: FloatArray
+    target: FloatArray
+    target_velocity: FloatArray
+    control: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        start = _frozen(np.asarray(self.start_step, dtype=np.int64))
+        if start.ndim != 1 or np.any(np.diff(start) <= 0) or (start.size and start[0] < 0):
+            raise UsageError("controls: start_step must be a list of increasing step numbers from 0")
+        object.__setattr__(self, "start_step", start)
+        shape = np.shape(self.torque)
+        if np.size(self.control) == 0:
+            object.__setattr__(self, "control", np.zeros((start.size, 0)))
+        for name in VALUES:
+            values = _frozen(np.asarray(getattr(self, name), dtype=np.float64))
+            wide = name == "control" or values.shape[1:] == shape[1:]
+            if values.ndim != 2 or len(values) != start.size or not wide:
+                want = "actuators)" if name == "control" else "nv) as torque has"
+                raise UsageError(f"controls: {name} has shape {values.shape}, want ({start.size}, {want}")
+            object.__setattr__(self, name, values)
+
+    @classmethod
+    def held(
+        cls,
+        *,
+        torque: FloatArray,
+        target: FloatArray,
+        target_velocity: FloatArray,
+        control: FloatArray | None = None,
+    ) -> Controls:
+        """One row, (nv,) each, for the whole run."""
+        rows = np.zeros((1, 0)) if control is None else control[None]
+        return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows)
+
+    @property
+    def nv(self) -> int:
+        return int(self.torque.shape[1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.start_step.size)
+
+    def row_at(self, step: int) -> int:
+        """The row that acts on `step`; -1 before the first."""
+        return int(np.searchsorted(self.start_step, step, side="right")) - 1
+
+
+def _frozen(values: Array) -> Array:
+    copy = np.array(values, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+class ControlLog:
+    """Collects what a Python controller returns, step by step, until the rows are taken away to be stored.
+
+    A step whose inputs are bit for bit those of the step before adds no row. The rows do not outlive `take`.
+    """
+
+    def __init__(self, nv: int, actuators: int = 0) -> None:
+        self._ends = [nv, 2 * nv, 3 * nv]
+        self._width = 3 * nv + actuators
+        self._steps: list[int] = []
+        self._rows: list[FloatArray] = []  # VALUES, one after the other
+        self._last = b""
+
+    def append(self, step: int, *values: FloatArray) -> None:
+        """The inputs that act from `step` on, in the order of VALUES; steps increase."""
+        row = np.concatenate(values).astype(np.float64)
+        content = row.tobytes()
+        if content != self._last:
+            self._steps.append(step)
+            self._rows.append(row)
+            self._last = content
+
+    def take(self) -> Controls:
+        """The rows since the last call."""
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
+        controls = Controls(np.array(self._steps, np.int64), *np.split(rows, self._ends, axis=1))
+        self._steps, self._rows = [], []
+        return controls

@@ -1,0 +1,420 @@
+"""What a configuration means for a robot: names resolved into the arrays that a simulation starts from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation, Coupling, Softness, TendonCoupling
+from artsim.sim.articulation.model import BALL, FREE, Labels, Model, compile_model
+from artsim.sim.articulation.regularity import dof_mobilities
+from artsim.sim.contact.continuous import ADVANCE
+from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
+from artsim.sim.equipment.build_actuators import idle_controls
+from artsim.sim.equipment.build_loops import open_loops
+from artsim.sim.equipment.delays import Delayed, delay_entries, delays_of
+from artsim.sim.equipment.equip import equip
+from artsim.sim.foundation.budget import refuse_beyond_memory
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ModelError, UsageError, nearest
+from artsim.sim.foundation.jit import Entry
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Touching
+from artsim.sim.geometry.solids import Kept, joined
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.link_rules import LinkRules, link_rules
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import Inputs
+from artsim.sim.run_data.scratch import NewtonWork
+from artsim.sim.runs.configuration import DEFAULT_RECORD, LEAST_DT, RunConfig, Value
+from artsim.sim.runs.contact_model import touching_shapes
+from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.maximal_choice import with_scheme
+from artsim.sim.runs.refusals import (
+    integrator_for,
+    refuse_idle_targets,
+    refuse_turning_drives,
+    refuse_unservable,
+    with_rows_for_contacts,
+)
+from artsim.sim.runs.sights import CAST, Seen, seen_shapes
+from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
+from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
+
+_DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
+TIME_STEP = 0.002  # [s] where neither the user nor the file says another
+TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A configuration resolved against a robot: all arrays a simulation starts from."""
+
+    config: RunConfig
+    robot: Robot
+    inputs: Mapping[str, Array]  # Inputs but the controls
+    torque: Real  # (nv,) what holds when no control file says otherwise
+    target: Real  # (nv,)
+    target_velocity: Real  # (nv,)
+    qpos: Real  # (nq,)
+    qvel: Real  # (nv,)
+    notes: tuple[str, ...]
+    equipped: Equipped | None = None
+    control: Real = field(default_factory=lambda: np.zeros(0))  # (ncontrol,) of the actuators
+    activation: Real = field(default_factory=lambda: np.zeros(0))  # (nact,) at the start
+    touching: Touching | None = None
+    rules: LinkRules | None = None
+    seen: Seen | None = None
+    delayed: Delayed | None = None
+
+    @property
+    def dt(self) -> float:
+        """The time step [s]."""
+        return float(self.inputs["time_step"][0])
+
+    @property
+    def kept(self) -> Kept:
+        """What outputs hold of the meshes and height fields that touch and are seen."""
+        return joined(*(part.kept for part in (self.touching, self.seen) if part is not None))
+
+    @property
+    def entry(self) -> Entry:
+        """The kernel that runs it."""
+        return self._entry()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All kernels that it takes: the step's, and those that this calls."""
+        solver = (SOLVE,) if NewtonWork in self.work else ()
+        touching = self.touching is not None
+        further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
+        delays = () if self.delayed is None else delay_entries(self.delayed, touching)
+        return self.entry, *solver, *(entry for entry, used in further.items() if used), *delays
+
+    @property
+    def clocked_entry(self) -> Entry:
+        """The same that times the phases of its steps."""
+        return self._entry(clocked=True)
+
+    @property
+    def clocked_entries(self) -> tuple[Entry, ...]:
+        """Kernels that it takes beside `entries` to time its phases."""
+        return self.clocked_entry, *((CLOCKED_DETECT,) if self.touching is not None else ())
+
+    def _entry(self, *, clocked: bool = False) -> Entry:
+        config = self.config
+        there = [part is not None for part in (self.equipped, self.touching, self.rules)]
+        return simulate_entry(INTEGRATORS[config.integrator], SOLVERS[config.solver], *there, clocked=clocked)
+
+    @property
+    def work(self) -> tuple[type[Any], ...]:
+        """The records that its solver has for scratch."""
+        return solver_of(INTEGRATORS[self.config.integrator], SOLVERS[self.config.solver]).work
+
+
+def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
+    """Resolve names into arrays.
+
+    Raises:
+        UsageError: an unknown name (with the nearest), a follower given inconsistently, a target without gains, an
+            option that the integrator or solver cannot serve.
+        ModelError: the model cannot be simulated.
+    """
+    notes: list[str] = []
+    chosen = config.integrator
+    config = with_options(articulation, config, notes)
+    _refuse_large(articulation)
+    robot = compiled_robot(articulation, config)
+    equipped = equip(_tied(articulation, config), robot.compiled)
+    labels, model = robot.labels, robot.model
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    key = find_keyframe(articulation, config.keyframe)
+    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos)
+    if articulation.conventions.pose_drawn and not key.qpos:
+        notes += moved_into_limits(robot.compiled, qpos)
+    if equipped is not None:
+        notes += [
+            f"loop {name!r} starts open by {gap:.3g} m or rad; it is closed at half a metre or radian per second"
+            for name, gap in open_loops(model, equipped, qpos, 1e-3).items()
+        ]
+    qvel = _dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
+    activation = _values(config.activation, names.activations, "activation", "actuator state", key.activation)
+    idle = () if equipped is None else idle_controls(articulation)
+    control = _values(config.control, names.controls, "control", "actuator", key.control or idle)
+    follow_velocities(model, labels, qpos, qvel, config.v0)
+    touching = None
+    if config.is_maximal and not config.ground:
+        config = replace(config, contacts=False)  # said where the scheme is
+    else:
+        touching = touching_shapes(articulation, robot, config, notes)
+    if touching is not None and chosen == "auto":
+        config = with_rows_for_contacts(config, notes)
+    changes: dict[str, Array] = {}
+    if not config.velocity_limits:
+        changes["velocity_limit"] = np.full(robot.nv, np.inf)
+    if config.friction_coefficient:
+        changes["friction_coefficient"] = _joint_values(
+            config.friction_coefficient, robot, "friction_coefficient", model.friction_coefficient
+        )
+    robot = robot.with_model(changes) if changes else robot
+    inputs = _drives(robot, config, config.dt or time_step(articulation))
+    inputs["mobility"] = _mobilities(robot, inputs, equipped)
+    refuse_unservable(robot, config, equipped, touching)
+    config = with_scheme(articulation, config, robot.model, equipped)
+    refuse_turning_drives(config, robot, inputs)
+    zero = np.zeros(robot.nv)
+    hold = _held_places(model, qpos)
+    target = _dof_values(config.target, labels, "target", hold)
+    refuse_idle_targets(config, labels, inputs)
+    record = _recordable(config, equipped, touching, notes)
+    dt = float(inputs["time_step"][0])
+    delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
+    return Plan(
+        replace(
+            _resolved(config, model, labels, qpos, qvel),
+            activation=dict(zip(names.activations, activation.tolist(), strict=True)),
+            control=dict(zip(names.controls, control.tolist(), strict=True)),
+            record=record,
+        ),
+        robot,
+        inputs,
+        _dof_values(config.torque, labels, "torque", zero),
+        target,
+        _dof_values(config.target_velocity, labels, "target_velocity", zero),
+        qpos,
+        qvel,
+        tuple(notes),
+        equipped,
+        control,
+        activation,
+        touching,
+        link_rules(robot.model, labels, config.link_damping, config.link_velocity_limit, config.com_velocity_limit),
+        seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
+        delayed,
+    )
+
+
+def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
+    """The configuration with the time step and the integrator that the file wants, where the user wants none."""
+    integrator = config.integrator
+    if integrator == "auto":
+        integrator = integrator_for(articulation, config, notes).name
+    dt = config.dt if config.dt is not None else time_step(articulation)
+    return replace(config, dt=dt, integrator=integrator)
+
+
+def _refuse_large(articulation: Articulation) -> None:
+    """Raises MemoryShortageError where the matrices of a step (M̂, its factors, the solver's) are too large."""
+    dofs = 6 * (articulation.base == "floating") + sum(_DOFS.get(joint.kind, 1) for joint in articulation.joints)
+    refuse_beyond_memory(32 * dofs**2, f"the matrices of {dofs} degrees of freedom")
+
+
+def time_step(articulation: Articulation) -> float:
+    """The file's time step, else artsim's [s]. Raises ModelError for one that is too small to compute with."""
+    dt = articulation.options.timestep or TIME_STEP
+    if dt < LEAST_DT:
+        raise ModelError(f"{articulation.path}: its time step is {dt:g} s, want {LEAST_DT:g} s or more")
+    return dt
+
+
+def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
+    """Values by name over those to start with, (names,)."""
+    values = np.array(start if len(start) else np.zeros(len(names)), float)
+    for name, value in given.items():
+        if name not in names:
+            raise UsageError(f"{what}: {name!r} is no {kind} of this robot{nearest(name, names)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[names.index(name)] = value
+    return values
+
+
+_EQUIPMENT_ROWS = {
+    "tau_loop": "loops",
+    "tau_tendon": "tendons",
+    "activation": "activations",
+    "actuator_force": "actuators",
+    "actuator_length": "actuators",
+    "actuator_velocity": "actuators",
+    "tendon_length": "tendons",
+    "tendon_velocity": "tendons",
+    "tendon_force": "tendons",
+    "sensors": "sensors",
+}
+
+
+def _recordable(
+    config: RunConfig, equipped: Equipped | None, touching: Touching | None, notes: list[str]
+) -> tuple[str, ...]:
+    """What is to be recorded, without what the robot does not have."""
+    names = EquipmentLabels() if equipped is None else equipped.labels
+    kept: list[str] = []
+    for name in config.record:
+        if name in ("tau_contact", "contact_wrench", "contacts") and touching is None:
+            if name not in DEFAULT_RECORD:
+                notes.append(f"{name} is not recorded: nothing can touch anything")
+            continue
+        if name in _EQUIPMENT_ROWS and not getattr(names, _EQUIPMENT_ROWS[name]):
+            if name not in DEFAULT_RECORD:
+                notes.append(f"{name} is not recorded: the robot has no {_EQUIPMENT_ROWS[name]}")
+        else:
+            kept.append(name)
+    return tuple(kept)
+
+
+def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
+    """The configuration with the whole start in it; followers are left out, so that it can be changed and run again."""
+    coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
+    dofs = {int(k) for k in model.coupling_follower}
+    return replace(
+        config,
+        q0={name: float(qpos[n]) for n, name in enumerate(labels.coords) if n not in coords},
+        v0={name: float(qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
+    )
+
+
+def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
+    """The articulation with its arrays, couplings and gravity as configured; see compile_model."""
+    soft = articulation
+    if config.coupling == "compliant":
+        soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
+    return Robot(articulation, compile_model(soft, coupling=config.coupling, locks=locks, gravity=config.gravity))
+
+
+def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
+    """Loops and tendon equalities as hard, the latter as soft, too, as the configuration wants them."""
+    loops, tendons = articulation.loops, articulation.tendon_couplings
+    if config.coupling in ("exact", "rows"):
+        loops = tuple(replace(loop, softness=Softness()) for loop in loops)
+        tendons = tuple(replace(c, softness=Softness()) for c in tendons)
+    elif config.coupling == "compliant":
+        tendons = tuple(_softened_tendons(c, config) for c in tendons)
+    return replace(articulation, loops=loops, tendon_couplings=tendons)
+
+
+def _softened(coupling: Coupling, config: RunConfig) -> Coupling:
+    if coupling.frequency is not None:
+        return coupling
+    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+
+
+def _softened_tendons(coupling: TendonCoupling, config: RunConfig) -> TendonCoupling:
+    if coupling.softness.reference is not None:
+        return coupling
+    return replace(coupling, frequency=config.coupling_frequency, damping_ratio=config.coupling_damping)
+
+
+def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
+    values = np.array(default, float)
+    for name, value in given.items():
+        if name not in labels.dofs:
+            raise UsageError(f"{what}: {name!r} is not a joint of this robot{nearest(name, labels.dofs)}")
+        if not math.isfinite(value):
+            raise UsageError(f"{what}: {name} is {value}, want a finite number")
+        values[labels.dofs.index(name)] = value
+    return values
+
+
+def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
+    """Per-dof values by name; "*" sets every joint of one dof that is no follower."""
+    values = np.array(default, float)
+    if "*" in given:
+        values[drivable(robot.model)] = given["*"]
+    named = {name: value for name, value in given.items() if name != "*"}
+    values = _dof_values(named, robot.labels, what, values)
+    if np.any(values < 0):
+        name = robot.labels.dofs[int(np.argmin(values))]
+        raise UsageError(f"{what}: {name} is {values.min()}, want a number from 0")
+    return values
+
+
+def drivable(model: Model) -> list[int]:
+    """Dofs a drive makes sense on: joints of one dof that are no followers, be their couplings eliminated or rows."""
+    count = np.diff(model.body_dof)
+    followers = set(model.row_follower)
+    return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
+
+
+def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
+    model = robot.model
+    zero = np.zeros(robot.nv)
+    drive_stiffness = _joint_values(config.stiffness, robot, "stiffness", zero)
+    drive_damping = _joint_values(config.damping, robot, "damping", zero)
+    limit = _joint_values(config.drive_limit, robot, "drive_limit", np.full(robot.nv, np.inf))
+    if config.drive_limit_kind == "impulse":
+        limit = limit / dt
+    driven = (drive_stiffness > 0) | (drive_damping > 0)
+    gain = TRACKING_FREQUENCY
+    return {
+        "time_step": np.array([dt]),
+        "solver": np.array([SOLVERS[config.solver].number]),
+        "iterations": np.array([config.iterations]),
+        "recovery": np.array([config.coupling_erp]),
+        "controller": np.array([config.built_in.law]),
+        "controller_gains": np.array([gain**2, 2 * gain]),
+        "drive_stiffness": drive_stiffness,
+        "drive_damping": drive_damping,
+        "drive_limit": np.minimum(limit, model.effort),
+        "sleep": np.array([config.sleep_threshold, max(1, math.ceil(config.sleep_time / dt * (1 - 1e-12)))]),
+        "drive_acceleration": (driven & (config.drive_mode == "acceleration")).astype(np.int64),
+    }
+
+
+def _held_places(model: Model, qpos: Real) -> Real:
+    """Targets (nv,) that hold the start: coordinates, rotation vectors of ball and free joints."""
+    hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
+    for i in range(1, len(model.body_parent)):
+        if model.joint_type[i] in (BALL, FREE):
+            w, *turn = (float(value) for value in qpos[model.body_coord[i + 1] - 4 : model.body_coord[i + 1]])
+            sine = math.hypot(*turn)
+            angle = 2.0 * math.atan2(math.copysign(sine, w), abs(w))
+            hold[model.body_dof[i + 1] - 3 : model.body_dof[i + 1]] = np.array(turn) * (
+                angle / sine if sine > 0 else 2.0
+            )
+    return hold
+
+
+def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
+    """(M⁻¹)_kk (nv,) in the pose of the file, where there is anything that springs."""
+    if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
+        return np.zeros(robot.nv)
+    return dof_mobilities(robot.compiled)
+
+
+def make_inputs(plan: Plan, controls: Controls) -> Inputs:
+    """The Inputs record: the plan's constants and these control rows; the plan's controls where these have none.
+
+    Raises UsageError: controls for another number of dofs or actuators, none for the first step, or not finite.
+    """
+    control = controls.control
+    if control.shape[1] == 0:
+        control = np.tile(plan.control, (len(control), 1))
+    _check_controls(plan, controls, control)
+    return Inputs(
+        **{name: np.ascontiguousarray(values) for name, values in plan.inputs.items()},
+        start_step=np.ascontiguousarray(controls.start_step, np.int64),
+        torque=np.array(controls.torque, float, order="C"),  # a copy: a Python controller writes into it
+        target=np.array(controls.target, float),
+        target_velocity=np.array(controls.target_velocity, float),
+        control=np.array(control, float, order="C"),
+    )
+
+
+def _check_controls(plan: Plan, controls: Controls, control: Real) -> None:
+    """Refuse what kernels, which do not look, would read beyond."""
+    if control.shape[1] != plan.control.size:
+        raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
+    if controls.nv != plan.robot.nv:
+        raise UsageError(f"controls: there are torques for {controls.nv} of {plan.robot.nv} degrees of freedom")
+    if controls.rows == 0 or controls.start_step[0] != 0:
+        raise UsageError("controls: no row begins at step 0")
+    for name in VALUES:
+        values = control if name == "control" else getattr(controls, name)
+        if not np.all(np.isfinite(values)):
+            raise UsageError(f"controls: {name} has numbers that are not finite")

@@ -1,0 +1,128 @@
+"""What a run asks for that its integrator, solver, controller or coordinates do not serve: refused before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.model import Labels
+from artsim.sim.equipment.arrays import PATH_CYLINDER, PATH_SPHERE, REFERENCE_K, Equipped
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.geometry.contacts import Touching
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS, ONE_SIDED_OPTIONS, Integrator, asked_for
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.runs.configuration import RunConfig
+
+
+def integrator_for(articulation: Articulation, config: RunConfig, notes: list[str]) -> Integrator:
+    """The integrator that the file asks for where it serves the run, else the default, and a note why."""
+    wanted = asked_for(articulation.options.integrator)
+    if config.is_maximal and not wanted.maximal:
+        notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
+        return DEFAULT
+    reason = "" if wanted.one_sided else _one_sided_option(config) or _one_sided_part(articulation)
+    if reason:
+        _note_rows(wanted, reason, notes)
+        return DEFAULT
+    return wanted
+
+
+def with_rows_for_contacts(config: RunConfig, notes: list[str]) -> RunConfig:
+    """The configuration with an integrator that was not the user's choice, if need be the default for contacts."""
+    integrator = INTEGRATORS[config.integrator]
+    if integrator.one_sided:
+        return config
+    _note_rows(integrator, "contacts", notes)
+    return replace(config, integrator=DEFAULT.name)
+
+
+def _note_rows(wanted: Integrator, reason: str, notes: list[str]) -> None:
+    notes.append(f"the file wants {wanted.asked_for}, which has no rows for {reason}: {DEFAULT.name} is used")
+
+
+def _one_sided_option(config: RunConfig) -> str:
+    """The first option that needs rows which push one way; empty when there is none."""
+    return next((f"--{name.replace('_', '-')}" for name in ONE_SIDED_OPTIONS if getattr(config, name)), "")
+
+
+def _one_sided_part(articulation: Articulation) -> str:
+    """What of the robot needs rows that push one way; empty when there is nothing."""
+    for joint in articulation.joints:
+        if joint.friction or joint.friction_coefficient:
+            return f"the friction of joint {joint.name!r}"
+        if joint.lower is not None or joint.upper is not None:
+            return f"the limits of joint {joint.name!r}"
+    for tendon in articulation.tendons:
+        if tendon.friction or tendon.lower is not None or tendon.upper is not None:
+            return f"the limits or friction of tendon {tendon.name!r}"
+    return ""
+
+
+def refuse_unservable(
+    robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
+) -> None:
+    """Raise UsageError for what the integrator or the solver does not serve, where it is sure before the run."""
+    if config.link_damping and not SOLVERS[config.solver].mass_matrix:
+        raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
+    integrator = INTEGRATORS[config.integrator]
+    if not integrator.one_sided and (reason := _one_sided_reason(robot, config, equipped, touching)):
+        raise UsageError(
+            f"integrator {integrator.name!r} has no inequality rows, which {reason} needs; use {DEFAULT.name}"
+        )
+    wrapped = None if equipped is None or integrator.wrapped_equalities else _wrapped_equality(equipped)
+    if wrapped:
+        raise UsageError(
+            f"integrator {integrator.name!r} cannot hold the equality of tendon {wrapped!r}, which wraps around a "
+            f"geom; use {DEFAULT.name}"
+        )
+
+
+def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None) -> str:
+    """What has rows that push one way in every step; empty when nothing has. Limits may never be met."""
+    model = robot.model
+    rubbing = (model.friction > 0) | (model.friction_coefficient > 0)
+    if rubbing.any():
+        return f"joint friction ({robot.dofs[int(np.argmax(rubbing))]})"
+    if equipped is not None and np.any(equipped.arrays.tendon_friction > 0):
+        t = int(np.argmax(equipped.arrays.tendon_friction > 0))
+        return f"the friction of tendon {equipped.labels.tendons[t]!r}"
+    return _one_sided_option(config) or ("contacts (--no-contacts)" if touching is not None else "")
+
+
+def _wrapped_equality(equipped: Equipped) -> str | None:
+    """A tendon that wraps around a geom and is held by a hard equality."""
+    e = equipped.arrays
+    hard = e.tendon_row_reference[:, REFERENCE_K] < 0
+    held = np.concatenate([e.tendon_row_follower[hard], e.tendon_row_leader[hard]])
+    for t in held[held >= 0]:
+        if np.isin(e.path_kind[e.tendon_path[t] : e.tendon_path[t + 1]], (PATH_SPHERE, PATH_CYLINDER)).any():
+            name: str = equipped.labels.tendons[t]
+            return name
+    return None
+
+
+def refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
+    """A target that nothing would follow is a mistake."""
+    if config.built_in.follows:
+        return
+    driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
+    for name in config.target:
+        if config.built_in.holds:
+            raise UsageError(
+                f"controller {config.controller!r} keeps the start; for a target of {name!r} use computed-torque"
+            )
+        if not driven[labels.dofs.index(name)]:
+            raise UsageError(f"target of {name!r} needs a drive: give --stiffness {name}=… and --damping {name}=…")
+
+
+def refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:
+    """Maximal coordinates have no drives on the rotations of ball and free joints."""
+    driven = (inputs["drive_stiffness"] > 0) & (robot.model.dof_coord < 0)
+    if config.is_maximal and driven.any():
+        name = robot.dofs[int(np.argmax(driven))]
+        raise UsageError(f"--coordinates maximal has nothing for the drive of {name!r}; use --coordinates reduced")

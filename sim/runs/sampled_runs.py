@@ -1,0 +1,614 @@
+"""Many runs of one robot that differ in start, inputs, masses and the like: in packs of 8 where that can be.
+
+A pack takes the step without rows in all lanes at once; see pack_step.py. A robot with what packs do not know
+(`reason_against_packs`) runs sample after sample through Simulation. Samples do not depend on each other: their bytes
+are the same however many there are, and in how many threads.
+
+No numba here: a process with warm kernels imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.contact.pack_contacts import (
+    MOST_PAIRS,
+    PackContacts,
+    enlarged,
+    make_pack_contacts,
+    make_pack_rows,
+    make_slots,
+    world_pairs,
+)
+from artsim.sim.equipment.arrays import AFFINE, FIXED, JOINT, NO_BIAS, NO_DYNAMICS, Equipment, EquipmentBundle
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
+from artsim.sim.foundation.records import (
+    WIDTH,
+    Array,
+    allocate,
+    kinds,
+    zeros,
+)
+from artsim.sim.foundation.spatial import point_inertia, six, symmetric
+from artsim.sim.geometry.contacts import (
+    ContactBundle,
+    ContactWork,
+    Touching,
+    connect_detection,
+    make_contact_work,
+)
+from artsim.sim.run_data.integration import INTEGRATORS
+from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import (
+    FIRST_SAMPLE,
+    NO_CONTROLLER,
+    NON_FINITE,
+    RUNNING,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    Inputs,
+    RunBundle,
+)
+from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.simulate import Simulation, simulation_of
+from artsim.sim.stepping.allocation import make_step
+from artsim.sim.stepping.packs import (
+    _BODY_ARRAYS,
+    _DOF_ARRAYS,
+    _DRIVE_ARRAYS,
+    _INPUT_ARRAYS,
+    ALONE,
+    CROWD,
+    HAS_IMPULSES,
+    INPUT_ROW,
+    SOLVE_PACK,
+    STEP,
+    LaneBundle,
+    PackActuation,
+    PackActuators,
+    PackContactBundle,
+    PackControls,
+    PackInputs,
+    PackModel,
+    PackStep,
+    PackWork,
+    RolloutBlock,
+    Single,
+    roll_entry,
+)
+
+VARIED = {
+    "mass": "link",
+    "armature": "dof",
+    "damping": "dof",
+    "stiffness": "dof",
+    "joint_friction": "dof",
+    "drive_stiffness": "dof",
+    "drive_damping": "dof",
+    "friction": "",
+}
+"""What a sample may have of its own, as factors of the robot's; by what they are counted, "": one for all contacts."""
+
+_ALWAYS = 1 << 62  # steps: never again
+_STEPS_PER_CALL = 2048  # a signal is looked at between calls only
+_MOST_DOFS = 100  # whose matrix packs hold 8 times
+
+
+ROLLOUT_RECORDED = ("qpos", "qvel")
+
+
+@dataclass(frozen=True)
+class Variations:
+    """What samples have of their own. n of them; a factor of 1 leaves the robot's value."""
+
+    qpos: Array  # (n, nq) at the start
+    qvel: Array  # (n, nv)
+    factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links), (n, nv) or (n, 1)
+    controls: Sequence[Controls] = ()  # one for each; none: those of all
+
+    def __post_init__(self) -> None:
+        for name in self.factors:
+            if name not in VARIED:
+                raise UsageError(f"{name!r} cannot be varied{nearest(name, VARIED)}")
+
+    def __len__(self) -> int:
+        return len(self.qpos)
+
+    def part(self, start: int, stop: int) -> Variations:
+        """Samples start … stop."""
+        factors = {name: values[start:stop] for name, values in self.factors.items()}
+        return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
+
+
+@dataclass
+class Results:
+    """Arrays for n samples: recorded rows, final states, and how far each came.
+
+    `reason`: why it stopped early, RUNNING: it did not; `stopped`: at which step, -1; `stopped_dof`: at which dof.
+    """
+
+    rows: dict[str, Array]  # of ROLLOUT_RECORDED: (n, rows, ·); without rows where not recorded
+    final_qpos: Array
+    final_qvel: Array
+    reason: Array
+    stopped: Array
+    stopped_dof: Array
+
+    @classmethod
+    def of(cls, plan: Plan, samples: int) -> Results:
+        """Zeroed, for so many samples (rounded up to whole packs)."""
+        n, config, robot = -(-samples // WIDTH) * WIDTH, plan.config, plan.robot
+        count = -(-config.steps // config.every)
+        sizes = {"qpos": robot.nq, "qvel": robot.nv}
+        rows = {name: np.zeros((n, count if name in config.record else 0, size)) for name, size in sizes.items()}
+        finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
+        return cls(rows, *finals, np.full(n, RUNNING), np.full(n, -1), np.full(n, -1))
+
+
+def reason_against_packs(plan: Plan) -> str:
+    """What of a run packs do not know; empty when nothing is."""
+    model, inputs, config = plan.robot.model, plan.inputs, plan.config
+    solver = SOLVERS[config.solver]
+    reasons = {
+        f"integrator {config.integrator}": not INTEGRATORS[config.integrator].packs,
+        f"solver {config.solver}": not (solver.packs or (solver.exact and not _has_rows(plan))),
+        "maximal coordinates": config.is_maximal,
+        "tendons, loops, a medium, gravity compensation or polynomial springs": _is_laden(plan),
+        "actuators other than affine ones of joints of one dof": not all(map(_is_affine, *_actuators(plan))),
+        f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
+        "rules of links": plan.rules is not None,
+        "delays": plan.delayed is not None,
+        "sleeping": inputs["sleep"][0] > 0,
+        "--continuous": config.continuous,
+        "a controller": inputs["controller"][0] != NO_CONTROLLER,
+        "couplings": len(model.coupling_follower) + len(model.row_follower) > 0,
+        "joint friction that goes by the load": bool(np.any(model.friction_coefficient > 0)),
+        "limits of a ball's angle": bool(np.any((model.dof_coord < 0) & np.isfinite(model.upper))),
+        "acceleration drives": bool(np.any(inputs["drive_acceleration"])),
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), ""):
+        return reason
+    if plan.touching is not None and len(world_pairs(plan.touching)) > MOST_PAIRS:
+        return f"more than {MOST_PAIRS} pairs of what moves and what does not"
+    return ""
+
+
+def _has_rows(plan: Plan) -> bool:
+    """Whether steps of packs have constraint rows."""
+    return plan.touching is not None or bool(np.any(plan.robot.model.friction > 0))
+
+
+def _is_laden(plan: Plan) -> bool:
+    """Whether a robot carries more than actuators and sensors."""
+    if plan.equipped is None:
+        return False
+    e = plan.equipped.arrays
+    parts = (e.tendon_lower, e.loop_kind, e.compensated_mass, e.damper_dof, e.spring_body, e.box_body, e.ellipsoid_body)
+    return any(len(part) > 0 for part in parts)
+
+
+def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
+    """The equipment and the number of each actuator that is active."""
+    if plan.equipped is None:
+        return (), ()
+    e = plan.equipped.arrays
+    active = [int(a) for a in np.flatnonzero(e.actuator_active)]
+    return [e] * len(active), active
+
+
+def _is_affine(e: Equipment, a: int) -> bool:
+    """Whether packs know actuator a: on a joint of one dof, without states, of constant slopes, damping no ratio."""
+    gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
+    straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
+    falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
+    single = e.actuator_transmission[a] == JOINT and e.actuator_entry[a + 1] - e.actuator_entry[a] == 1
+    plain = e.actuator_dynamics[a] == NO_DYNAMICS and e.actuator_period[a] == 0.0
+    return bool(straight and falling and single and plain and bias in (NO_BIAS, AFFINE))
+
+
+def _pack_actuators(plan: Plan) -> PackActuators:
+    """The actuators that are active."""
+    nv, chosen = plan.robot.nv, np.array(_actuators(plan)[1], np.int64)
+    free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
+    if plan.equipped is None:
+        none = dict.fromkeys(PackActuators._fields, np.zeros(0))
+        whole = dict.fromkeys(("dof", "control", "implicit"), np.zeros(0, np.int64))
+        return PackActuators(**{**none, **whole, **free, "dof_implicit": np.zeros(nv, np.int64)})
+    e = plan.equipped.arrays
+    affine = e.actuator_bias[chosen] == AFFINE
+    bias = np.where(affine[:, None], e.bias_parameters[chosen, :3], 0.0)
+    implicit, dof = (bias[:, 1:] != 0.0).any(axis=1).astype(np.int64), e.actuator_target[chosen]
+    dof_implicit = np.zeros(nv, np.int64)
+    dof_implicit[dof[implicit == 1]] = 1
+    control = e.control_first[chosen]
+    return PackActuators(
+        dof=dof,
+        control=control,
+        implicit=implicit,
+        gear=np.array(e.actuator_gear[chosen, 0]),
+        gain=np.array(e.gain_parameters[chosen, 0]),
+        bias=np.array(bias[:, 0]),
+        stiffness=np.array(-bias[:, 1]),
+        damping=np.array(-bias[:, 2]),
+        control_lower=e.control_lower[control],
+        control_upper=e.control_upper[control],
+        force_lower=e.force_lower[chosen],
+        force_upper=e.force_upper[chosen],
+        dof_lower=np.array(e.dof_force_lower),
+        dof_upper=np.array(e.dof_force_upper),
+        dof_implicit=dof_implicit,
+    )
+
+
+def kernels(plan: Plan) -> list[tuple[Entry, int]]:
+    """The entries that its samples need, with their widths."""
+    if plan.config.is_maximal:
+        return []
+    alone = [(entry, 1) for entry in plan.entries]
+    if reason_against_packs(plan):
+        return alone
+    rows = _has_rows(plan)
+    packed = [roll_entry(rows, plan.touching is not None), *([SOLVE_PACK] if rows else [])]
+    return alone + [(entry, pack_width()) for entry in packed]
+
+
+# ------------------------------------------------------------------ what is varied, as arrays
+
+
+class VariedArrays:
+    """Arrays of the model and of the drives as factors make them."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        model = plan.robot.model
+        self._shares = np.array([_link_share(model, link) for link in range(len(model.link_mass))]).reshape(-1, 10)
+
+    def of(self, factors: Mapping[str, Array]) -> dict[str, Array]:
+        """The arrays that the factors of n samples change, by name, one for each sample: (n, …)."""
+        model, changed = self._plan.robot.model, dict[str, Array]()
+        if "mass" in factors:
+            changed |= self._masses(factors["mass"])
+        for name in ("armature", "damping", "stiffness"):
+            if name in factors:
+                changed[name] = getattr(model, name) * factors[name]
+        if "joint_friction" in factors:
+            for name in ("friction", "friction_coefficient"):
+                changed[name] = getattr(model, name) * factors["joint_friction"]
+        for name in _DRIVE_ARRAYS:
+            if name in factors:
+                changed[name] = self._plan.inputs[name] * factors[name]
+        return changed
+
+    def _masses(self, factor: Array) -> dict[str, Array]:
+        model = self._plan.robot.model
+        bodies = np.zeros((len(factor), len(model.body_mass), 10))
+        for link, share in enumerate(self._shares):
+            bodies[:, model.link_body[link]] += factor[:, link, None] * share
+        carried = bodies[:, :, 0].copy()
+        for body in range(carried.shape[1] - 1, 0, -1):
+            carried[:, model.body_parent[body]] += carried[:, body]
+        return {
+            "body_mass": bodies[:, :, 0],
+            "carried_mass": carried,
+            "body_moment": bodies[:, :, 1:4],
+            "body_inertia": bodies[:, :, 4:],
+            "link_mass": model.link_mass * factor,
+            "link_inertia": model.link_inertia * factor[:, :, None],
+        }
+
+
+def rubbing(touching: Touching, factor: float) -> Touching:
+    """What may touch, with frictions of contacts times a factor."""
+    g = touching.contacts
+    scaled = g._replace(friction=factor * g.friction, pair_friction=factor * g.pair_friction)
+    return touching._replace(contacts=scaled)
+
+
+def _link_share(model: Model, link: int) -> Array:
+    """(10,) what a link adds to its body: mass, first moment, inertia about the body's origin."""
+    mass, turn = model.link_mass[link], model.link_rotation[link]
+    centre = model.link_position[link] + turn @ model.link_com[link]
+    inertia = turn @ symmetric(model.link_inertia[link]) @ turn.T + point_inertia(float(mass), centre)
+    return np.concatenate([[mass], mass * centre, six(inertia)])
+
+
+# ------------------------------------------------------------------ running samples
+
+
+Stop = Callable[[], bool]
+
+
+class Roller(Protocol):
+    """Runs samples into its results, in one thread. `alone`: steps that lanes of packs took by themselves, so far."""
+
+    results: Results
+    alone: int
+
+    def run(self, variations: Variations, stop: Stop) -> bool:
+        """The samples of `variations` into the first entries of the results; False when it was asked to stop."""
+
+
+def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
+    """What runs samples into these results: packs where they can."""
+    if not reason_against_packs(plan):
+        return PackRoller(plan, controls, results)
+    return SingleRoller(plan, controls, results)
+
+
+class SingleRoller:
+    """One sample after the other."""
+
+    def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
+        self.results, self.alone = results, 0
+        self._plan, self._controls = plan, controls
+        self._arrays = VariedArrays(plan)
+
+    def run(self, variations: Variations, stop: Stop) -> bool:
+        """See Roller."""
+        return all(self._run_one(k, variations.part(k, k + 1), stop) for k in range(len(variations)))
+
+    def _run_one(self, k: int, own: Variations, stop: Stop) -> bool:
+        results, count = self.results, 0
+        simulation = simulation_of(self._plan_of(own), own.controls[0] if own.controls else self._controls)
+        for block in simulation.blocks():
+            rows = len(next(iter(block.rows.values()), ()))
+            for name, values in block.rows.items():
+                results.rows[name][k, count : count + rows] = values
+            count += rows
+            if stop():
+                return False
+        results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
+        stopped = simulation.stop_reason != RUNNING
+        results.reason[k] = simulation.stop_reason
+        results.stopped[k] = simulation.step if stopped else -1
+        results.stopped_dof[k] = simulation.stop_dof if stopped else -1
+        return True
+
+    def _plan_of(self, own: Variations) -> Plan:
+        """The plan of one sample."""
+        plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0])
+        if "friction" in own.factors and plan.touching is not None:
+            plan = replace(plan, touching=rubbing(plan.touching, float(own.factors["friction"][0, 0])))
+        changed = {name: values[0] for name, values in self._arrays.of(own.factors).items()}
+        if not changed:
+            return plan
+        drives = {name: changed.pop(name) for name in _DRIVE_ARRAYS if name in changed}
+        return replace(plan, robot=plan.robot.with_model(changed), inputs={**plan.inputs, **drives})
+
+
+class _LaneSimulation(Simulation):
+    """A single robot's step whose arrays packs write into."""
+
+    def arrays(self) -> Single:
+        """Them."""
+        model, inputs, state = self.plan.robot.model, self._inputs, self._state
+        from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
+        from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
+        from_state = {name: getattr(state, name) for name in ("qpos", "qvel", "impulse", "contact")}
+        touching = self.plan.touching
+        frictions = [np.zeros((0, 5))] * 2
+        if touching is not None:
+            frictions = [touching.contacts.friction, touching.contacts.pair_friction]
+        of_contacts = dict(zip(("contact_friction", "pair_friction"), frictions, strict=True))
+        return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_contacts)
+
+    def make_room(self) -> None:
+        """For more contacts. Raises StoppedError when there are as many as there may be."""
+        self._enlarge()
+        if self._failure is not None:
+            raise self._failure
+
+    def point_at(self, pointers: Array) -> object:
+        """Let kernels that get `pointers` take its steps, as long as the object returned is kept."""
+        self._block.plan[:] = 1, _ALWAYS
+        return point_at(self.plan.entry, 1, pointers, *self._bundles())
+
+
+def pack_width() -> int:
+    """Robots in a pack: kernels that run as Python have one."""
+    return 1 if disabled() else WIDTH
+
+
+class PackRoller:
+    """Packs of 8 samples, the last one filled up with copies of the last sample."""
+
+    def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
+        self.results, self.alone = results, 0
+        self._plan = plan
+        self._varied = VariedArrays(plan)
+        model = plan.robot.model
+        self._simulation = _LaneSimulation(_with_own_arrays(plan), _one_row(controls))
+        self._single = self._simulation.arrays()
+        self._width = pack_width()
+        self._model = _in_lanes(PackModel, model, self._width)
+        self._state = make_state(model, self._width)
+        self._work = make_workspace(model, self._width)
+        self._inputs = self._make_inputs()
+        touching = plan.touching
+        slots = None if touching is None else make_slots(model, touching)
+        rows, newton, self._pack = make_pack_rows(model, slots, np.flatnonzero(model.friction > 0), self._width)
+        rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
+        step = make_step(model)
+        step = PackStep(**{n: zeros(getattr(step, n).shape, kind, self._width) for n, kind in kinds(PackStep).items()})
+        self._lanes = self._make_lanes()
+        self._kept = [self._simulation.point_at(self._lanes.single)]
+        self._entry = roll_entry(_has_rows(plan), touching is not None)
+        self._slots: PackContacts | None = None
+        self._contact_data: ContactWork | None = None
+        if _has_rows(plan):
+            solver = SolverBundle(newton, pack=self._pack)
+            solved = (self._model, self._work, rows, step, solver)
+            self._kept.append(point_at(SOLVE_PACK, self._width, self._pack.entry, *solved))
+        if touching is not None:
+            assert slots is not None
+            self._slots = make_pack_contacts(touching, slots, self._simulation.room, self._width)
+            self._make_detection(touching, self._slots)
+        self._samples = RolloutBlock(
+            np.zeros(3, np.int64), results.rows["qpos"], results.rows["qvel"], results.final_qpos, results.final_qvel
+        )
+        self._samples.plan[STEPS_PER_ROW] = plan.config.every
+        self._per_lane: PackControls | None = None
+        actuators = _pack_actuators(plan)
+        shapes = {**dict.fromkeys(PackActuation._fields, (plan.robot.nv,)), "constant": actuators.gain.shape}
+        actuation = allocate(PackActuation, shapes, self._width)
+        self._rows, self._step = rows, step
+        self._robot = RobotBundle(self._model, self._state, self._work)
+        self._equipment: Any = EquipmentBundle(actuators, actuation)  # type: ignore[arg-type]
+        self._bind(self._controls_of([controls]))
+
+    def _make_detection(self, touching: Touching, slots: PackContacts) -> None:
+        """What it fills for one lane after the other."""
+        self._contact_data = make_contact_work(touching, self._simulation.room)
+        self._detection = connect_detection(touching, self._contact_data, slots.detector)
+
+    def _make_room(self) -> None:
+        """For more contacts: the step that found too many is taken again."""
+        assert self._plan.touching is not None and self._slots is not None
+        self._single.counters[STEP_NUMBER] = self._lanes.counters[STEP]  # what is told if there may be no more
+        self._simulation.make_room()
+        self._single = self._simulation.arrays()
+        self._kept[0] = self._simulation.point_at(self._lanes.single)
+        self._slots = enlarged(self._slots, self._simulation.room)
+        self._make_detection(self._plan.touching, self._slots)
+        self._lanes.counters[CROWD] = 0
+        self._bind(self._bound)
+
+    def run(self, variations: Variations, stop: Stop) -> bool:
+        """See Roller."""
+        for start in range(0, len(variations), self._width):
+            if not self._run_pack(start, variations.part(start, start + self._width), stop):
+                return False
+            lanes = slice(start, start + self._width)
+            self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
+            self.results.stopped[lanes] = self._lanes.stopped
+            self.results.stopped_dof[lanes] = self._lanes.stopped_dof
+        self.alone = int(self._lanes.counters[ALONE])
+        return True
+
+    def _run_pack(self, first: int, part: Variations, stop: Stop) -> bool:
+        self._fill(part)
+        samples, lanes, steps = self._samples, self._lanes, self._plan.config.steps
+        samples.plan[FIRST_SAMPLE] = first
+        lanes.counters[[STEP, INPUT_ROW, HAS_IMPULSES]] = 0, -1, 0
+        lanes.alive[:] = np.arange(self._width) < len(part)
+        lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
+        lanes.impulse[:] = 0.0
+        self._pack.held[:] = 0.0
+        if self._slots is not None:
+            self._slots.memory[:] = 0.0
+        while (done := int(lanes.counters[STEP])) < steps:
+            samples.plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
+            self._call()
+            if lanes.counters[CROWD]:
+                self._make_room()
+            if stop():
+                return False
+        return True
+
+    def _fill(self, part: Variations) -> None:
+        """The lanes' own numbers."""
+        own = np.minimum(np.arange(self._width), len(part) - 1)
+        self._state.qpos[...], self._state.qvel[...] = _as_lanes(part.qpos[own]), _as_lanes(part.qvel[own])
+        for name, values in self._varied.of(part.factors).items():
+            if name in (*_BODY_ARRAYS, *_DOF_ARRAYS, *_DRIVE_ARRAYS):
+                record = self._inputs if name in _DRIVE_ARRAYS else self._model
+                getattr(record, name)[...] = _as_lanes(values[own])
+        if "friction" in part.factors and self._slots is not None:
+            self._slots.factor[...] = _as_lanes(part.factors["friction"][own])
+        if part.controls:
+            self._set_controls([part.controls[k] for k in own])
+
+    def _set_controls(self, controls: Sequence[Controls]) -> None:
+        wanted = self._controls_of(controls)
+        held = self._per_lane
+        if held is None or held.torque.shape != wanted.torque.shape:
+            self._per_lane = wanted
+            self._bind(wanted)
+        else:
+            for place, values in zip(held, wanted, strict=True):
+                place[...] = values
+
+    def _bind(self, controls: PackControls) -> None:
+        self._bound = controls
+        contact: PackContactBundle | None = None
+        if self._plan.touching is not None and self._slots is not None and self._contact_data is not None:
+            model = self._plan.touching.contacts
+            contact = PackContactBundle(model, self._slots, ContactBundle(model, self._contact_data))
+        lanes = LaneBundle(self._lanes, self._single, controls)
+        run: Any = RunBundle(self._inputs, self._step, self._samples, None, lanes)  # type: ignore[arg-type]
+        solver = SolverBundle(pack=self._pack if _has_rows(self._plan) else None)
+        bundles = (self._robot, run, self._rows, self._equipment, contact, None, solver)
+        self._call = bind(self._entry, self._width, *bundles)
+
+    def _make_inputs(self) -> Any:
+        plan, nv = self._plan, self._plan.robot.nv
+        given: dict[str, Array] = {name: np.ascontiguousarray(values) for name, values in plan.inputs.items()}
+        given |= dict.fromkeys(_INPUT_ARRAYS, np.zeros((1, nv)))
+        given |= {"start_step": np.zeros(1, np.int64), "control": np.zeros((1, plan.control.size))}
+        return _in_lanes(PackInputs, Inputs(**given), self._width)
+
+    def _controls_of(self, controls: Sequence[Controls]) -> PackControls:
+        """The inputs of all lanes, or of each. They begin at the same steps."""
+        inputs = [make_inputs(self._plan, one) for one in controls]
+        tables = {name: np.stack([getattr(one, name) for one in inputs]) for name in _INPUT_ARRAYS}
+        return PackControls(np.array(inputs[0].start_step), **tables)
+
+    def _make_lanes(self) -> PackWork:
+        robot = self._plan.robot
+        shapes: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
+            **dict.fromkeys(("beyond", "dead"), (1,)),
+            "counters": (5,),
+            "single": (2,),
+            "qpos": (robot.nq,),
+            "qvel": (robot.nv,),
+            **dict.fromkeys(("impulse", "found"), (len(self._single.impulse),)),
+        }
+        lanes: PackWork = allocate(PackWork, shapes, self._width)
+        return lanes
+
+
+def _in_lanes(record: type[Any], values: Any, width: int) -> Any:
+    """A record with lanes, all of which hold the same values."""
+    arrays = {}
+    for name, kind in kinds(record).items():
+        value = getattr(values, name)
+        if kind.lanes:
+            lanes = zeros(value.shape, kind, width)
+            lanes[...] = value[..., None] if width > 1 else value
+            value = lanes
+        arrays[name] = value
+    return record(**arrays)
+
+
+def _as_lanes(values: Array) -> Array:
+    """(n, …) with the lanes last, or (…) of one robot."""
+    return np.moveaxis(values, 0, -1) if len(values) > 1 else values[0]
+
+
+def _with_own_arrays(plan: Plan) -> Plan:
+    """A plan that records nothing, with copies of the arrays that packs write into."""
+    model = plan.robot.model
+    own = {name: np.array(getattr(model, name)) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
+    compiled = replace(plan.robot.compiled, model=model._replace(**own))
+    inputs = {name: np.array(values) for name, values in plan.inputs.items()}
+    config = replace(plan.config, record=(), steps=1, every=1)
+    if plan.touching is not None:
+        plan = replace(plan, touching=rubbing(plan.touching, 1.0))
+    return replace(plan, robot=replace(plan.robot, compiled=compiled), inputs=inputs, config=config)
+
+
+def _one_row(controls: Controls) -> Controls:
+    """The first row for all time: packs write others into its place."""
+    return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in _INPUT_ARRAYS})

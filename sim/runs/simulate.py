@@ -1,0 +1,433 @@
+"""simulate: blocks of recorded rows, one after the other, from a plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field, replace
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.state import RobotBundle, make_state, make_workspace
+from artsim.sim.constraints.kinds import RowOrigins, total_room
+from artsim.sim.contact.continuous import connect_advancement
+from artsim.sim.equipment.arrays import EquipmentBundle, make_equipment_work
+from artsim.sim.equipment.delays import connect_delays
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import ArtsimError, StoppedError, UsageError
+from artsim.sim.foundation.jit import bind, point_at
+from artsim.sim.foundation.records import Array, allocate
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.geometry.contacts import ContactBundle, connect_detection, first_room, make_contact_work
+from artsim.sim.run_data.link_rules import RuleBundle, make_link_rule_work
+from artsim.sim.run_data.phases import Clock
+from artsim.sim.run_data.run_records import (
+    CONTACT_TABLE,
+    CROWDED,
+    NON_FINITE,
+    ROWS_RECORDED,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_REASON,
+    Block,
+    RunBundle,
+)
+from artsim.sim.run_data.scratch import SolverBundle, make_solver_bundle
+from artsim.sim.runs.account import Account
+from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
+from artsim.sim.runs.plan import Plan, make_inputs
+from artsim.sim.runs.sights import connect_rays
+from artsim.sim.stepping.allocation import block_shapes, make_rows, make_step
+from artsim.sim.stepping.entries import SOLVE
+
+ControllerFunction = Callable[[float, Real, Real], Array]
+_BLOCK_BYTES = 1 << 20
+_CONTACT_BYTES = 160  # of a recorded contact
+# of the Step record what belongs to a snapshot: counts and extremes since the start of the run
+_NOTED = (
+    "limit_steps",
+    "coupling_error",
+    "tendon_error",
+    "worst_residual",
+    "energy",
+    "watch",
+    "contact_extremes",
+    "yielded",
+    "loop_gap",
+)
+_MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
+
+
+@dataclass(frozen=True)
+class BlockOfRows:
+    """Recorded rows by name, and the inputs that began in them when a Python controller made these.
+
+    `contacts`, where they are recorded: contact_count per row, and CONTACT_TABLE of all rows, one after the other.
+    """
+
+    rows: dict[str, Array]
+    controls: Controls | None = None
+    contacts: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass
+class Simulation(Account):
+    """A run under way. Iterate `blocks()`; the state and the counters are current after each.
+
+    Raises:
+        UsageError: the controller returned something that is not (nv,) numbers.
+    """
+
+    plan: Plan
+    controls: Controls
+    controller: ControllerFunction | None = None
+    block_rows: int | None = None
+    clock: Clock | None = None  # where the time of the phases is added up
+
+    def __post_init__(self) -> None:
+        self.stop_reason = 0
+        self.signalled: Callable[[], bool] | None = None  # whether the run shall end soon: where it is given, it does
+        self._pace = Pace()
+        self._abandoned: list[Any] = []  # what a call that was not waited for still works on
+        model = self.plan.robot.model
+        equipped = self.plan.equipped
+        self._work = make_workspace(model)
+        self._step = make_step(model)
+        most = self.plan.config.max_contacts
+        self._room = 0 if self.plan.touching is None else min(first_room(self.plan.touching), most)
+        fixed = self._make_room()
+        activations = 0 if equipped is None else equipped.activations
+        delayed = self.plan.delayed
+        history = 0 if delayed is None else len(delayed.history)
+        self._state = make_state(model, 1, activations, fixed, self.plan.control.size, self._room, history)
+        self._state.qpos[:] = self.plan.qpos
+        self._state.qvel[:] = self.plan.qvel
+        rows = self.controls
+        self._inputs = make_inputs(self.plan, rows)
+        self._equipment: EquipmentBundle | None = None
+        if equipped is not None:
+            scratch = make_equipment_work(model, equipped.arrays, equipped.activations)
+            self._equipment = EquipmentBundle(equipped.arrays, scratch)
+            self._state.activation[:] = self.plan.activation
+            if delayed is not None:
+                self._state.history[:] = delayed.history
+            if self.plan.seen is not None:
+                self._rays = connect_rays(self.plan.seen, model, self._work, self._equipment)
+        self._rules: RuleBundle | None = None
+        if self.plan.rules is not None:
+            self._rules = RuleBundle(self.plan.rules, make_link_rule_work(model, self.plan.rules))
+        self._failure: ArtsimError | None = None
+        self._odd = ""  # what of the recorded rows or the state is not finite
+        self._log = ControlLog(self.plan.robot.nv, rows.control.shape[1])
+        self._end = self.plan.config.steps
+        self.reblock()
+
+    def _make_room(self) -> int:
+        """Everything whose size goes by how many contacts a step may have; the number of the other rows."""
+        model, touching = self.plan.robot.model, self.plan.touching
+        gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
+        carried = None if self.plan.equipped is None else self.plan.equipped.arrays
+        driven = int(np.count_nonzero(gains))
+        origins = RowOrigins(model, driven, carried, touching, self._room, self.plan.rules)
+        self._rows, narrow = make_rows(origins), total_room(origins).narrow
+        self._solver = make_solver_bundle(model, self._rows, self.plan.work, narrow)
+        self._contact: ContactBundle | None = None
+        if touching is not None:
+            self._contact = ContactBundle(touching.contacts, make_contact_work(touching, self._room))
+            self._detection = connect_detection(touching, self._contact.data, clock=self.clock)
+        return total_room(origins, lasting=True).rows
+
+    def _enlarge(self) -> None:
+        """Twice as much room for contacts: the step that found too many is taken again, and none is lost."""
+        most = self.plan.config.max_contacts
+        if self._room >= most:
+            self._failure = StoppedError(
+                f"stopped at t = {self.time:.6g} s (step {self.step}): more than {most} contacts; see --max-contacts"
+            )
+            return
+        self._resize(min(2 * self._room, most))
+        self._step.counters[STOP_REASON] = 0
+        self.stop_reason = 0
+
+    def _resize(self, room: int) -> None:
+        """Room for so many contacts, what is known of them kept."""
+        old = self._state.contact
+        self._room = room
+        self._make_room()
+        self._state = self._state._replace(contact=np.zeros((room, old.shape[1])))
+        known = min(room, len(old))
+        self._state.contact[:known] = old[:known]
+        self.reblock()
+
+    def reblock(self) -> None:
+        """Make the block anew after `block_rows` was changed."""
+        self._block = self._make_block()
+        self._robot = RobotBundle(self.plan.robot.model, self._state, self._work)
+        self._run = RunBundle(self._inputs, self._step, self._block, self.clock)
+        self._connect()
+        entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
+        self._call = bind(entry, 1, *self._bundles())
+
+    def _connect(self) -> None:
+        """Connect the kernels that a step calls: newton, what looks between steps, what keeps delayed samples."""
+        plan, newton = self.plan, self._solver.newton
+        if newton is not None:
+            self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))
+        if plan.touching is not None and self._contact is not None and plan.config.continuous:
+            self._advancement = connect_advancement(
+                plan.touching, plan.equipped, self._robot, self._run, self._contact.data
+            )
+        if plan.delayed is not None and self._equipment is not None:
+            self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
+
+    def _bundles(self) -> tuple[NamedTuple | None, ...]:
+        """What the entries of integrators take."""
+        return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
+
+    def _make_block(self) -> Block:
+        config, model = self.plan.config, self.plan.robot.model
+        shapes = block_shapes(model, self.plan.equipped)
+        widest = max((8 * int(np.prod(shapes[name])) for name in config.record), default=8)
+        rows = self.block_rows or max(1, min(_BLOCK_BYTES // max(widest, 8), -(-config.steps // config.every)))
+        self.block_rows = rows
+        wanted = {name: (rows if name in config.record else 0, *shapes[name]) for name in shapes}
+        if "contacts" in config.record:
+            table = max(self._room, _BLOCK_BYTES // _CONTACT_BYTES)
+            wanted |= {name: (table, *shapes[name]) for name in CONTACT_TABLE} | {"contact_count": (rows,)}
+        block: Block = allocate(Block, {**wanted, "plan": (2,), "contacts": (1,)})
+        block.plan[STEPS_PER_ROW] = config.every
+        return block
+
+    def save(self) -> dict[str, Array]:
+        """All that the steps to come depend on, as plain arrays by name, for `restore` in this process or another.
+
+        The fields of State (where the solver starts and the joints' last loads included), `step`, and what the run has
+        noted since its start. Not in it: model, configuration and inputs, which must be the same; a Python
+        controller's own memory.
+        """
+        noted = {name: getattr(self._step, name) for name in _NOTED}
+        arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
+        arrays["contact"] = arrays["contact"][: self._known_contacts]
+        return {name: np.array(values) for name, values in arrays.items()}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Go on from a snapshot: what follows has the bytes of what followed it.
+
+        Raises UsageError: a snapshot of another robot, or of another configuration.
+        """
+        known = np.shape(snapshot.get("contact", ()))
+        if len(known) == 2 and self._room and known[0] > self._room:
+            self._resize(known[0])
+        places = self._state._asdict() | {name: getattr(self._step, name) for name in _NOTED}
+        shapes = {name: place.shape for name, place in places.items()} | {"step": ()}
+        given = {name: np.shape(values) for name, values in snapshot.items()}
+        if len(known) == 2 and known[0] <= self._room:
+            shapes["contact"] = (known[0], self._state.contact.shape[1])
+        if given != shapes:
+            odd = next(name for name in {**shapes, **given} if shapes.get(name) != given.get(name))
+            raise UsageError(
+                f"snapshot: {odd} has shape {given.get(odd, 'none')}, want {shapes.get(odd, 'none')}; "
+                "is it of another robot or configuration?"
+            )
+        self._state.contact[:] = 0
+        for name, place in places.items():
+            place[: len(snapshot[name])] = snapshot[name]
+        self._step.counters[:] = 0
+        self._step.counters[STEP_NUMBER] = int(snapshot["step"])
+        self.stop_reason = 0
+        self._failure = None
+        self._odd = ""
+
+    def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
+        """Recorded rows until the run ends or stops, or for so many steps; what stopped it is in `stop_reason`."""
+        self._end = self.plan.config.steps if steps is None else self.step + steps
+        while self.step < self._end and not self.stop_reason:
+            first = self.step
+            block = self._advance() if self.controller is None else self._advance_with_controller()
+            yield self._finite_rows(block, first)
+            if self._failure is not None:  # after the rows before it
+                raise self._failure
+        self._look_at_state()
+
+    @property
+    def spoiled(self) -> bool:
+        """Whether it stopped for the sake of a row, and has gone beyond it: the state is that of another step."""
+        return bool(self._odd)
+
+    def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
+        """The block up to the first row that is not finite, at which the run stops; `first` is the block's first step.
+
+        Velocities are looked at in every step; what is computed from them can still be beyond all numbers.
+        """
+        ends = np.cumsum(block.contacts.get("contact_count", np.zeros(0, np.int64)))
+        found: tuple[int, str] | None = None
+        for name, values in (*block.rows.items(), *block.contacts.items()):
+            if name in _MAY_BE_INFINITE or (place := _first_odd(values)) is None:
+                continue
+            in_table = name in CONTACT_TABLE
+            row = int(np.searchsorted(ends, place[0], "right")) if in_table else place[0]
+            if found is None or row < found[0]:
+                found = row, f"{name}{'' if in_table else self._whose(name, place[1:])}"
+        if found is None:
+            return block
+        stop, self._odd = found
+        every = self.plan.config.every
+        self.stop_reason = NON_FINITE
+        self._step.counters[STEP_NUMBER] = (-(-first // every) + stop) * every
+        most = int(ends[stop - 1]) if len(ends) and stop else 0
+        contacts = {name: values[: most if name in CONTACT_TABLE else stop] for name, values in block.contacts.items()}
+        return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
+
+    def _whose(self, name: str, place: tuple[int, ...]) -> str:
+        """` of 'elbow'` where a variable's entries are dofs or links."""
+        if name.startswith(("link_", "incoming_", "contact_")):
+            return f" of {self.plan.robot.labels.links[place[0]]!r}"
+        if name.startswith(("tau_", "q")) and name != "qpos":
+            return f" of {self.plan.robot.dofs[place[0]]!r}"
+        return ""
+
+    def _look_at_state(self) -> None:
+        """Stop where something of the state is not finite that the recorded rows do not show."""
+        if self.stop_reason:
+            return
+        known = self._state._asdict() | {"energy": np.array(self.energy)}
+        odd = next((name for name, values in known.items() if _first_odd(values) is not None), "")
+        if odd:
+            self._odd = f"state's {odd}"
+            self.stop_reason = NON_FINITE
+
+    def _advance(self) -> BlockOfRows:
+        assert self.block_rows is not None
+        most = self.block_rows * self.plan.config.every
+        self._block.plan[STEPS_TO_TAKE] = min(most, self._end - self.step, MOST_STEPS)
+        if not self._called():
+            return BlockOfRows(self._recorded(0), contacts=self._recorded_contacts(0))
+        count = int(self._step.counters[ROWS_RECORDED])
+        block = BlockOfRows(self._recorded(count), contacts=self._recorded_contacts(count))
+        self._note_stop()
+        return block
+
+    def _called(self) -> bool:
+        """Take the block's steps; with an eye on a signal as few as take a moment. False where a signal came first."""
+        if self.signalled is None:
+            self._call()
+            return True
+        self._block.plan[STEPS_TO_TAKE] = min(self._block.plan[STEPS_TO_TAKE], self._pace.steps())
+        first, began = self.step, time.perf_counter()
+        before = self.save()
+        if not call_watched(self._call, self.signalled):
+            self._abandon(before)
+            return False
+        self._pace.note(self.step - first, time.perf_counter() - began)
+        return True
+
+    @property
+    def left_alone(self) -> bool:
+        """Whether a call is still under way that nobody waits for."""
+        return bool(self._abandoned)
+
+    def _abandon(self, before: Mapping[str, Array]) -> None:
+        """Be as before the call, on arrays of its own, and stop there."""
+        self._abandoned += [self._bundles(), self._call]
+        stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
+        stopped.restore(before)
+        kept = {name: self.__dict__[name] for name in ("_abandoned", "_log", "_pace", "signalled")}
+        self.__dict__.update(stopped.__dict__ | kept)
+        self._end = self.step
+
+    def _note_stop(self) -> bool:
+        """Take note of why the call ended; True when it was for want of room, of which there is more now."""
+        self.stop_reason = int(self._step.counters[STOP_REASON])
+        crowded = self.stop_reason == CROWDED
+        if crowded:
+            self._enlarge()
+        return crowded
+
+    def _recorded_contacts(self, rows: int) -> dict[str, Array]:
+        """The contacts of so many recorded rows."""
+        if "contacts" not in self.plan.config.record:
+            return {}
+        count = int(self._block.contacts[0]) if rows else 0
+        table = {name: getattr(self._block, name)[:count] for name in CONTACT_TABLE}
+        return {"contact_count": self._block.contact_count[:rows], **table}
+
+    def _recorded(self, count: int) -> dict[str, Array]:
+        names = [name for name in self.plan.config.record if name != "contacts"]
+        return {name: getattr(self._block, name)[:count] for name in names}
+
+    def _advance_with_controller(self) -> BlockOfRows:
+        """One block, the controller asked before every step."""
+        config = self.plan.config
+        assert self.controller is not None and self.block_rows is not None
+        parts: list[dict[str, Array]] = []
+        touches: list[dict[str, Array]] = []
+        self._block.plan[STEPS_TO_TAKE] = 1
+        most = MOST_STEPS if self.signalled is None else self._pace.steps()
+        end = min(self.step + min(self.block_rows * config.every, most), self._end)
+        first, began = self.step, time.perf_counter()
+        while self.step < end and not self.stop_reason:
+            row = max(self.controls.row_at(self.step), 0)  # the row that the step will act on
+            try:
+                self._inputs.torque[row] = self._ask()
+            except ArtsimError as error:
+                self._failure = error
+                break
+            step, values = self.step, [np.array(getattr(self._inputs, name)[row]) for name in VALUES]
+            if self.signalled is not None and self._pace.slow:  # a thread for every fast step would cost more than it
+                before = self.save()
+                if not call_watched(self._call, self.signalled):
+                    self._abandon(before)
+                    break
+            else:
+                self._call()
+            self._log.append(step, *values)
+            while self._note_stop() and self._failure is None:
+                self._call()
+            if self._step.counters[ROWS_RECORDED]:
+                parts.append({name: values.copy() for name, values in self._recorded(1).items()})
+                touches.append({name: values.copy() for name, values in self._recorded_contacts(1).items()})
+        self._pace.note(self.step - first, time.perf_counter() - began)
+        parts = parts or [self._recorded(0)]
+        touches = touches or [self._recorded_contacts(0)]
+        rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        contacts = {name: np.concatenate([part[name] for part in touches]) for name in touches[0]}
+        return BlockOfRows(rows, self._log.take(), contacts)
+
+    def _ask(self) -> Array:
+        assert self.controller is not None
+        nv = self.plan.robot.nv
+        answer: Any = self.controller(self.time, self.qpos, self.qvel)
+        try:
+            torque = np.array(answer, float)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"controller: returned {type(answer).__name__}, want {nv} numbers") from error
+        if torque.shape != (nv,):
+            raise UsageError(f"controller: returned shape {torque.shape}, want ({nv},): one force per dof")
+        if not np.all(np.isfinite(torque)):
+            name = self.plan.robot.dofs[int(np.argmin(np.isfinite(torque)))]
+            raise StoppedError(f"stopped at t = {self.time:.6g} s: the controller's force on {name!r} is not finite")
+        return torque
+
+
+def _first_odd(values: Array) -> tuple[int, ...] | None:
+    """The first entry that is not finite. Of finite ones a sum costs least, and can itself be too large."""
+    if values.dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        if isfinite(values.sum()):
+            return None
+    odd = np.argwhere(~np.isfinite(values))
+    return tuple(int(index) for index in odd[0]) if len(odd) else None
+
+
+def simulation_of(plan: Plan, controls: Controls, controller: ControllerFunction | None = None) -> Simulation:
+    """The plan's run, in the coordinates that it wants."""
+    if plan.config.is_maximal:
+        from artsim.sim.runs.maximal_simulation import MaximalSimulation  # of no use to other runs
+
+        return MaximalSimulation(plan, controls, controller)
+    return Simulation(plan, controls, controller)

@@ -1,0 +1,137 @@
+"""The state a run starts from: a keyframe's or the file's pose, what is given by name, followers last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from artsim.sim.articulation.description import Articulation, Keyframe
+from artsim.sim.articulation.model import BALL, FREE, Compiled, Labels, Model
+from artsim.sim.articulation.poses import at_leader
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.spatial import Real
+from artsim.sim.runs.configuration import Value
+
+
+def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
+    """The keyframe of that name; one that gives nothing where there is no name. Raises UsageError."""
+    if not name:
+        return Keyframe("")
+    for key in articulation.keyframes:
+        if key.name == name:
+            return key
+    known = [key.name for key in articulation.keyframes]
+    there = nearest(name, known) or f"; the file has {', '.join(known[:8]) or 'none'}"
+    raise UsageError(f"keyframe {name!r} does not exist{there}")
+
+
+def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequence[float] = ()) -> Real:
+    """Coordinates to start from: a keyframe's, or the file's pose clamped into the limits; then what is `given`.
+
+    Followers come last.
+
+    Raises UsageError: unknown coordinate, value not finite, or a follower given against its leader.
+    """
+    model, labels = compiled.model, compiled.labels
+    if len(key):
+        q = np.array(key, float)
+    else:
+        q = compiled.reference.copy()
+        _clamp(model, q)
+    for name, value in given.items():
+        if name not in labels.coords:
+            raise UsageError(f"q0: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
+        if not math.isfinite(value):
+            raise UsageError(f"q0: {name} is {value}, want a finite number")
+        q[labels.coords.index(name)] = value
+    _unit_quaternions(model, labels, q)
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        coord = int(model.dof_coord[follower])
+        want, _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        name = labels.coords[coord]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        q[coord] = want
+    _place_row_followers(model, labels, q, given)
+    for k, coord in enumerate(model.dof_coord):
+        if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
+            notes.append(
+                f"{labels.coords[coord]} starts at {q[coord]:.6g}, outside its limits "
+                f"[{model.lower[k]:.6g}, {model.upper[k]:.6g}]"
+            )
+    return q
+
+
+def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
+    """A warning about the joints whose limits leave out the file's pose, and which start at a limit instead."""
+    model, labels = compiled.model, compiled.labels
+    moved = [
+        f"{labels.coords[coord]} at {q[coord]:.6g}, not {compiled.reference[coord]:.6g}"
+        for k, coord in enumerate(model.dof_coord)
+        if coord >= 0 and not model.lower[k] <= compiled.reference[coord] <= model.upper[k]
+        if q[coord] in (model.lower[k], model.upper[k])
+    ]
+    more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
+    return [f"the file's pose is beyond limits; starts at them: {', '.join(moved[:3])}{more}"] if moved else []
+
+
+def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
+    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere.
+
+    One that another coupling eliminates is where that one wants it.
+    """
+    for _ in model.row_follower:  # not leaders first: as many passes as a chain can be long
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            coord = int(model.dof_coord[follower])
+            if labels.coords[coord] not in given and follower not in model.coupling_follower:
+                q[coord], _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
+
+
+def _clamp(model: Model, q: Real) -> None:
+    """Move independent coordinates into their own limits and, through linear couplings, their followers'."""
+    low, high = model.lower.copy(), model.upper.copy()
+    couplings = [*zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True)][::-1]
+    hard = np.flatnonzero(model.row_frequency < 0)
+    rows = [*zip(model.row_follower[hard], model.row_leader[hard], model.row_polynomial[hard], strict=True)]
+    for follower, leader, p in (*rows * min(len(rows), 20), *couplings):  # rows stand in no order of leaders
+        if leader < 0 or p[1] == 0 or np.any(p[2:]):
+            continue
+        ends = sorted(((low[follower] - p[0]) / p[1], (high[follower] - p[0]) / p[1]))
+        if max(low[leader], ends[0]) <= min(high[leader], ends[1]):
+            low[leader], high[leader] = max(low[leader], ends[0]), min(high[leader], ends[1])
+    for k in model.independent_dof:
+        coord = model.dof_coord[k]
+        if coord >= 0:
+            q[coord] = min(max(q[coord], low[k]), high[k])
+
+
+def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
+    for i, kind in enumerate(model.joint_type):
+        if i == 0 or kind not in (BALL, FREE):
+            continue
+        start = int(model.body_coord[i]) + (3 if kind == FREE else 0)
+        part = slice(start, start + 4)
+        length = float(np.linalg.norm(q[part]))
+        if length < 1e-9:
+            raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
+        if abs(length - 1.0) > 1e-14:  # leaves a quaternion that was made unit before as it is, bit for bit
+            q[part] /= length
+
+
+def follow_velocities(model: Model, labels: Labels, q: Real, v: Real, given: Value) -> None:
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        want = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0
+        name = labels.dofs[follower]
+        if name in given and abs(given[name] - want) > 1e-9 * max(1.0, abs(want)):
+            raise UsageError(f"v0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}")
+        v[follower] = want
+    for _ in model.row_follower:
+        for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
+            if labels.dofs[follower] not in given and follower not in model.coupling_follower:
+                v[follower] = at_leader(p, q[model.dof_coord[leader]])[1] * v[leader] if leader >= 0 else 0.0

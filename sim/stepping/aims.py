@@ -1,0 +1,114 @@
+"""Hard loops and tendon equalities aimed by where the velocities found lead."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.constraints.loop_rows import find_loop_misses, relax_loops, tighten_loops
+from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.constraints.tendon_rows import find_tendon_misses
+from artsim.sim.equipment.tendons import tendon_paths
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import SOLVER
+from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL
+from artsim.sim.solvers.solve import solve_again
+from artsim.sim.stepping.system import found
+
+_AIMS = 12  # at closed loops and tendon equalities, at most
+_MISSED = 1e-6  # [m or rad] after which they are aimed once more
+_CLOSED = 1e-9  # [m or rad] that needs no further aim
+_FASTER = 1.5  # than before, at most, an aim may make the fastest dof
+_NEARER = 0.5  # of the miss before, else an aim has not helped
+
+
+@njit
+def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
+    """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
+
+    What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
+    brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
+    taken back, and all aims where rows that are aimed contradict each other, or nearly: an aim mends what is of second
+    order in the step, and to do so turns no velocity into a much larger one.
+    """
+    model, data = robot.model, robot.data
+    inputs, step = run.inputs, run.step
+    if rows.report[RESIDUAL] > UNSOLVED:
+        return
+    before = math.inf
+    for n in range(rows.number[LASTING_ROWS]):
+        rows.unaimed[n] = rows.bias[n]
+    most = _FASTER * _fastest(step)
+    for aims in range(_AIMS):
+        miss = _find_misses(robot, run, rows, equipment)
+        if aims > 0 and miss <= _CLOSED:
+            break
+        share = 1.0 if miss <= _NEARER * before else -float(aims)
+        for n in range(rows.number[LASTING_ROWS]):
+            rows.bias[n] += share * rows.miss[n] / inputs.time_step[0]
+        solve_again(robot, rows, step, solver)
+        absurd = rows.report[RESIDUAL] > UNSOLVED or _fastest(step) > most
+        if absurd:
+            _take_aims_back(rows)
+            solve_again(robot, rows, step, solver)
+        found(model, data, run)
+        mark(run.clock, SOLVER)
+        if absurd or share < 0.0 or miss <= _MISSED:
+            break
+        before = miss
+    if relax_loops(inputs, rows, equipment):
+        solve_again(robot, rows, step, solver)
+        if tighten_loops(inputs, rows):
+            solve_again(robot, rows, step, solver)
+        found(model, data, run)
+        mark(run.clock, SOLVER)
+
+
+@inlined
+def _fastest(step: Any) -> Any:
+    """The largest velocity found."""
+    fastest = 0.0
+    for a in range(step.next.shape[0]):
+        fastest = max(fastest, abs(step.next[a]))
+    return fastest
+
+
+@njit
+def _take_aims_back(rows: Any) -> None:
+    """Biases as before all aims; impulses that the aims called for are forgotten."""
+    for n in range(rows.number[LASTING_ROWS]):
+        if rows.bias[n] != rows.unaimed[n]:
+            rows.bias[n] = rows.unaimed[n]
+            rows.impulse[n] = 0.0
+
+
+@njit
+def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
+    """rows.miss of all rows but contacts' where step.velocity leads, and the largest; data and equipment_data stay as
+    they are."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
+    for n in range(rows.number[LASTING_ROWS]):
+        rows.miss[n] = 0.0
+    for k in range(step.tangent.shape[0]):
+        step.tangent[k] = data.drift[k]
+    for n in range(step.stage_qpos.shape[0]):
+        step.stage_qpos[n] = state.qpos[n]
+    move(model, step.stage_qpos, step.velocity, inputs.time_step[0])
+    expand(model, step.stage_qpos, step.stage_qvel, data)
+    kinematics(model, step.stage_qpos, data)
+    worst = find_loop_misses(model, data, rows, equipment)
+    if equipment.model.tendon_row_follower.shape[0] > 0:
+        tendon_paths(robot, step.stage_qpos, step.stage_qvel, equipment)
+        worst = max(worst, find_tendon_misses(inputs, rows, equipment))
+    expand(model, state.qpos, state.qvel, data)
+    kinematics(model, state.qpos, data)
+    for k in range(step.tangent.shape[0]):
+        data.drift[k] = step.tangent[k]
+    if equipment.model.tendon_row_follower.shape[0] > 0:
+        tendon_paths(robot, state.qpos, state.qvel, equipment)
+    return worst

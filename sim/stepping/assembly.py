@@ -1,0 +1,129 @@
+"""Constraint rows: one shape for every kind, built joint by joint in the order in which the PhysX guide solves them.
+
+Each kind is declared in kinds.py and built in a file of its own; adding one is a declaration, a builder and its line in
+`build_rows`, and one in `needs_rows` where no step can do without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.constraints.actuator_rows import actuator_rows, has_actuator_rows
+from artsim.sim.constraints.coupling_rows import coupling_row
+from artsim.sim.constraints.drive_rows import drive_row, drives_need_rows
+from artsim.sim.constraints.friction_rows import friction_row, has_friction
+from artsim.sim.constraints.kinds import (
+    LIMITS,
+    TAU,
+    TAU_CONTACT,
+    TAU_COUPLING,
+    TAU_DRIVE,
+    TAU_LIMIT,
+    TAU_LOOP,
+    TAU_PASSIVE,
+    TAU_TENDON,
+)
+from artsim.sim.constraints.limit_rows import position_rows, velocity_rows
+from artsim.sim.constraints.link_velocity_rows import link_rows
+from artsim.sim.constraints.loop_rows import has_loops, loop_rows
+from artsim.sim.constraints.tendon_rows import tendon_rows, tendon_spring_rows, tendons_need_rows
+from artsim.sim.contact.contact_rows import contact_rows
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
+
+
+@njit
+def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
+    """Whether every step has rows, or couplings to eliminate: else one without any is tried first.
+
+    Limits and contacts do not count, which such a step can find to be met.
+    """
+    if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
+        return True
+    if has_friction(model) or drives_need_rows(inputs):
+        return True
+    if equipment is not None and (has_loops(equipment) or tendons_need_rows(equipment) or has_actuator_rows(equipment)):
+        return True
+    return rules is not None
+
+
+@njit
+def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
+    """All rows of this step: rows.number of them, with the impulses of the last step. Needs rows.implicit.
+
+    Those of contacts come and go, the others are the same ones in the same order at every step.
+
+    A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
+    drive is as often on the leader as on the follower.
+    """
+    model, state, data = robot.model, robot.state, robot.data
+    inputs = run.inputs
+    rows.number[ALL_ROWS] = 0
+    soft = 0
+    for k in range(model.dof_body.shape[0]):
+        while soft < model.row_follower.shape[0] and _first_dof(model, soft) == k:
+            coupling_row(robot, run, rows, soft)
+            soft += 1
+        friction_row(robot, inputs, rows, k)
+        drive_row(robot, run, rows, k)
+        position_rows(robot, inputs, rows, k)
+        velocity_rows(model, data, inputs, rows, k)
+    if equipment is not None:
+        actuator_rows(model, data, inputs, rows, equipment)
+        tendon_rows(model, state.qvel, data, inputs, rows, equipment)
+        loop_rows(model, state.qvel, data, run, rows, equipment)
+    if rules is not None:
+        link_rows(model, data, inputs, rows, rules)
+    if equipment is not None:
+        tendon_spring_rows(model, data, inputs, rows, equipment)  # which are not always there
+    for n in range(rows.number[ALL_ROWS]):
+        rows.impulse[n] = state.impulse[n]
+    rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
+    if contact is not None:  # last: their number changes, and the others keep their places
+        contact_rows(robot, run, rows, equipment, contact)
+
+
+@njit
+def _first_dof(model: Any, c: Any) -> Any:
+    leader = model.row_leader[c]
+    return min(model.row_follower[c], leader) if leader >= 0 else model.row_follower[c]
+
+
+@njit
+def add_constraint_forces(rows: Any, step: Any, scale: Any) -> None:
+    """Add Jᵀ λ `scale` of all rows to the step's forces by source."""
+    for n in range(rows.number[ALL_ROWS]):
+        kind = rows.kind[n]
+        for e in range(rows.start[n], rows.start[n + 1]):
+            _add_force(kind, rows.entry_dof[e], rows.entry_value[e] * rows.impulse[n] * scale, step)
+
+
+@njit
+def count_limits(rows: Any, step: Any) -> None:
+    """Count the step for every dof that is at a limit."""
+    counted = -1
+    for n in range(rows.number[ALL_ROWS]):
+        if LIMITS[rows.kind[n]]:
+            k = rows.dof[n]
+            if k != counted and rows.impulse[n] > 0.0:  # a dof's rows stand together
+                step.limit_steps[k] += 1
+                counted = k
+
+
+@inlined
+def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
+    tau = TAU[kind]  # before the loop over entries it would let the compiler fuse their product into the sum
+    if tau == TAU_COUPLING:
+        step.coupling[k] += force
+    elif tau == TAU_PASSIVE:
+        step.passive[k] += force
+    elif tau == TAU_DRIVE:
+        step.drive[k] += force
+    elif tau == TAU_LOOP:
+        step.loop[k] += force
+    elif tau == TAU_TENDON:
+        step.tendon[k] += force
+    elif tau == TAU_CONTACT:
+        step.contact[k] += force
+    elif tau == TAU_LIMIT:
+        step.limit[k] += force

@@ -1,0 +1,198 @@
+"""What a solved step leaves: joint forces by source, the state at its end, and where the next step's solver starts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import expand, reduce_vector
+from artsim.sim.articulation.dynamics import inverse_dynamics
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import kinematics, velocities
+from artsim.sim.constraints.coupling_rows import coupling_slope
+from artsim.sim.constraints.loop_rows import clear_loop_forces, note_loop_forces
+from artsim.sim.constraints.row import TOLD, UNSOLVED
+from artsim.sim.constraints.tendon_rows import note_tendon_errors, note_tendon_forces
+from artsim.sim.contact.contact_rows import note_contact_forces
+from artsim.sim.contact.detection import remember
+from artsim.sim.equipment.actuation import actuator_force, drive_force, driven_at, felt_at, passive_forces
+from artsim.sim.equipment.actuators import advance_activations
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.registry import MEAN_VELOCITY
+from artsim.sim.run_data.run_records import (
+    AGAIN,
+    ALL_ROWS,
+    AT_REST,
+    CONTROL_ROW,
+    EVALUATION,
+    LASTING_ROWS,
+    ONCE,
+    RESIDUAL,
+    SLEEP_ENERGY,
+    STIFFENED,
+    UNSOLVED_STEPS,
+)
+from artsim.sim.stepping.assembly import add_constraint_forces, count_limits
+from artsim.sim.stepping.link_damping import link_damping_forces
+from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.sleeping import count_still, note_commands
+
+
+@njit
+def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
+    """Joint forces by source and qacc, from the velocities found."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    step.worst_residual[0] = max(step.worst_residual[0], rows.report[RESIDUAL])
+    step.yielded[UNSOLVED_STEPS] += 1.0 if rows.report[RESIDUAL] > TOLD else 0.0
+    passive_forces(robot, run)
+    if rules is not None:
+        link_damping_forces(model, step.velocity, data, rules)
+        velocities(model, state.qvel, data)
+    for k in range(step.velocity.shape[0]):
+        v = step.velocity[k]
+        step.drive[k] = 0.0
+        step.limit[k] = 0.0
+        step.coupling[k] = 0.0
+        step.loop[k] = 0.0
+        step.tendon[k] = 0.0
+        step.contact[k] = 0.0
+        q = felt_at(robot, run, k)
+        if rows.implicit[k]:
+            driven = driven_at(state, run, k)
+            step.drive[k] = drive_force(run, step.counters[CONTROL_ROW], k, driven, v)
+        if equipment is not None:
+            step.drive[k] += actuator_force(equipment, k, q, v)
+            step.passive[k] += equipment.data.passive[k]
+            step.tendon[k] = equipment.data.tendon[k]
+        if rules is not None:
+            step.passive[k] += rules.data.force[k]
+        step.qacc[k] = (v - state.qvel[k]) / h
+    add_constraint_forces(rows, step, 1.0 / h)
+    if step.counters[EVALUATION] == STIFFENED:
+        book_midpoint(model, state.qvel, data, step)
+    elif step.counters[EVALUATION] == AGAIN:  # booked where it is recorded
+        velocities(model, state.qvel, data)
+    if equipment is not None:
+        clear_loop_forces(equipment)
+        note_loop_forces(rows, equipment, 1.0 / h)
+        note_tendon_forces(rows, equipment, 1.0 / h, False)
+    if contact is not None:
+        note_contact_forces(rows, step, contact, 1.0 / h)
+
+
+@njit
+def rest(robot: Any, step: Any) -> None:
+    """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
+    model, state, data = robot.model, robot.state, robot.data
+    step.counters[AT_REST] = 1
+    step.counters[EVALUATION] = ONCE
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = 0.0
+    for k in range(step.qacc.shape[0]):
+        step.qacc[k] = 0.0
+    inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
+    for k in range(step.force.shape[0]):
+        step.force[k] -= step.applied[k] + step.drive[k] + step.passive[k] + step.coupling[k]
+        step.force[k] -= step.limit[k] + step.loop[k] + step.tendon[k] + step.contact[k]
+    reduce_vector(model, step.force, data, step.free)
+    for a in range(step.free.shape[0]):
+        step.passive[model.independent_dof[a]] += step.free[a]
+
+
+@njit
+def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweeps: Any) -> None:
+    """The state at the end of the step."""
+    state = robot.state
+    inputs, step = run.inputs, run.step
+    _hand_on(state, rows, contact)
+    count_limits(rows, step)
+    note_load(robot, step)
+    for a in range(step.next.shape[0]):
+        state.qvel[robot.model.independent_dof[a]] = step.next[a]
+    if sweeps is None:
+        _move(robot, run, contact, state.qvel)
+    else:
+        _move(
+            robot,
+            run,
+            contact,
+            sweeps.mean if MEAN_VELOCITY[inputs.solver[0]] and rows.number[ALL_ROWS] > 0 else state.qvel,
+        )
+    settle(robot, step)
+    if equipment is not None:
+        for n in range(state.activation.shape[0]):
+            equipment.data.start_activation[n] = state.activation[n]
+    if equipment is not None:
+        advance_activations(equipment, inputs.time_step[0], state.activation)
+    if inputs.sleep[SLEEP_ENERGY] > 0.0:
+        note_commands(state, run)
+        count_still(robot, run, equipment)
+    if equipment is not None:
+        note_tendon_errors(robot, step, equipment)  # moves w on to where the step ends
+
+
+@njit
+def _move(robot: Any, run: Any, contact: Any, v: Any) -> None:
+    """Positions at the end of the step, or where trees stop if passages are looked for."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
+    if contact is not None and connected(contact.data.advancement):
+        for k in range(v.shape[0]):
+            step.tangent[k] = v[k]
+        run_entry(contact.data.advancement)
+        kinematics(model, state.qpos, data)
+        velocities(model, state.qvel, data)
+        move(model, state.qpos, step.tangent, inputs.time_step[0])
+    else:
+        move(model, state.qpos, v, inputs.time_step[0])
+
+
+@njit
+def _hand_on(state: Any, rows: Any, contact: Any) -> None:
+    """state.impulse, state.contact: where the solver starts in the next step.
+
+    What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
+    """
+    agreed = rows.report[RESIDUAL] <= UNSOLVED
+    for n in range(state.impulse.shape[0]):
+        state.impulse[n] = rows.impulse[n] if agreed and n < rows.number[LASTING_ROWS] else 0.0
+    if contact is not None:
+        remember(state, rows, contact, agreed)
+
+
+@njit
+def note_load(robot: Any, step: Any) -> None:
+    """state.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the
+    joint."""
+    model, state, data = robot.model, robot.state, robot.data
+    wanted = False
+    for k in range(state.load.shape[0]):
+        if model.friction_coefficient[k] > 0.0:
+            wanted = True
+    if not wanted:
+        return
+    inverse_dynamics(model, state.qvel, step.qacc, data, step.force)
+    for k in range(state.load.shape[0]):
+        body = model.dof_body[k]
+        F = data.force[body]
+        square = F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
+        if not model.dof_linear[k]:
+            T = data.torque[body]
+            square += T[0] * T[0] + T[1] * T[1] + T[2] * T[2]
+        state.load[k] = math.sqrt(square)
+
+
+@njit
+def settle(robot: Any, step: Any) -> None:
+    """Followers from their leaders, and what is left of the couplings."""
+    model, state = robot.model, robot.state
+    expand(model, state.qpos, state.qvel, robot.data)
+    for c in range(model.row_follower.shape[0]):
+        leader = model.row_leader[c]
+        value, _, _ = coupling_slope(model, c, state.qpos[model.dof_coord[leader]] if leader >= 0 else 0.0)
+        step.coupling_error[0] = max(
+            step.coupling_error[0], abs(state.qpos[model.dof_coord[model.row_follower[c]]] - value)
+        )

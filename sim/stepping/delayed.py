@@ -1,0 +1,153 @@
+"""Delayed controls and sensors: samples are kept at the end of every step, or of a sensor's ticks, and read later.
+
+What is read in a step was kept before it, so the least delay is one step (MuJoCo's computation chapter, "Delays").
+Before the oldest sample and after the newest these hold. One difference: with RK4 MuJoCo keeps of a sensor what the
+last of the four stages makes of it; here it is its value at the start of the step, as without a delay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.equipment.delays import HEAD, NEARLY, NEWEST, SPLINE, TICKS, ZERO_ORDER
+from artsim.sim.equipment.sensors import sensor_values
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.run_records import CONTROL_ROW, STEP_NUMBER
+from artsim.sim.stepping.recording import joint_wrenches
+
+
+@njit
+def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
+    """equipment_data.control of the controls that are delayed; equipment_data.pending[0] 1: one of them will be another
+    than it is now."""
+    step = run.step
+    row = step.counters[CONTROL_ROW]
+    now = step.counters[STEP_NUMBER] + equipment.data.stage[0]
+    equipment.data.pending[0] = 0.0
+    for line in range(delays.control.shape[0]):
+        n = delays.control[line]
+        equipment.data.control[n] = _sample(state.history, delays, line, 0, now - delays.delay[line])
+        first = delays.place[line] + HEAD + delays.samples[line]
+        for j in range(delays.samples[line]):
+            if state.history[first + j] != run.inputs.control[row, n]:
+                equipment.data.pending[0] = 1.0
+
+
+@njit
+def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> None:
+    """equipment_data.felt (outputs,): what the sensors measure in this step; equipment_data.sensor: what they tell of
+    it, or of another."""
+    state = robot.state
+    step = run.step
+    joint_wrenches(robot, state.qvel, step, equipment, contact)
+    sensor_values(robot, run, equipment, contact)
+    now = step.counters[STEP_NUMBER]
+    for k in range(equipment.data.sensor.shape[0]):
+        equipment.data.felt[k] = equipment.data.sensor[k]
+    for n in range(delays.sensor.shape[0]):
+        line = delays.control.shape[0] + n
+        if delays.delay[line] > 0.0 or not _ticks(state.history, delays, line, now):
+            for k in range(delays.size[line]):
+                equipment.data.sensor[delays.output[n] + k] = _sample(
+                    state.history, delays, line, k, now - delays.delay[line]
+                )
+
+
+@njit
+def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
+    """Keep the controls of this step, and what the sensors measured that tick in it."""
+    step = run.step
+    now = step.counters[STEP_NUMBER]
+    row = step.counters[CONTROL_ROW]
+    for line in range(delays.control.shape[0]):
+        slot = _next_slot(state.history, delays, line, now)
+        state.history[slot] = run.inputs.control[row, delays.control[line]]
+    for n in range(delays.sensor.shape[0]):
+        line = delays.control.shape[0] + n
+        if _ticks(state.history, delays, line, now):
+            slot = _next_slot(state.history, delays, line, now)
+            state.history[delays.place[line] + TICKS] += 1.0
+            for k in range(delays.size[line]):
+                state.history[slot + k] = equipment.data.felt[delays.output[n] + k]
+
+
+@inlined
+def _ticks(history: Any, delays: Any, line: Any, now: Any) -> bool:
+    """Whether a sensor measures in this step: it has no period, or its next tick has come."""
+    due = delays.before[line] + (history[delays.place[line] + TICKS] + 1.0) * delays.period[line]
+    ticks: bool = delays.period[line] == 0.0 or due <= now + NEARLY
+    return ticks
+
+
+@inlined
+def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
+    """Where a sample of this step goes: in the place of the oldest, or of one that is of this step, too."""
+    start = delays.place[line]
+    slot = int(history[start + NEWEST])
+    if history[start + HEAD + slot] != now:
+        slot = (slot + 1) % delays.samples[line]
+    history[start + NEWEST] = slot
+    history[start + HEAD + slot] = now
+    return start + HEAD + delays.samples[line] + slot * delays.size[line]
+
+
+@inlined
+def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
+    """Step of the sample of this age (0: the oldest), and where it stands."""
+    start = delays.place[line]
+    slot = (int(history[start + NEWEST]) + 1 + age) % delays.samples[line]
+    return history[start + HEAD + slot], start + HEAD + delays.samples[line] + slot * delays.size[line]
+
+
+@njit
+def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
+    """Number k of a line's samples at a time [steps]."""
+    last = delays.samples[line] - 1
+    first_step, first = _at(history, delays, line, 0)
+    last_step, newest = _at(history, delays, line, last)
+    if time <= first_step + NEARLY:
+        return history[first + k]
+    if time >= last_step - NEARLY:
+        return history[newest + k]
+    low, high = 0, last  # the samples around it: low before, high at it or after
+    while high - low > 1:
+        middle = (low + high) // 2
+        step, _ = _at(history, delays, line, middle)
+        if step >= time - NEARLY:
+            high = middle
+        else:
+            low = middle
+    begin, a = _at(history, delays, line, low)
+    end, b = _at(history, delays, line, high)
+    if end - time <= NEARLY:
+        return history[b + k]
+    if delays.method[line] == ZERO_ORDER:
+        return history[a + k]
+    length = end - begin
+    share = (time - begin) / length
+    rise = history[b + k] - history[a + k]
+    if delays.method[line] != SPLINE:
+        return history[a + k] + share * rise
+    return _on_cubic(
+        history[a + k],
+        rise,
+        share,
+        _slope(history, delays, line, k, low) * length,
+        _slope(history, delays, line, k, high) * length,
+    )
+
+
+@inlined
+def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
+    """Of the cubic at a sample: that of its two neighbours; at the ends of what is kept it is level (Catmull-Rom)."""
+    if age == 0 or age == delays.samples[line] - 1:
+        return 0.0
+    begin, a = _at(history, delays, line, age - 1)
+    end, b = _at(history, delays, line, age + 1)
+    return (history[b + k] - history[a + k]) / (end - begin)
+
+
+@inlined
+def _on_cubic(value: Any, rise: Any, s: Any, left: Any, right: Any) -> Any:
+    """Hermite's cubic from `value` over `rise`, of these slopes per length, at the share s of it."""
+    return value + s * s * (3.0 - 2.0 * s) * rise + s * (1.0 - s) * ((1.0 - s) * left - s * right)

@@ -1,0 +1,50 @@
+"""The compiled entries of a run: what simulates it, by integrator, solver and what there is. No numba here."""
+
+from __future__ import annotations
+
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.foundation.jit import Entry
+from artsim.sim.foundation.records import with_members
+from artsim.sim.geometry.contacts import ContactBundle
+from artsim.sim.run_data.integration import Integrator
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.phases import Clock
+from artsim.sim.run_data.registry import SOLVERS, Solver
+from artsim.sim.run_data.run_records import Block, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import MEMBERS, NEWTON_ALONE, NewtonWork, SolverBundle
+
+SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (RobotBundle, Rows, Step, NEWTON_ALONE))
+
+
+def solver_of(integrator: Integrator, solver: Solver) -> Solver:
+    """The solver that an integrator's steps are solved by, where this one is chosen."""
+    return SOLVERS[integrator.solver] if integrator.solver else solver
+
+
+def simulate_entry(
+    integrator: Integrator,
+    solver: Solver,
+    equipped: bool,
+    touching: bool = False,
+    ruled: bool = False,
+    *,
+    clocked: bool = False,
+) -> Entry:
+    """The kernel of an integrator and a solver, without what serves equipment, contacts or rules that are not there.
+
+    clocked: with marks between the phases of a step, if the integrator has any.
+    """
+    work, clocked = solver_of(integrator, solver).work, clocked and integrator.phases
+    bundles = (
+        RobotBundle,
+        with_members(RunBundle, block=Block, clock=Clock if clocked else None),
+        Rows,
+        EquipmentBundle if equipped else None,
+        ContactBundle if touching else None,
+        RuleBundle if ruled else None,
+        with_members(SolverBundle, **{MEMBERS[kind]: kind for kind in work}),
+    )
+    variant = "_equipped" * equipped + "_touching" * touching + "_ruled" * ruled
+    variant += "".join(f"_{MEMBERS[kind]}" for kind in work if kind is not NewtonWork) + "_clocked" * clocked
+    return Entry(integrator.kernel, integrator.module, bundles, variant)

@@ -1,0 +1,79 @@
+"""Damping of links' motion: -c m v at the centre of mass and -c I ω; implicit, as that of joints is.
+
+D = Σ Jᵀ diag(c m, c I) J has the sparsity of M, and h D is added to it: stable at any c and time step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.dynamics import gather_forces
+from artsim.sim.articulation.kinematics import jacobian, link_frame, velocities
+from artsim.sim.articulation.model import ANGULAR, LINEAR
+from artsim.sim.constraints.link_velocity_rows import link_centre
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+
+
+@njit
+def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
+    """data.mass_matrix += h D. Needs kinematics and motion columns. O(d²) per damped link of d dofs."""
+    J = rules.data.columns
+    M = data.mass_matrix
+    for n in range(rules.model.damped_link.shape[0]):
+        link = rules.model.damped_link[n]
+        i = model.link_body[link]
+        c0, c1, c2 = link_centre(model, data, link)
+        jacobian(model, data, i, data.arm[i, 0] + c0, data.arm[i, 1] + c1, data.arm[i, 2] + c2, J)
+        linear = h * rules.model.damping[n, LINEAR] * model.link_mass[link]
+        angular = h * rules.model.damping[n, ANGULAR]
+        R, _ = link_frame(model, data, link)
+        k = model.body_dof[i + 1] - 1
+        while k >= 0:
+            u0, u1, u2 = turned_back(R, J[3, k], J[4, k], J[5, k])
+            L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+            t0 = angular * (R[0] * L0 + R[1] * L1 + R[2] * L2)
+            t1 = angular * (R[3] * L0 + R[4] * L1 + R[5] * L2)
+            t2 = angular * (R[6] * L0 + R[7] * L1 + R[8] * L2)
+            f0 = linear * J[0, k]
+            f1 = linear * J[1, k]
+            f2 = linear * J[2, k]
+            j = k
+            while j >= 0:
+                M[k, j] += f0 * J[0, j] + f1 * J[1, j] + f2 * J[2, j] + t0 * J[3, j] + t1 * J[4, j] + t2 * J[5, j]
+                j = model.dof_parent[j]
+            k = model.dof_parent[k]
+
+
+@njit
+def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
+    """rule_data.force (nv,) = -D v. Needs kinematics; leaves velocities at v in data."""
+    velocities(model, v, data)
+    for i in range(model.body_parent.shape[0]):
+        for axis in range(3):
+            data.force[i, axis] = 0.0
+            data.torque[i, axis] = 0.0
+    for n in range(rules.model.damped_link.shape[0]):
+        link = rules.model.damped_link[n]
+        i = model.link_body[link]
+        c0, c1, c2 = link_centre(model, data, link)
+        a0 = data.angular_velocity[i, 0]
+        a1 = data.angular_velocity[i, 1]
+        a2 = data.angular_velocity[i, 2]
+        y0, y1, y2 = cross(a0, a1, a2, c0, c1, c2)
+        linear = -rules.model.damping[n, LINEAR] * model.link_mass[link]
+        f0 = linear * (data.velocity[i, 0] + y0)
+        f1 = linear * (data.velocity[i, 1] + y1)
+        f2 = linear * (data.velocity[i, 2] + y2)
+        R, _ = link_frame(model, data, link)
+        u0, u1, u2 = turned_back(R, a0, a1, a2)
+        L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+        t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
+        angular = -rules.model.damping[n, ANGULAR]
+        data.force[i, 0] += f0
+        data.force[i, 1] += f1
+        data.force[i, 2] += f2
+        data.torque[i, 0] += t0 + angular * (R[0] * L0 + R[1] * L1 + R[2] * L2)
+        data.torque[i, 1] += t1 + angular * (R[3] * L0 + R[4] * L1 + R[5] * L2)
+        data.torque[i, 2] += t2 + angular * (R[6] * L0 + R[7] * L1 + R[8] * L2)
+    gather_forces(model, data, rules.data.force)

@@ -1,0 +1,405 @@
+"""What a semi-implicit step does again, where one evaluation at its start is not enough: spin, taut bodies, bends.
+
+Three causes, one remedy: the step is evaluated again with what the first evaluation found, until it stays as it is.
+Where that leads away, or to rows that are not solved, the evaluation before is the step.
+
+Spin: gyroscopic and Coriolis terms are those of the velocity midway, ½ (v + v⁺). That is the implicit midpoint rule:
+of a free body it keeps energy and the length of the angular momentum, where terms at the start feed in energy by (hω)²
+a step. A body that turns alone has it solved for beforehand, and is not evaluated again (foresee_spin). What has
+contacts turns as at the start: how it is struck within the step is not known.
+
+Taut bodies: a force F that pulls body i at r holds it like a spring of (F·r) (1 - r̂ r̂ᵀ) against turning. A light body
+in a heavy chain swings by that faster than the step can follow. ½ h² of it is added to the body's inertia, which is an
+implicit spring as far as stability goes (actuation.py) and O(h²) otherwise; the joint of a body whose swing cannot be
+followed at all is damped by _DAMPING of it too. It is the positive part of the geometric stiffness, body by body; the
+forces are those through joints and loops.
+
+Bends: a coupling that is not linear has its follower's acceleration by the secants of the steps before and after, as
+SHAKE has it: Ġu becomes (g(y + hu⁺) - 2 g(y) + g(y - hu)) / h² less G u̇ (coupling.py).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
+from artsim.sim.articulation.kinematics import axis_of, like
+from artsim.sim.articulation.model import BALL, FREE
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, highest, where_greater
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turn
+from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
+
+MOST_EVALUATIONS = 8  # at most; each makes the error of a spin smaller by about ½ hω
+SETTLED = 1e-4  # change of velocities, relative to the largest, that ends them: less is of third order in the step
+_SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
+_FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
+_TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
+_FREE_RATE = 0.01  # hω² [1/s], by which an explicit step feeds in energy: of free bodies and balls, where it counts
+_TAUT = 0.05  # h² times a body's stiffness over its inertia
+_NODES = 4.0  # (hω)² of the fastest swing of equal bodies in a row, over that of one alone
+_DAMPING = 0.1
+_WEIGHT = 0.5
+
+
+@njit
+def note_struck(data: Any, contact: Any) -> None:
+    """data.struck of the contacts found."""
+    for i in range(data.struck.shape[0]):
+        data.struck[i] = 0.0
+    for n in range(contact.data.number[CONTACTS]):
+        for end in range(2):
+            data.struck[contact.model.body[contact.data.shape[n, end]]] = 1.0
+
+
+@njit
+def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
+    """middle (nv,), which is v: of bodies that turn alone, the angular velocity midway through the step, solved for.
+
+    I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): so nothing else needs to
+    be evaluated again, and the energy of a spin stays to rounding. Whatever has contacts, or turns by less than
+    _SPINS, is left as it is. Needs kinematics and `world_inertia`.
+    """
+    for i in range(1, model.body_parent.shape[0]):
+        if model.body_alone[i] == 1:
+            k = model.body_dof[i]
+            first = k + 3 if model.joint_type[i] == FREE else k
+            square = h * h * (v[first] * v[first] + v[first + 1] * v[first + 1] + v[first + 2] * v[first + 2])
+            fast = (square - _SPINS * _SPINS) * (1.0 - data.struck[i])
+            if highest(fast) > 0.0:
+                o0, o1, o2 = _midway(model, v, data, h, i, first)
+                zero = like(0.0, data)
+                for k in range(first, first + 3):
+                    a0, a1, a2 = axis_of(data, k)
+                    middle[k] = where_greater(fast, zero, a0 * o0 + a1 * o1 + a2 * o2, middle[k])
+
+
+@inlined
+def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
+    """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. By Newton."""
+    h0, h1, h2 = data.moment[i, 0], data.moment[i, 1], data.moment[i, 2]
+    I0, I1, I2, I3, I4, I5 = (
+        data.inertia[i, 0],
+        data.inertia[i, 1],
+        data.inertia[i, 2],
+        data.inertia[i, 3],
+        data.inertia[i, 4],
+        data.inertia[i, 5],
+    )
+    t0, t1, t2 = cross(h0, h1, h2, model.gravity[0], model.gravity[1], model.gravity[2])
+    if model.joint_type[i] == FREE:  # about the centre of mass
+        per = 1.0 / model.body_mass[i]
+        I0 = I0 - per * (h1 * h1 + h2 * h2)
+        I1 = I1 + per * h0 * h1
+        I2 = I2 + per * h0 * h2
+        I3 = I3 - per * (h0 * h0 + h2 * h2)
+        I4 = I4 + per * h1 * h2
+        I5 = I5 - per * (h0 * h0 + h1 * h1)
+        t0 = t0 - t0
+        t1 = t0
+        t2 = t0
+    A0, A1, A2, A3, A4, A5 = I0, I1, I2, I3, I4, I5
+    x0 = t0 - t0
+    x1 = x0
+    x2 = x0
+    for k in range(first, first + 3):
+        a0, a1, a2 = axis_of(data, k)
+        x0 = x0 + a0 * v[k]
+        x1 = x1 + a1 * v[k]
+        x2 = x2 + a2 * v[k]
+        A0 = A0 + model.armature[k] * a0 * a0
+        A1 = A1 + model.armature[k] * a0 * a1
+        A2 = A2 + model.armature[k] * a0 * a2
+        A3 = A3 + model.armature[k] * a1 * a1
+        A4 = A4 + model.armature[k] * a1 * a2
+        A5 = A5 + model.armature[k] * a2 * a2
+    s0, s1, s2 = x0, x1, x2
+    c = 2.0 / h
+    for _ in range(_FORESEEN):
+        L0 = I0 * x0 + I1 * x1 + I2 * x2
+        L1 = I1 * x0 + I3 * x1 + I4 * x2
+        L2 = I2 * x0 + I4 * x1 + I5 * x2
+        g0, g1, g2 = cross(x0, x1, x2, L0, L1, L2)
+        d0 = c * (x0 - s0)
+        d1 = c * (x1 - s1)
+        d2 = c * (x2 - s2)
+        r0 = A0 * d0 + A1 * d1 + A2 * d2 + g0 - t0
+        r1 = A1 * d0 + A3 * d1 + A4 * d2 + g1 - t1
+        r2 = A2 * d0 + A4 * d1 + A5 * d2 + g2 - t2
+        # c A + [x]× I - [L]×, by columns
+        p0, p1, p2 = cross(x0, x1, x2, I0, I1, I2)
+        q0, q1, q2 = cross(x0, x1, x2, I1, I3, I4)
+        u0, u1, u2 = cross(x0, x1, x2, I2, I4, I5)
+        p0, p1, p2 = p0 + c * A0, p1 + c * A1 - L2, p2 + c * A2 + L1
+        q0, q1, q2 = q0 + c * A1 + L2, q1 + c * A3, q2 + c * A4 - L0
+        u0, u1, u2 = u0 + c * A2 - L1, u1 + c * A4 + L0, u2 + c * A5
+        m0, m1, m2 = cross(q0, q1, q2, u0, u1, u2)
+        n0, n1, n2 = cross(u0, u1, u2, p0, p1, p2)
+        o0, o1, o2 = cross(p0, p1, p2, q0, q1, q2)
+        inverse = 1.0 / (p0 * m0 + p1 * m1 + p2 * m2)
+        x0 = x0 - inverse * (m0 * r0 + m1 * r1 + m2 * r2)
+        x1 = x1 - inverse * (n0 * r0 + n1 * r1 + n2 * r2)
+        x2 = x2 - inverse * (o0 * r0 + o1 * r1 + o2 * r2)
+    return x0, x1, x2
+
+
+@inlined
+def unsettled(robot: Any, step: Any) -> Any:
+    """More than 0 where step.middle is not where the velocities found lead, but for bodies that have contacts."""
+    change, most = misled(robot, step)
+    return change - SETTLED * most
+
+
+@inlined
+def misled(robot: Any, step: Any) -> Any:
+    """How far step.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
+    model, data = robot.model, robot.data
+    change = like(0.0, data)
+    most = change
+    for a in range(step.next.shape[0]):
+        k = model.independent_dof[a]
+        if model.dof_linear[k] == 1 and model.body_alone[model.dof_body[k]] == 1:
+            continue  # no force goes by it
+        middle = 0.5 * (robot.state.qvel[k] + step.next[a])
+        change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
+        most = largest(most, absolute(middle))
+    return change, most
+
+
+@njit
+def go_midway(robot: Any, step: Any) -> None:
+    """step.middle between the velocities of start and end, but for bodies that have contacts: these stay as they
+    were."""
+    state = robot.state
+    for k in range(step.middle.shape[0]):
+        step.start_qvel[k] = step.middle[k]
+        step.middle[k] = 0.5 * (state.qvel[k] + step.velocity[k])
+        if robot.data.struck[robot.model.dof_body[k]] > 0.0:
+            step.middle[k] = state.qvel[k]
+
+
+@njit
+def go_back(step: Any) -> None:
+    """step.middle as it was before go_midway."""
+    for k in range(step.middle.shape[0]):
+        step.middle[k] = step.start_qvel[k]
+
+
+@inlined
+def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
+    """More than 0: a body without contacts turns too fast for one evaluation; what hangs on a body may be too heavy
+    for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
+
+    Needs the bodies' angular velocities and accelerations.
+    """
+    turning = like(-1.0, data)
+    tautness = turning
+    spins = _TURN * _TURN / h
+    for i in range(1, model.body_parent.shape[0]):
+        kind = model.joint_type[i]
+        most = _FREE_RATE if kind == FREE or kind == BALL else spins
+        o0 = data.angular_velocity[i, 0]
+        o1 = data.angular_velocity[i, 1]
+        o2 = data.angular_velocity[i, 2]
+        fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
+        turning = largest(turning, fast * (1.0 - data.struck[i]))  # how the struck turn midway is not known
+        above = model.body_parent[i]
+        if above == 0:
+            continue
+        force = h * h * model.carried_mass[i]
+        b0 = data.acceleration[i, 0]
+        b1 = data.acceleration[i, 1]
+        b2 = data.acceleration[i, 2]
+        d0 = data.offset[i, 0]
+        d1 = data.offset[i, 1]
+        d2 = data.offset[i, 2]
+        own = 0.5 * _TAUT * (data.inertia[above, 0] + data.inertia[above, 3] + data.inertia[above, 5])
+        square = (b0 * b0 + b1 * b1 + b2 * b2) * (d0 * d0 + d1 * d1 + d2 * d2)
+        tautness = largest(tautness, force * force * square - own * own)
+    return turning, tautness
+
+
+@njit
+def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> bool:
+    """Whether a loop's force, in equipment_data.loop_force, may be too large for a body between it and the root."""
+    for n in range(equipment.model.loop_kind.shape[0]):
+        F = equipment.data.loop_force[n]
+        square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
+        for end in range(2):
+            r = equipment.model.loop_position[2 * n + end]
+            r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
+            i = equipment.model.loop_body[n, end]
+            while i > 0:
+                own = 0.5 * _TAUT * (data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5])
+                if square * r2 > own * own:
+                    return True
+                d = data.offset[i]
+                r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+                i = model.body_parent[i]
+    return False
+
+
+@njit
+def clear_stiffening(data: Any) -> None:
+    """No body is stiffened, no joint damped for it."""
+    zero = like(0.0, data)
+    for k in range(data.slack.shape[0]):
+        data.slack[k] = zero
+    for i in range(data.stiffening.shape[0]):
+        for c in range(6):
+            data.stiffening[i, c] = zero
+
+
+@njit
+def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> bool:
+    """data.stiffening (nb, 6) and data.slack (nv,), dampings of joints, of the forces at step.qacc and v; False: of
+    none.
+
+    Loops' forces are in equipment_data.loop_force.
+    """
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    if equipment is not None:
+        _take_loops_off_joints(model, data, equipment)
+    clear_stiffening(data)
+    for i in range(1, model.body_parent.shape[0]):
+        _hold_by_own_weight(model, data, i)
+        above = model.body_parent[i]
+        if above > 0:
+            d = data.offset[i]
+            F = data.force[i]
+            _hold(data, above, -F[0], -F[1], -F[2], d[0], d[1], d[2])
+    if equipment is not None:
+        _hold_by_loops(data, equipment)
+    return _weigh(model, data, h)
+
+
+@inlined
+def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: Any) -> None:
+    """Add (F·r) (1 - r̂ r̂ᵀ) to body i where F pulls."""
+    pull = F0 * r0 + F1 * r1 + F2 * r2
+    square = r0 * r0 + r1 * r1 + r2 * r2
+    if pull > 0.0 and square > 0.0:
+        part = pull / square
+        data.stiffening[i, 0] += pull - part * r0 * r0
+        data.stiffening[i, 1] -= part * r0 * r1
+        data.stiffening[i, 2] -= part * r0 * r2
+        data.stiffening[i, 3] += pull - part * r1 * r1
+        data.stiffening[i, 4] -= part * r1 * r2
+        data.stiffening[i, 5] += pull - part * r2 * r2
+
+
+@inlined
+def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
+    """What body i's own mass, less its acceleration, does at its centre."""
+    mass = model.body_mass[i]
+    if mass <= 0.0:
+        return
+    c0 = data.moment[i, 0] / mass
+    c1 = data.moment[i, 1] / mass
+    c2 = data.moment[i, 2] / mass
+    o = data.angular_velocity[i]
+    al = data.angular_acceleration[i]
+    b = data.acceleration[i]
+    s0, s1, s2 = cross(o[0], o[1], o[2], c0, c1, c2)
+    s0, s1, s2 = cross(o[0], o[1], o[2], s0, s1, s2)
+    t0, t1, t2 = cross(al[0], al[1], al[2], c0, c1, c2)
+    _hold(data, i, -mass * (b[0] + s0 + t0), -mass * (b[1] + s1 + t1), -mass * (b[2] + s2 + t2), c0, c1, c2)
+
+
+@njit
+def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
+    """What loops carry does not go through the joints between their bodies and the root."""
+    for n in range(equipment.model.loop_kind.shape[0]):
+        for end in range(2):
+            sign = 1.0 if end == 0 else -1.0
+            i = equipment.model.loop_body[n, end]
+            while i > 0:
+                for axis in range(3):
+                    data.force[i, axis] -= sign * equipment.data.loop_force[n, axis]
+                i = model.body_parent[i]
+
+
+@njit
+def _hold_by_loops(data: Any, equipment: Any) -> None:
+    for n in range(equipment.model.loop_kind.shape[0]):
+        for end in range(2):
+            i = equipment.model.loop_body[n, end]
+            if i > 0:
+                sign = 1.0 if end == 0 else -1.0
+                p = equipment.model.loop_position[2 * n + end]
+                r0, r1, r2 = turn(data.rotation, i, p[0], p[1], p[2])
+                F = equipment.data.loop_force[n]
+                _hold(data, i, sign * F[0], sign * F[1], sign * F[2], r0, r1, r2)
+
+
+@njit
+def _weigh(model: Any, data: Any, h: Any) -> bool:
+    """From stiffnesses to inertias, of all bodies if one needs it; joints' dampings."""
+    worst = 0.0
+    for i in range(1, model.body_parent.shape[0]):
+        I = data.inertia[i]
+        K = data.stiffening[i]
+        own = 0.5 * (I[0] + I[3] + I[5])
+        stiff = 0.5 * h * h * (K[0] + K[3] + K[5])
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            own += model.armature[k] if model.dof_linear[k] == 0 else 0.0
+        square = stiff / own if own > 0.0 else 0.0
+        worst = max(worst, square)
+        share = 1.0 / max(1.0, _NODES * square)
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            if model.dof_linear[k] == 0:
+                data.slack[k] = _DAMPING * (1.0 - share) * stiff / h
+        for c in range(6):
+            data.stiffening[i, c] *= _WEIGHT * h * h
+    if worst <= _TAUT:
+        clear_stiffening(data)
+    return worst > _TAUT
+
+
+@njit
+def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
+    """tau (nv,) += Jᵀ B α of the stiffened bodies, at the angular accelerations in data, whose forces it overwrites."""
+    for i in range(model.body_parent.shape[0]):
+        al = data.angular_acceleration[i]
+        t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
+        for axis in range(3):
+            data.force[i, axis] = 0.0
+        data.torque[i, 0] = t0
+        data.torque[i, 1] = t1
+        data.torque[i, 2] = t2
+    gather_forces(model, data, scratch)
+    for k in range(tau.shape[0]):
+        tau[k] += scratch[k]
+
+
+@njit
+def stiffen_composites(model: Any, data: Any) -> None:
+    """Add to data.composite_inertia what the bodies below are stiffened by."""
+    for c in range(6):
+        for i in range(data.stiffening.shape[0]):
+            data.force_sum[i] = data.stiffening[i, c]
+        for i in range(data.stiffening.shape[0] - 1, 0, -1):
+            data.composite_inertia[i, c] += data.force_sum[i]
+            data.force_sum[model.body_parent[i]] += data.force_sum[i]
+
+
+@njit
+def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
+    """Add to step.passive by how much the step's inertial forces were others than M qacc + bias at its start.
+
+    M qacc + bias(q, v) is then the sum of all recorded forces as in any other step. v: at the step's start.
+    """
+    inverse_dynamics(model, step.middle, step.qacc, data, step.force)
+    if step.counters[EVALUATION] == STIFFENED:
+        add_stiffened_bias(model, data, step.force, step.tangent)
+        for k in range(step.force.shape[0]):
+            step.passive[k] -= data.slack[k] * step.velocity[k]
+        clear_stiffening(data)
+    for k in range(step.force.shape[0]):
+        step.passive[k] -= step.force[k]
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    for k in range(step.force.shape[0]):
+        step.passive[k] += step.force[k]
+    step.counters[EVALUATION] = ONCE

@@ -1,0 +1,293 @@
+"""Steps of a pack: 8 robots of one model at once, with masses, gains, inputs and states of their own.
+
+Its lanes go through the same page as a robot alone, step.solve_step. Those for which that is not all take the step of a
+single robot instead, the very entry that `artsim run` calls: so a lane never depends on what the others do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.integrators import move
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.contact.pack_detection import place_world
+from artsim.sim.contact.pack_rows import note_impulses
+from artsim.sim.equipment.actuation import (
+    control_row,
+)
+from artsim.sim.equipment.affine import add_to_joint, bounded
+from artsim.sim.foundation.gather_scatter import scatter
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
+from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.run_data.run_records import (
+    CROWDED,
+    FIRST_SAMPLE,
+    NON_FINITE,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_DOF,
+    STOP_REASON,
+)
+from artsim.sim.stepping.packs import ALONE, CROWD, HAS_IMPULSES, INPUT_ROW, STEP
+from artsim.sim.stepping.step import solve_step
+
+
+@njit
+def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """As step.simulate, for a pack: fewer steps where there is no room for all contacts. rules is None.
+
+    run.lanes holds what is known of the lanes, the arrays of the step of a single robot, and inputs over time;
+    solver.pack what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers
+    go on and mean nothing.
+    """
+    state, data = robot.state, robot.data
+    block, lanes = run.block, run.lanes
+    if contact is not None:
+        place_world(robot.model, data, contact)
+    for _ in range(block.plan[STEPS_TO_TAKE]):
+        _choose_inputs(data, run.inputs, equipment, lanes)
+        if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
+            _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
+        _take_step(robot, run, rows, equipment, contact, solver)
+        if lanes.data.counters[CROWD] == 1:
+            return
+        lanes.data.counters[STEP] += 1
+    for lane in range(lane_count(state.qpos)):
+        if lanes.data.alive[lane]:
+            _record_final(state, block, lane)
+
+
+@njit
+def _choose_inputs(data: Any, inputs: Any, equipment: Any, lanes: Any) -> None:
+    """The one row of inputs: those that act on this step; and what they make of the equipment."""
+    row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
+    if row == lanes.data.counters[INPUT_ROW]:
+        return
+    lanes.data.counters[INPUT_ROW] = row
+    _spread_row(data, lanes.controls.torque, row, inputs.torque)
+    _spread_row(data, lanes.controls.target, row, inputs.target)
+    _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
+    _spread_row(data, lanes.controls.control, row, inputs.control)
+    _actuate(data, inputs, equipment)
+
+
+@njit
+def _actuate(data: Any, inputs: Any, equipment: Any) -> None:
+    """The actuators' forces by dof, as equipment/actuators.py has them."""
+    zero = like(0.0, data)
+    for k in range(equipment.data.offset.shape[0]):
+        equipment.data.actuator_total[k] = zero
+        equipment.data.offset[k] = zero
+        equipment.data.stiffness[k] = zero
+        equipment.data.damping[k] = zero
+    for n in range(equipment.model.dof.shape[0]):
+        k = equipment.model.dof[n]
+        gear = equipment.model.gear[n]
+        u = bounded(
+            inputs.control[0, equipment.model.control[n]],
+            equipment.model.control_lower[n],
+            equipment.model.control_upper[n],
+        )
+        constant = equipment.model.gain[n] * u + equipment.model.bias[n]
+        equipment.data.constant[n] = constant
+        if equipment.model.implicit[n] == 1:
+            add_to_joint(equipment.data, k, gear, constant, equipment.model.stiffness[n], equipment.model.damping[n])
+        else:
+            force = bounded(constant, equipment.model.force_lower[n], equipment.model.force_upper[n])
+            equipment.data.actuator_total[k] = equipment.data.actuator_total[k] + gear * force
+    for k in range(equipment.data.offset.shape[0]):
+        if equipment.model.dof_implicit[k] == 0:
+            equipment.data.actuator_total[k] = bounded(
+                equipment.data.actuator_total[k], equipment.model.dof_lower[k], equipment.model.dof_upper[k]
+            )
+
+
+@inlined
+def _spread_row(data: Any, table: Any, row: Any, out: Any) -> None:
+    """Row `row` of the table (1 or lanes, rows, n) into the lanes of out (1, n)."""
+    for k in range(out.shape[1]):
+        if table.shape[0] == 1:
+            out[0, k] = like(table[0, row, k], data)
+        else:
+            for lane in range(lane_count(out)):
+                lane_set(out, k, lane, table[lane, row, k])
+
+
+@njit
+def _record(state: Any, block: Any, row: Any) -> None:
+    """The state before the step as row `row` of the block at hand."""
+    if block.qpos.shape[1] > 0:
+        n = block.qpos.shape[2]
+        start = block.plan[FIRST_SAMPLE] * block.qpos.shape[1] + row
+        scatter(state.qpos, block.qpos, start * n, block.qpos.shape[1] * n)
+    if block.qvel.shape[1] > 0:
+        n = block.qvel.shape[2]
+        start = block.plan[FIRST_SAMPLE] * block.qvel.shape[1] + row
+        scatter(state.qvel, block.qvel, start * n, block.qvel.shape[1] * n)
+
+
+@inlined
+def _record_final(state: Any, block: Any, lane: Any) -> None:
+    sample = block.plan[FIRST_SAMPLE] + lane
+    for n in range(block.final_qpos.shape[1]):
+        block.final_qpos[sample, n] = lane_get(state.qpos, n, lane)
+    for k in range(block.final_qvel.shape[1]):
+        block.final_qvel[sample, k] = lane_get(state.qvel, k, lane)
+
+
+@njit
+def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+    """One semi-implicit step of all lanes; none, and lanes.counters[CROWD] = 1, where contacts find no room."""
+    model, state, data = robot.model, robot.state, robot.data
+    lanes, step = run.lanes, run.step
+    solve_step(robot, run, rows, equipment, contact, None, solver)
+    if lanes.data.counters[CROWD] == 1:
+        return
+    alone = highest(lanes.data.beyond[0]) > 0.0
+    if alone:
+        for lane in range(lane_count(state.qpos)):
+            if lanes.data.alive[lane] and lane_get(lanes.data.beyond, 0, lane) > 0.0:
+                _step_alone(robot, run, lanes, contact, lane)
+                if lanes.data.counters[CROWD] == 1:
+                    return
+    _find_dead(robot, run, lanes)
+    if solver.pack is not None:
+        for n in range(solver.pack.rubbing.shape[0]):
+            zero = like(0.0, data)
+            solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
+    if contact is not None:
+        note_impulses(data, solver, contact, lanes.data.alive, lanes.data.beyond)
+        contact.data.half[0] = 1 - contact.data.half[0]
+    for k in range(step.next.shape[0]):
+        state.qvel[model.independent_dof[k]] = step.next[k]
+    move(model, state.qpos, state.qvel, run.inputs.time_step[0])
+    if alone or lanes.data.counters[HAS_IMPULSES] == 1:
+        _take_over(robot, lanes)
+        lanes.data.counters[HAS_IMPULSES] = 1 if alone else 0
+
+
+@njit
+def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> None:
+    """The step of one lane by the entry of single robots, with rows where they are needed; the result into lanes."""
+    state = robot.state
+    if contact is not None:
+        _take_contacts(contact, lanes, lane)
+    _take_robot(robot.model, run.inputs, lanes, lane)
+    _take_lane(state.qpos, lane, lanes.single.qpos)
+    _take_lane(state.qvel, lane, lanes.single.qvel)
+    _take_lane(lanes.data.impulse, lane, lanes.single.impulse)
+    for n in range(lanes.single.counters.shape[0]):
+        lanes.single.counters[n] = 0
+    lanes.single.counters[STEP_NUMBER] = lanes.data.counters[STEP]
+    run_entry(lanes.data.single)
+    if lanes.single.counters[STOP_REASON] == CROWDED:
+        lanes.data.counters[CROWD] = 1
+        return
+    lanes.data.counters[ALONE] += 1
+    if lanes.single.counters[STOP_REASON] == NON_FINITE:
+        _end(state, lanes, run.block, lane, lanes.single.counters[STOP_DOF])
+        return
+    _put_lane(lanes.single.qpos, lanes.data.qpos, lane)
+    _put_lane(lanes.single.qvel, lanes.data.qvel, lane)
+    _put_lane(lanes.single.impulse, lanes.data.found, lane)
+    if contact is not None:
+        memory = contact.data.memory[1 - contact.data.half[0], lane]
+        for n in range(memory.shape[0]):
+            for j in range(memory.shape[1]):
+                memory[n, j] = lanes.single.contact[n, j]
+
+
+@njit
+def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
+    """A lane's contacts of the last step, and its friction."""
+    memory = contact.data.memory[contact.data.half[0], lane]
+    for n in range(memory.shape[0]):
+        for j in range(memory.shape[1]):
+            lanes.single.contact[n, j] = memory[n, j]
+    factor = lane_get(contact.data.factor, 0, lane)
+    for n in range(contact.model.friction.shape[0]):
+        for j in range(contact.model.friction.shape[1]):
+            lanes.single.contact_friction[n, j] = factor * contact.model.friction[n, j]
+    for n in range(contact.model.pair_friction.shape[0]):
+        for j in range(contact.model.pair_friction.shape[1]):
+            lanes.single.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]
+
+
+@njit
+def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
+    """What is a lane's own beside its state."""
+    _take_lane(model.body_mass, lane, lanes.single.body_mass)
+    _take_lane(model.carried_mass, lane, lanes.single.carried_mass)
+    _take_lane(model.body_moment, lane, lanes.single.body_moment)
+    _take_lane(model.body_inertia, lane, lanes.single.body_inertia)
+    _take_lane(model.armature, lane, lanes.single.armature)
+    _take_lane(model.damping, lane, lanes.single.damping)
+    _take_lane(model.stiffness, lane, lanes.single.stiffness)
+    _take_lane(model.friction, lane, lanes.single.friction)
+    _take_lane(inputs.drive_stiffness, lane, lanes.single.drive_stiffness)
+    _take_lane(inputs.drive_damping, lane, lanes.single.drive_damping)
+    _take_lane(inputs.torque, lane, lanes.single.torque)
+    _take_lane(inputs.target, lane, lanes.single.target)
+    _take_lane(inputs.target_velocity, lane, lanes.single.target_velocity)
+    _take_lane(inputs.control, lane, lanes.single.control)
+
+
+@inlined
+def _take_lane(values: Any, lane: Any, out: Any) -> None:
+    for n in range(out.size):
+        lane_set(out, n, 0, lane_get(values, n, lane))
+
+
+@inlined
+def _put_lane(values: Any, out: Any, lane: Any) -> None:
+    for n in range(values.size):
+        lane_set(out, n, lane, lane_get(values, n, 0))
+
+
+@njit
+def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
+    """Lanes whose velocities at the end of the step without rows are not finite, and which nothing else replaces."""
+    state, data = robot.state, robot.data
+    step = run.step
+    total = like(0.0, data)
+    for k in range(step.next.shape[0]):
+        total = total + 0.0 * step.next[k]
+    one = like(1.0, data)
+    lanes.data.dead[0] = where_greater(one, total, zero_like(one), one)  # not a number is not less than one
+    if highest(lanes.data.dead[0]) > 0.0:
+        for lane in range(lane_count(state.qpos)):
+            if (
+                lanes.data.alive[lane]
+                and lane_get(lanes.data.dead, 0, lane) > 0.0
+                and not lane_get(lanes.data.beyond, 0, lane) > 0.0
+            ):
+                first = 0
+                while math.isfinite(lane_get(step.next, first, lane)):
+                    first += 1
+                _end(state, lanes, run.block, lane, robot.model.independent_dof[first])
+
+
+@njit
+def _end(state: Any, lanes: Any, block: Any, lane: Any, dof: Any) -> None:
+    """A lane stops here: the state before the step is its final one."""
+    lanes.data.alive[lane] = 0
+    lanes.data.stopped[lane] = lanes.data.counters[STEP]
+    lanes.data.stopped_dof[lane] = dof
+    _record_final(state, block, lane)
+
+
+@njit
+def _take_over(robot: Any, lanes: Any) -> None:
+    """What lanes found that took the step alone; solvers of the others start from nothing the next time."""
+    state = robot.state
+    zero = like(0.0, robot.data)
+    beyond = lanes.data.beyond[0]
+    for n in range(state.qpos.shape[0]):
+        state.qpos[n] = where_greater(beyond, zero, lanes.data.qpos[n], state.qpos[n])
+    for k in range(state.qvel.shape[0]):
+        state.qvel[k] = where_greater(beyond, zero, lanes.data.qvel[k], state.qvel[k])
+    for n in range(lanes.data.impulse.shape[0]):
+        lanes.data.impulse[n] = where_greater(beyond, zero, lanes.data.found[n], zero)

@@ -1,0 +1,187 @@
+"""Records of the step of 8 robots at once, and its entries. No numba here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.contact.pack_contacts import PackContacts, PackSolver
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.foundation.jit import Entry
+from artsim.sim.foundation.records import (
+    ConstInts1,
+    ConstReals1,
+    ConstReals3,
+    Ints1,
+    Lanes1,
+    Reals1,
+    Reals2,
+    Reals3,
+    with_lanes,
+    with_members,
+)
+from artsim.sim.geometry.contacts import ContactBundle, Contacts
+from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
+
+STEP, INPUT_ROW, HAS_IMPULSES, ALONE, CROWD = range(5)  # of PackWork.counters
+_BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
+_DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
+_DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
+_INPUT_ARRAYS = ("torque", "target", "target_velocity", "control")
+PackModel = with_lanes(Model, "PackModel", (*_BODY_ARRAYS, *_DOF_ARRAYS))
+PackInputs = with_lanes(Inputs, "PackInputs", (*_DRIVE_ARRAYS, *_INPUT_ARRAYS))
+
+
+PackStep = with_lanes(
+    Step,
+    "PackStep",
+    (
+        "applied",
+        "qacc",
+        "diagonal",
+        "stiffness",
+        "damping",
+        "share",
+        "place",
+        "force",
+        "velocity",
+        "middle",
+        "free",
+        "next",
+    ),
+)
+
+
+class PackControls(NamedTuple):
+    """Inputs over time: of all lanes alike (1, rows, nv or ncontrol), or of each (WIDTH, rows, …)."""
+
+    start_step: ConstInts1  # (rows,)
+    torque: ConstReals3
+    target: ConstReals3
+    target_velocity: ConstReals3
+    control: ConstReals3
+
+
+class PackActuators(NamedTuple):
+    """Actuators of joints of one dof whose force is gain · control + bias - stiffness · length - damping · velocity.
+
+    na of them. The length is gear times the coordinate.
+    """
+
+    dof: ConstInts1  # (na,)
+    control: ConstInts1  # (na,) which
+    implicit: ConstInts1  # (na,) 1: part of M̂
+    gear: ConstReals1
+    gain: ConstReals1
+    bias: ConstReals1
+    stiffness: ConstReals1
+    damping: ConstReals1
+    control_lower: ConstReals1  # (na,)
+    control_upper: ConstReals1
+    force_lower: ConstReals1
+    force_upper: ConstReals1
+    dof_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
+    dof_upper: ConstReals1
+    dof_implicit: ConstInts1  # (nv,) 1: one of them is part of M̂
+
+
+class PackActuation(NamedTuple):
+    """What the actuators do, by dof, as in EquipmentWork."""
+
+    constant: Lanes1  # (na,) force at length 0 and velocity 0
+    actuator_total: Lanes1  # (nv,) of explicit ones
+    offset: Lanes1
+    stiffness: Lanes1
+    damping: Lanes1
+    passive: Lanes1
+    tendon: Lanes1
+
+
+class PackWork(NamedTuple):
+    """What is known of the lanes."""
+
+    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, ALONE: steps that lanes took alone, CROWD: there
+    # was no room for a lane's contacts
+    counters: Ints1
+    single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
+    alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
+    stopped: Ints1  # (lanes,) at which step; -1: not
+    stopped_dof: Ints1  # (lanes,)
+    beyond: Lanes1  # (1,) more than 0: the step without rows breaks a bound
+    dead: Lanes1  # (1,) more than 0: it is not finite
+    qpos: Lanes1  # (nq,) of lanes that took the step alone
+    qvel: Lanes1  # (nv,)
+    impulse: Lanes1  # (rows,) where their solver starts
+    found: Lanes1  # (rows,) where it ended
+
+
+class Single(NamedTuple):
+    """The arrays of a single robot's step that a lane's numbers are put into and taken from."""
+
+    counters: Ints1  # Step's
+    qpos: Reals1
+    qvel: Reals1
+    impulse: Reals1
+    body_mass: Reals1
+    carried_mass: Reals1
+    body_moment: Reals2
+    body_inertia: Reals2
+    armature: Reals1
+    damping: Reals1
+    stiffness: Reals1
+    friction: Reals1
+    drive_stiffness: Reals1
+    drive_damping: Reals1
+    torque: Reals2
+    target: Reals2
+    target_velocity: Reals2
+    control: Reals2
+    contact: Reals2  # State's
+    contact_friction: Reals2
+    pair_friction: Reals2
+
+
+class RolloutBlock(NamedTuple):
+    """What is recorded of some samples. A field whose second extent is 0 is not recorded."""
+
+    plan: Ints1  # (3,) steps to take now, every how many a row is recorded, first sample of the pack
+    qpos: Reals3  # (samples, rows, nq)
+    qvel: Reals3  # (samples, rows, nv)
+    final_qpos: Reals2  # (samples, nq)
+    final_qvel: Reals2  # (samples, nv)
+
+
+class LaneBundle(NamedTuple):
+    """What tells a pack's run from a single robot's."""
+
+    data: PackWork
+    single: Single
+    controls: PackControls
+
+
+class PackContactBundle(NamedTuple):
+    """What may touch, the contacts of all lanes, and those that detection found for one lane."""
+
+    model: Contacts
+    data: PackContacts
+    found: ContactBundle
+
+
+_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
+SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, Workspace, Rows, PackStep, _NEWTON))
+
+
+def roll_entry(rows: bool, touching: bool) -> Entry:
+    """The kernel of packs, without what serves constraint rows or contacts that are not there."""
+    bundles = (
+        with_members(RobotBundle, model=PackModel),
+        with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=LaneBundle),
+        Rows,
+        with_members(EquipmentBundle, model=PackActuators, data=PackActuation),
+        PackContactBundle if touching else None,
+        None,
+        with_members(SolverBundle, pack=PackSolver if rows else None),
+    )
+    return Entry("roll", "artsim.sim.stepping.pack_step", bundles, "_rows" * rows + "_touching" * touching)

@@ -1,0 +1,373 @@
+"""A row of the recorded block: forces by source, the wrench through every link's joint, what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.centroidal import (
+    centre_of_mass,
+    centroidal_map,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+)
+from artsim.sim.articulation.dynamics import composites, inverse_dynamics, mass_matrix
+from artsim.sim.articulation.kinematics import accelerations, link_frame, motion_columns, origin_of, velocities
+from artsim.sim.constraints.friction_rows import constant_share
+from artsim.sim.constraints.kinds import FRICTION_ROW
+from artsim.sim.constraints.loop_rows import take_off_loops
+from artsim.sim.contact.contact_rows import is_felt, take_off_contacts
+from artsim.sim.equipment.passive import spring_energy
+from artsim.sim.equipment.sensors import sensor_values
+from artsim.sim.equipment.tendon_forces import tendon_spring_energy
+from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
+from artsim.sim.equipment.wrenches import take_off_actuators, take_off_tendons
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.quaternions import quaternion_of
+from artsim.sim.foundation.recordtype import connected
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.geometry.contacts import ALONG_NORMAL, ALONG_TANGENT, CONTACTS
+from artsim.sim.run_data.run_records import (
+    ALL_ROWS,
+    AT_REST,
+    ITERATIONS,
+    KINETIC,
+    POTENTIAL,
+    RESIDUAL,
+    ROWS_RECORDED,
+    STEP_NUMBER,
+)
+
+
+@njit
+def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+    """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
+    model, state, data = robot.model, robot.state, robot.data
+    step, block = run.step, run.block
+    row = step.counters[ROWS_RECORDED]
+    step.counters[ROWS_RECORDED] = row + 1
+    _copy(state.qpos, row, block.qpos)
+    _copy(state.qvel, row, block.qvel)
+    _copy(step.qacc, row, block.qacc)
+    _copy(step.applied, row, block.tau_applied)
+    _copy(step.drive, row, block.tau_drive)
+    _copy(step.passive, row, block.tau_passive)
+    _copy(step.limit, row, block.tau_limit)
+    _copy(step.loop, row, block.tau_loop)
+    _copy(step.contact, row, block.tau_contact)
+    if equipment is not None:
+        _copy(state.activation, row, block.activation)
+        _copy(equipment.data.actuator_force, row, block.actuator_force)
+        _copy(equipment.data.actuator_length, row, block.actuator_length)
+        _copy(equipment.data.actuator_velocity, row, block.actuator_velocity)
+        _copy(equipment.data.tendon_length, row, block.tendon_length)
+        _copy(equipment.data.tendon_velocity, row, block.tendon_velocity)
+        _copy(equipment.data.tendon_force, row, block.tendon_force)
+    if block.link_position.shape[0] > 0 or block.link_quaternion.shape[0] > 0:
+        _poses(model, data, row, block)
+    if model.coupling_follower.shape[0] > 0 and block.tau_coupling.shape[0] > 0:
+        _coupling_remainder(model, state.qvel, data, step)
+    if equipment is not None:  # what tendons' inertias need is part of M qacc + bias, not of the forces
+        add_inertia_forces(model, state.qvel, step.qacc, data, equipment, step.tendon)
+    _copy(step.tendon, row, block.tau_tendon)
+    if contact is not None and block.contact_wrench.shape[0] > 0:
+        _clear_wrenches(step)
+        take_off_contacts(model, data, step, contact)
+        _copy_wrenches(step, row, -1.0, block.contact_wrench)
+    if block.external_wrench.shape[0] > 0:
+        _clear_wrenches(step)
+        _take_off_all(robot, step, equipment, contact)
+        _copy_wrenches(step, row, -1.0, block.external_wrench)
+    if block.incoming_wrench.shape[0] + block.sensors.shape[0] > 0:
+        joint_wrenches(robot, state.qvel, step, equipment, contact)
+    _copy(step.coupling, row, block.tau_coupling)
+    _copy_wrenches(step, row, 1.0, block.incoming_wrench)
+    if equipment is not None and block.sensors.shape[0] > 0:
+        if not connected(equipment.data.feeler):  # else it has been done, in this step as in all
+            sensor_values(robot, run, equipment, contact)
+        _copy(equipment.data.sensor, row, block.sensors)
+    if contact is not None and block.contact_count.shape[0] > 0:
+        _contacts(run, row, contact)
+    if block.friction_constant.shape[0] + block.friction_by_load.shape[0] > 0:
+        _frictions(robot, run, rows, row)
+    _on_request(robot, rows, run, row, equipment)
+
+
+@inlined
+def _copy(values: Any, row: Any, out: Any) -> None:
+    for k in range(min(out.shape[0], 1) * values.shape[0]):
+        out[row, k] = values[k]
+
+
+@njit
+def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
+    """What joint friction does, as two parts: in the ratio of what is constant in its bound and what goes by load."""
+    block = run.block
+    for k in range(robot.model.friction.shape[0]):
+        for out in (block.friction_constant, block.friction_by_load):
+            if out.shape[0] > 0:
+                out[row, k] = 0.0
+    for n in range(rows.number[ALL_ROWS]):
+        if rows.kind[n] == FRICTION_ROW:
+            k = rows.dof[n]
+            force = rows.impulse[n] / run.inputs.time_step[0]
+            share = constant_share(robot, k)
+            if block.friction_constant.shape[0] > 0:
+                block.friction_constant[row, k] = share * force
+            if block.friction_by_load.shape[0] > 0:
+                block.friction_by_load[row, k] = (1.0 - share) * force
+
+
+@njit
+def is_full(run: Any, contact: Any) -> bool:
+    """Whether there is no room in the block for the contacts of one more step."""
+    block = run.block
+    full: bool = (
+        block.contact_count.shape[0] > 0 and block.contacts[0] + contact.data.gap.shape[0] > block.contact_step.shape[0]
+    )
+    return full
+
+
+@njit
+def _contacts(run: Any, row: Any, contact: Any) -> None:
+    """Contacts that touch or carry something; those that are only near are left out."""
+    block = run.block
+    first = block.contacts[0]
+    k = first
+    for n in range(contact.data.number[CONTACTS]):
+        if not is_felt(contact, n):
+            continue
+        block.contact_step[k] = run.step.counters[STEP_NUMBER]
+        block.contact_depth[k] = -contact.data.distance[n]
+        for j in range(2):
+            block.contact_shapes[k, j] = contact.data.shape[n, j]
+        for j in range(3):
+            block.contact_point[k, j] = contact.data.point[n, j]
+            block.contact_normal[k, j] = contact.data.frame[n, ALONG_NORMAL, j]
+            block.contact_tangent[k, j] = contact.data.frame[n, ALONG_TANGENT, j]
+            block.contact_force[k, j] = contact.data.force[n, j]
+            block.contact_torque[k, j] = contact.data.force[n, 3 + j]
+        k += 1
+    block.contacts[0] = k
+    block.contact_count[row] = k - first
+
+
+@inlined
+def _clear_wrenches(step: Any) -> None:
+    for link in range(step.link_force.shape[0]):
+        for k in range(3):
+            step.link_force[link, k] = 0.0
+            step.link_torque[link, k] = 0.0
+
+
+@inlined
+def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
+    """Wrenches of the links (nl, 6) times sign; 0 has no sign."""
+    for link in range(min(out.shape[0], 1) * step.link_force.shape[0]):
+        for k in range(3):
+            out[row, link, k] = 0.0 + sign * step.link_force[link, k]
+            out[row, link, 3 + k] = 0.0 + sign * step.link_torque[link, k]
+
+
+@njit
+def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
+    """Subtract from step.link_force and step.link_torque all that acts on links but their weights and the tree's
+    joints."""
+    model, data = robot.model, robot.data
+    if equipment is not None:
+        take_off_loops(model, data, step, equipment)
+        take_off_tendons(robot, step, equipment)
+        take_off_actuators(robot, step, equipment)
+    if contact is not None:
+        take_off_contacts(model, data, step, contact)
+
+
+@njit
+def _poses(model: Any, data: Any, row: Any, block: Any) -> None:
+    for link in range(model.link_body.shape[0]):
+        R, x = link_frame(model, data, link)
+        p = origin_of(model, data, model.link_body[link])
+        q = quaternion_of(R)
+        for k in range(min(block.link_position.shape[0], 1) * 3):
+            block.link_position[row, link, k] = p[k] + x[k]
+        for k in range(min(block.link_quaternion.shape[0], 1) * 4):
+            block.link_quaternion[row, link, k] = q[k]
+
+
+@njit
+def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) -> None:
+    """step.link_force, step.link_torque: what each link receives through its joint, by Newton and Euler per link.
+
+    Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
+    joints, contacts, spatial tendons and actuators at sites do is taken off; all else counts as acting in the joints.
+    """
+    model, data = robot.model, robot.data
+    accelerations(model, v, step.qacc, data)
+    n = model.link_body.shape[0]
+    for link in range(n):
+        i = model.link_body[link]
+        R, p = link_frame(model, data, link)
+        o0 = data.angular_velocity[i, 0]
+        o1 = data.angular_velocity[i, 1]
+        o2 = data.angular_velocity[i, 2]
+        a0 = data.angular_acceleration[i, 0]
+        a1 = data.angular_acceleration[i, 1]
+        a2 = data.angular_acceleration[i, 2]
+        c = model.link_com[link]
+        c0 = R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+        c1 = R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+        c2 = R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        d0 = p[0] + c0
+        d1 = p[1] + c1
+        d2 = p[2] + c2
+        s0, s1, s2 = cross(o0, o1, o2, d0, d1, d2)
+        s0, s1, s2 = cross(o0, o1, o2, s0, s1, s2)
+        g0, g1, g2 = cross(a0, a1, a2, d0, d1, d2)
+        mass = model.link_mass[link]
+        f0 = mass * (data.acceleration[i, 0] + g0 + s0)
+        f1 = mass * (data.acceleration[i, 1] + g1 + s1)
+        f2 = mass * (data.acceleration[i, 2] + g2 + s2)
+        # I α + ω × I ω in link axes, then turned
+        u0, u1, u2 = turned_back(R, o0, o1, o2)
+        q0, q1, q2 = turned_back(R, a0, a1, a2)
+        L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+        k0, k1, k2 = symmetric_times(model.link_inertia, link, q0, q1, q2)
+        h0, h1, h2 = cross(u0, u1, u2, L0, L1, L2)
+        k0 += h0
+        k1 += h1
+        k2 += h2
+        t0, t1, t2 = cross(c0, c1, c2, f0, f1, f2)
+        step.link_force[link, 0] = f0
+        step.link_force[link, 1] = f1
+        step.link_force[link, 2] = f2
+        step.link_torque[link, 0] = t0 + R[0] * k0 + R[1] * k1 + R[2] * k2
+        step.link_torque[link, 1] = t1 + R[3] * k0 + R[4] * k1 + R[5] * k2
+        step.link_torque[link, 2] = t2 + R[6] * k0 + R[7] * k1 + R[8] * k2
+    _take_off_all(robot, step, equipment, contact)
+    for link in range(n - 1, -1, -1):
+        above = model.link_parent[link]
+        if above >= 0:
+            d0, d1, d2 = _between(model, data, link, above)
+            F = step.link_force[link]
+            t0, t1, t2 = cross(d0, d1, d2, F[0], F[1], F[2])
+            for k in range(3):
+                step.link_force[above, k] += F[k]
+                step.link_torque[above, k] += step.link_torque[link, k]
+            step.link_torque[above, 0] += t0
+            step.link_torque[above, 1] += t1
+            step.link_torque[above, 2] += t2
+
+
+@inlined
+def _between(model: Any, data: Any, link: Any, above: Any) -> Any:
+    """From the origin of the link above to the link's [m]; there may be several bodies between them."""
+    _, p = link_frame(model, data, link)
+    _, y = link_frame(model, data, above)
+    d0 = p[0] - y[0]
+    d1 = p[1] - y[1]
+    d2 = p[2] - y[2]
+    body = model.link_body[link]
+    while body != model.link_body[above]:
+        d0 += data.offset[body, 0]
+        d1 += data.offset[body, 1]
+        d2 += data.offset[body, 2]
+        body = model.body_parent[body]
+    return d0, d1, d2
+
+
+@njit
+def _coupling_remainder(model: Any, v: Any, data: Any, step: Any) -> None:
+    """step.coupling = M qacc + bias - all other forces: what exact couplings carry. Tendons' inertias are forces
+    here."""
+    inverse_dynamics(model, v, step.qacc, data, step.force)
+    for k in range(step.force.shape[0]):
+        known = step.applied[k] + step.drive[k] + step.passive[k] + step.limit[k] + step.loop[k] + step.tendon[k]
+        known += step.contact[k]
+        step.coupling[k] = step.force[k] + model.armature[k] * step.qacc[k] - known
+
+
+@njit
+def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> None:
+    model, state, data = robot.model, robot.state, robot.data
+    step, block = run.step, run.block
+    nv = model.dof_body.shape[0]
+    if block.solver_iterations.shape[0] > 0:
+        block.solver_iterations[row] = rows.report[ITERATIONS]
+    if block.asleep.shape[0] > 0:
+        block.asleep[row] = step.counters[AT_REST]
+    if block.solver_residual.shape[0] > 0:
+        block.solver_residual[row] = rows.report[RESIDUAL]
+    if block.jacobian.shape[0] > 0:
+        _jacobians(model, data, row, block)
+    if block.energy.shape[0] + block.com.shape[0] + block.momentum.shape[0] + block.mass_matrix.shape[0] > 0:
+        composites(model, data)
+        centre_of_mass(model, data, step.com)
+        _copy(step.com, row, block.com)
+    if block.energy.shape[0] > 0:
+        velocities(model, state.qvel, data)
+        block.energy[row, KINETIC] = kinetic_energy(model, state.qvel, data)
+        if equipment is not None:
+            block.energy[row, KINETIC] += inertia_energy(equipment)
+        block.energy[row, POTENTIAL] = potential_energy(model, state.qpos, step.com)
+        if equipment is not None:
+            block.energy[row, POTENTIAL] += spring_energy(model, state.qpos, equipment) + tendon_spring_energy(
+                equipment
+            )
+    if block.momentum.shape[0] > 0:
+        centroidal_map(model, data, step.com, step.columns)
+        momentum(step.columns, state.qvel, 0.0, step.momentum)
+        _copy(step.momentum, row, block.momentum)
+    if block.mass_matrix.shape[0] > 0:
+        mass_matrix(model, data)
+        for k in range(nv):
+            for j in range(nv):
+                block.mass_matrix[row, k, j] = 0.0
+        for k in range(nv):
+            j = k
+            while j >= 0:
+                block.mass_matrix[row, k, j] = data.mass_matrix[k, j]
+                block.mass_matrix[row, j, k] = data.mass_matrix[k, j]
+                j = model.dof_parent[j]
+        if equipment is not None:
+            add_inertia(equipment, block.mass_matrix[row])
+    for k in range(nv):
+        step.tangent[k] = 0.0
+    if block.gravity.shape[0] > 0:
+        inverse_dynamics(model, step.tangent, step.tangent, data, data.bias)
+        _copy(data.bias, row, block.gravity)
+    if block.bias.shape[0] > 0:
+        inverse_dynamics(model, state.qvel, step.tangent, data, data.bias)
+        if equipment is not None:
+            add_inertia_forces(model, state.qvel, step.tangent, data, equipment, data.bias)
+        _copy(data.bias, row, block.bias)
+
+
+@njit
+def _jacobians(model: Any, data: Any, row: Any, block: Any) -> None:
+    """Jacobians of all links at their centres of mass: of each the columns of its chain, as in jacobian_columns."""
+    motion_columns(model, data)
+    S = data.motion
+    end = 0
+    for link in range(model.link_body.shape[0]):
+        i = model.link_body[link]
+        R, x = link_frame(model, data, link)
+        c = model.link_com[link]
+        r0 = data.arm[i, 0] + x[0] + R[0] * c[0] + R[1] * c[1] + R[2] * c[2]
+        r1 = data.arm[i, 1] + x[1] + R[3] * c[0] + R[4] * c[1] + R[5] * c[2]
+        r2 = data.arm[i, 2] + x[2] + R[6] * c[0] + R[7] * c[1] + R[8] * c[2]
+        last = model.body_dof[i + 1] - 1 if i > 0 else -1
+        k = last
+        while k >= 0:
+            end += 1
+            k = model.dof_parent[k]
+        column = end
+        k = last
+        while k >= 0:
+            column -= 1
+            l0, l1, l2 = cross(S[3, k], S[4, k], S[5, k], r0, r1, r2)
+            block.jacobian[row, column, 0] = l0 + S[0, k]
+            block.jacobian[row, column, 1] = l1 + S[1, k]
+            block.jacobian[row, column, 2] = l2 + S[2, k]
+            for line in range(3, 6):
+                block.jacobian[row, column, line] = S[line, k]
+            k = model.dof_parent[k]

@@ -1,0 +1,342 @@
+"""Why a step is solved again, and from where: the loop of step.solve_step goes round by what `look_again` finds.
+
+| the velocities found show that | what changes | solved again | at most |
+|---|---|---|---|
+| an actuator leaves its bounds (equipment/actuators.py) | it is a constant force | from the rows | 2 (nv + actuators) |
+| hard loops and tendon equalities miss (stepping/aims.py) | their biases | on the spot | 12 |
+| blows follow each other (contact/impacts.py) | biases of contacts | on the spot | 6 |
+| contacts make energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
+| a link is too fast (constraints/link_velocity_rows.py) | the direction held | from the rows | 8 |
+| bodies are taut (midpoint.py) | they are stiffened | from the bias | 1 |
+| bodies turn fast, couplings bend (midpoint.py) | where the bias acts | from the bias | 8 |
+| shapes outrun the search for contacts (detection.py) | the contacts | from the bias | 3; 39 where some bounce |
+
+The table is in order: what stands higher is settled before what stands lower is looked at, and again after it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import secant_drift
+from artsim.sim.articulation.kinematics import accelerations, velocities
+from artsim.sim.constraints.limit_rows import limits_hold
+from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
+from artsim.sim.constraints.link_velocity_rows import aim_bounds, note_excess
+from artsim.sim.constraints.loop_rows import clear_loop_forces, has_hard_loops, note_loop_forces
+from artsim.sim.constraints.row import UNSOLVED
+from artsim.sim.constraints.tendon_rows import has_hard_equalities, tendons_hold
+from artsim.sim.contact.contact_rows import limit_energy, may_bounce
+from artsim.sim.contact.detection import are_as_before, detected, note_found, outrun
+from artsim.sim.contact.impacts import pass_on_blows, take_blows, weaken
+from artsim.sim.equipment.actuation import is_beyond_drive
+from artsim.sim.equipment.actuators import clamp_actuators
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.geometry.contacts import CONTACTS
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import BROAD_PHASE, SOLVER, SYSTEM
+from artsim.sim.run_data.run_records import (
+    AGAIN,
+    ALL_ROWS,
+    AWAY,
+    BENT_OR_FAST,
+    BOUND_ROUNDS,
+    CONTROL_ROW,
+    CROWDED,
+    EVALUATION,
+    EVALUATIONS,
+    FREE_STEPS_POSSIBLE,
+    ITERATIONS,
+    LASTING_ROWS,
+    ONCE,
+    RESIDUAL,
+    RULE_ROUNDS,
+    SEARCHES,
+    STIFFENED,
+    STOP_REASON,
+    WITHOUT_ROWS,
+)
+from artsim.sim.solvers.solve import solve_again
+from artsim.sim.stepping.aims import close_loops
+from artsim.sim.stepping.free_motion import free_step
+from artsim.sim.stepping.midpoint import (
+    MOST_EVALUATIONS,
+    SETTLED,
+    clear_stiffening,
+    foresee_spin,
+    go_back,
+    go_midway,
+    loops_pull,
+    misled,
+    note_struck,
+    stiffen,
+    turning_and_tautness,
+)
+from artsim.sim.stepping.pack_stages import hold_without_rows_in_lanes, look_beyond, start_in_lanes
+from artsim.sim.stepping.system import factorise_system, found, reduce_system
+
+FROM_BIAS, FROM_ROWS, SOLVED = range(3)
+
+_SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
+_SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
+_ATTEMPTS_AT_ENERGY = 6  # of contacts that make energy; of a bounce each time by half
+
+
+@njit
+def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
+    """What evaluations with these contacts start from: the velocities before the step, spin foreseen."""
+    if run.lanes is not None:
+        start_in_lanes(robot, run)
+        return
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    for k in range(step.middle.shape[0]):
+        step.middle[k] = state.qvel[k]
+    for a in range(step.next.shape[0]):
+        step.next[a] = state.qvel[model.independent_dof[a]]
+    if step.counters[EVALUATION] == STIFFENED:
+        clear_stiffening(data)
+    step.counters[EVALUATION] = ONCE
+    if contact is not None:
+        note_struck(data, contact)
+    if solver.sweeps is None:
+        foresee_spin(model, state.qvel, data, h, step.middle)
+        for k in range(step.middle.shape[0]):
+            if step.middle[k] != state.qvel[k]:
+                step.counters[EVALUATION] = AGAIN
+    for n in range(EVALUATIONS, step.retries.shape[0]):
+        step.retries[n] = 0
+    step.retries[BENT_OR_FAST] = 1 if secant_drift(robot, h, step) else 0
+
+
+@njit
+def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+    """Whether the step without rows is all there is: it is tried, in O(n), where only limits can ask for some."""
+    if run.lanes is not None:
+        return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
+    inputs, step = run.inputs, run.step
+    for k in range(step.velocity.shape[0]):
+        step.stiffness[k] = inputs.drive_stiffness[k]
+        step.damping[k] = inputs.drive_damping[k]
+        rows.implicit[k] = 1 if step.stiffness[k] + step.damping[k] > 0.0 else 0
+    rows.number[ALL_ROWS] = 0
+    rows.number[LASTING_ROWS] = 0
+    rows.report[ITERATIONS] = 0.0
+    rows.report[RESIDUAL] = 0.0
+    step.retries[WITHOUT_ROWS] = 0
+    if step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact) and not _springs_are_rows(equipment):
+        free_step(robot, run, rows, equipment)
+        mark(run.clock, SYSTEM)
+        if _holds(robot, run, equipment) and not _clamped(robot, run, equipment):
+            step.retries[WITHOUT_ROWS] = 1
+    held: bool = step.retries[WITHOUT_ROWS] == 1
+    return held
+
+
+@njit
+def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
+    """From where the step is to be solved again, by what its velocities show; SOLVED where it is not.
+
+    Lanes of a pack are not solved again: those that call for it take the step alone.
+    """
+    if run.lanes is not None:
+        look_beyond(robot, run, rows, equipment, contact, solver)
+        return SOLVED
+    if run.step.retries[WITHOUT_ROWS] == 0:
+        if _leaves_bounds(robot, run, equipment):
+            return FROM_ROWS
+        _solve_on(robot, run, rows, equipment, contact, solver)
+        if rules is not None and _breaks_rules(robot, run, rows, rules):
+            return FROM_ROWS
+    if solver.sweeps is None and _misplaces_bias(robot, run, rows, equipment, contact):
+        return FROM_BIAS
+    if contact is not None and _outruns_contacts(robot, run, contact, solver):
+        return FROM_BIAS
+    return SOLVED
+
+
+@njit
+def _leaves_bounds(robot: Any, run: Any, equipment: Any) -> bool:
+    """Whether rows are to be made again since actuators leave their bounds, or come back to them."""
+    step = run.step
+    most = 1
+    if equipment is not None:
+        most += 2 * (step.velocity.shape[0] + equipment.model.actuator_target.shape[0])
+    step.retries[BOUND_ROUNDS] += 1
+    if _clamped(robot, run, equipment) and step.retries[BOUND_ROUNDS] < most:
+        return True
+    step.retries[BOUND_ROUNDS] = 0
+    return False
+
+
+@njit
+def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
+    """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers' steps are the
+    recipe's, as written."""
+    if solver.sweeps is not None:
+        return
+    if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
+        close_loops(robot, run, rows, equipment, solver)
+    if contact is not None:
+        _limit_restitution(robot, run, rows, contact, solver)
+
+
+@njit
+def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+    """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    if pass_on_blows(state, run.inputs, rows, contact):
+        for _ in range(_ATTEMPTS_AT_ENERGY):
+            reduce_system(model, data, step, solver)
+            factorise_system(model, data, solver)
+            several = take_blows(robot, run, rows, contact, solver)
+            reduce_system(model, data, step, solver)
+            if not several:
+                break
+            solve_again(robot, rows, step, solver)
+            found(model, data, run)
+            mark(run.clock, SOLVER)
+            if not weaken(state, rows, step, contact):
+                break
+    for _ in range(_ATTEMPTS_AT_ENERGY):
+        if not limit_energy(robot, run, rows, contact):
+            break
+        solve_again(robot, rows, step, solver)
+        found(model, data, run)
+        mark(run.clock, SOLVER)
+
+
+@njit
+def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
+    """Whether rows are to be made again since links are faster than they may be, in directions not held yet."""
+    step = run.step
+    step.retries[RULE_ROUNDS] += 1
+    if aim_bounds(robot, run, rules) and step.retries[RULE_ROUNDS] < MOST_ROUNDS:
+        return True
+    note_excess(robot.model, robot.data, rows, step, rules)
+    step.retries[RULE_ROUNDS] = 0
+    return False
+
+
+@njit
+def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
+    """Whether the bias is to act elsewhere than at step.middle, which is then moved, or on stiffened bodies.
+
+    The first evaluation tells what is taut, which the second one stiffens, and whether bodies turn fast or couplings
+    bend; where they do, step.middle follows the velocities found until it stays. An evaluation that leads away from
+    there, or leaves rows unsolved, is taken back.
+    """
+    step = run.step
+    if step.retries[EVALUATIONS] == 0:
+        step.retries[EVALUATIONS] = 1
+        if _turns_fast_or_is_taut(robot, run, rows, equipment, contact):
+            step.retries[BENT_OR_FAST] = 1
+        if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies go is nowhere
+            return True
+    if step.retries[BENT_OR_FAST] == 0 or step.retries[AWAY] == 1 or step.retries[EVALUATIONS] > MOST_EVALUATIONS:
+        return False
+    if step.retries[EVALUATIONS] == 1:
+        step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
+        step.nearest[0] = math.inf
+    change, most = misled(robot, step)
+    if step.nearest[0] < math.inf and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
+        step.retries[AWAY] = 1
+        go_back(step)
+    elif change <= SETTLED * most:
+        return False
+    else:
+        go_midway(robot, step)
+    step.nearest[0] = change
+    step.retries[EVALUATIONS] += 1
+    secant_drift(robot, run.inputs.time_step[0], step)
+    return True
+
+
+@njit
+def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
+    """Whether bodies turn too fast for one evaluation. Taut ones are stiffened; step.counters says so."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    free = rows.number[ALL_ROWS] == 0 and step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact)
+    if not free:  # else they are there
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
+        accelerations(model, state.qvel, step.qacc, data)
+    turning, tautness = turning_and_tautness(model, data, h)
+    fast: bool = turning > 0.0
+    taut: bool = tautness > 0.0
+    if equipment is not None:
+        clear_loop_forces(equipment)
+        note_loop_forces(rows, equipment, 1.0 / h)
+        taut = taut or loops_pull(model, data, h, equipment)
+    if taut and stiffen(model, state.qvel, data, h, step, equipment):
+        step.counters[EVALUATION] = STIFFENED
+    return fast
+
+
+@njit
+def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
+    """Whether shapes move farther than contacts were looked for, and there are others; or no room for all: then
+    step.counters say so. Velocities of bodies are those before the step again."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    step.retries[SEARCHES] += 1
+    most = _SEARCHES_OF_BLOWS if may_bounce(contact) else _SEARCHES
+    if step.retries[SEARCHES] < most and outrun(model, data, run, contact):
+        velocities(model, state.qvel, data)
+        count = contact.data.number[CONTACTS]
+        note_found(contact.data.before, contact)
+        if not detected(robot, contact):
+            step.counters[STOP_REASON] = CROWDED
+            return False
+        mark(run.clock, BROAD_PHASE)
+        if not are_as_before(contact.data.before, contact, count):
+            start_search(robot, run, contact, solver)
+            return True
+    velocities(model, state.qvel, data)
+    return False
+
+
+@njit
+def _holds(robot: Any, run: Any, equipment: Any) -> bool:
+    """True when the velocities found break no limit of a joint, a drive or a tendon."""
+    step = run.step
+    if not limits_hold(robot, run):
+        return False
+    for k in range(step.velocity.shape[0]):
+        driven = step.stiffness[k] + step.damping[k] > 0.0
+        if driven and is_beyond_drive(robot.state, run, step.counters[CONTROL_ROW], k) > 0.0:
+            return False
+    if equipment is not None:
+        return tendons_hold(run, equipment)
+    return True
+
+
+@njit
+def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
+    """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
+    if equipment is not None:
+        return clamp_actuators(robot, run, equipment)
+    return False
+
+
+@inlined
+def _springs_are_rows(equipment: Any) -> bool:
+    """Whether tendons' springs are too fast for this step to be explicit."""
+    if equipment is not None:
+        rows: bool = equipment.data.tendon_by_row[0] == 1.0
+        return rows
+    return False
+
+
+@inlined
+def _touches(contact: Any) -> bool:
+    """Whether there are contacts, near or far."""
+    if contact is not None:
+        touches: bool = contact.data.number[CONTACTS] > 0
+        return touches
+    return False

@@ -1,0 +1,123 @@
+"""Sleeping, as PhysX has it: a robot whose links have all been slow for a while stands still and is not stepped.
+
+Slow is every link whose kinetic energy per mass is below the threshold. A robot that is commanded to move slowly stays
+awake: while a drive has a target velocity, an actuator's state changes, or a delayed control is still to act. What
+wakes is any change of the inputs: forces, targets, controls.
+
+A sleeping robot has no velocity and no acceleration, and its recorded forces balance: they are those of a step from
+rest, and what the step would still move by is held by a passive force, as by stiction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.articulation.kinematics import link_frame, velocities
+from artsim.sim.constraints.link_velocity_rows import link_centre
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
+from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
+
+_CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1: less is none
+
+
+@njit
+def is_asleep(state: Any, run: Any) -> bool:
+    """Whether the step is slept through; a change of the inputs wakes."""
+    inputs = run.inputs
+    if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
+        return False
+    if _commands_differ(state, run):
+        state.still[0] = 0.0
+        run.step.counters[AT_REST] = 0
+        return False
+    return True
+
+
+@njit
+def _commands_differ(state: Any, run: Any) -> bool:
+    inputs = run.inputs
+    row = run.step.counters[CONTROL_ROW]
+    nv = state.qvel.shape[0]
+    differ = False
+    for k in range(nv):
+        if state.command[k] != inputs.torque[row, k] or state.command[nv + k] != inputs.target[row, k]:
+            differ = True
+        if state.command[2 * nv + k] != inputs.target_velocity[row, k]:
+            differ = True
+    for n in range(inputs.control.shape[1]):
+        if state.command[3 * nv + n] != inputs.control[row, n]:
+            differ = True
+    return differ
+
+
+@njit
+def note_commands(state: Any, run: Any) -> None:
+    """state.command: the inputs of this step."""
+    inputs = run.inputs
+    row = run.step.counters[CONTROL_ROW]
+    nv = state.qvel.shape[0]
+    for k in range(nv):
+        state.command[k] = inputs.torque[row, k]
+        state.command[nv + k] = inputs.target[row, k]
+        state.command[2 * nv + k] = inputs.target_velocity[row, k]
+    for n in range(inputs.control.shape[1]):
+        state.command[3 * nv + n] = inputs.control[row, n]
+
+
+@njit
+def count_still(robot: Any, run: Any, equipment: Any) -> None:
+    """state.still after the step; a robot that falls asleep loses its velocity. equipment_data.start_activation: before
+    the step."""
+    state = robot.state
+    inputs = run.inputs
+    still = _slow(robot, inputs) and not _moved_on_purpose(state, run)
+    if equipment is not None:
+        for n in range(state.activation.shape[0]):
+            change = abs(state.activation[n] - equipment.data.start_activation[n])
+            if not change <= _CHANGE * max(1.0, abs(state.activation[n])):
+                still = False
+        if equipment.data.pending[0] != 0.0:
+            still = False
+    state.still[0] = state.still[0] + 1.0 if still else 0.0
+    if state.still[0] >= inputs.sleep[SLEEP_STEPS]:
+        for k in range(state.qvel.shape[0]):
+            state.qvel[k] = 0.0
+        for n in range(state.impulse.shape[0]):
+            state.impulse[n] = 0.0
+
+
+@njit
+def _slow(robot: Any, inputs: Any) -> bool:
+    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is of the step's
+    start."""
+    model, data = robot.model, robot.data
+    velocities(model, robot.state.qvel, data)
+    moving = False
+    found = False
+    for link in range(model.link_body.shape[0]):
+        b = model.link_body[link]
+        mass = model.link_mass[link]
+        if b > 0 and mass > 0.0:
+            found = True
+            a = data.angular_velocity[b]
+            c0, c1, c2 = link_centre(model, data, link)
+            y0, y1, y2 = cross(a[0], a[1], a[2], c0, c1, c2)
+            v0 = data.velocity[b, 0] + y0
+            v1 = data.velocity[b, 1] + y1
+            v2 = data.velocity[b, 2] + y2
+            R, _ = link_frame(model, data, link)
+            u0, u1, u2 = turned_back(R, a[0], a[1], a[2])
+            L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
+            spin = (u0 * L0 + u1 * L1 + u2 * L2) / mass
+            if not 0.5 * (v0 * v0 + v1 * v1 + v2 * v2 + spin) < inputs.sleep[SLEEP_ENERGY]:
+                moving = True
+    return found and not moving
+
+
+@njit
+def _moved_on_purpose(state: Any, run: Any) -> bool:
+    for k in range(state.qvel.shape[0]):
+        if run.inputs.target_velocity[run.step.counters[CONTROL_ROW], k] != 0.0:
+            return True
+    return False

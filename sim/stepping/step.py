@@ -1,0 +1,223 @@
+"""The step, and the loop over a block of steps.
+
+Semi-implicit Euler: kinematics → M̂ and bias → constraint rows → solver → positions. A robot that nothing but limits
+bounds takes the step without rows first, in O(n), and is done when it breaks none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.kinematics import kinematics, world_inertia
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.constraints.loop_rows import note_loop_gaps
+from artsim.sim.contact.detection import find_contacts, place_static
+from artsim.sim.equipment.actuation import applied_forces, control_row, find_places, weigh_springs
+from artsim.sim.equipment.forces import equipment_forces
+from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.run_data.clock import mark, start
+from artsim.sim.run_data.phases import BROAD_PHASE, FORCES, INTEGRATION, RECORDING
+from artsim.sim.run_data.run_records import (
+    AGAIN,
+    AT_REST,
+    AT_START,
+    CONTROL_ROW,
+    CROWDED,
+    EVALUATION,
+    FREE_STEPS_POSSIBLE,
+    NON_FINITE,
+    NOW,
+    ROWS_RECORDED,
+    RUNNING,
+    SEARCHES,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STEPS_TO_TAKE,
+    STOP_DOF,
+    STOP_REASON,
+)
+from artsim.sim.stepping.assembly import needs_rows
+from artsim.sim.stepping.booking import book_forces, move_on, note_load, rest
+from artsim.sim.stepping.calibration import calibrate
+from artsim.sim.stepping.energy_watch import EVERY, energies, note_work, watch_energy
+from artsim.sim.stepping.midpoint import book_midpoint
+from artsim.sim.stepping.pack_stages import find_forces_in_lanes, look_for_contacts_in_lanes
+from artsim.sim.stepping.recording import is_full, record
+from artsim.sim.stepping.retries import FROM_BIAS, FROM_ROWS, SOLVED, holds_without_rows, look_again, start_search
+from artsim.sim.stepping.sleeping import is_asleep
+from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_system
+
+
+@njit
+def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """Take the block's steps from the state, recording every so many-th, or stop early with the reason in
+    step.counters.
+
+    None are `equipment` of a robot that has none, `contact` of a run without contact, `rules` where links have no
+    damping and no limits, members of `solver` that the chosen one does not use, and run.clock unless the phases of the
+    step are timed. What asks for them is then not compiled.
+    """
+    step, block = run.step, run.block
+    start(run.clock)
+    begin(robot, run, equipment, rules)
+    if contact is not None:
+        block.contacts[0] = 0
+        place_static(robot.model, robot.data, contact)
+    for _ in range(block.plan[STEPS_TO_TAKE]):
+        if contact is not None and is_full(run, contact):
+            break
+        mark(run.clock, INTEGRATION)
+        if step.counters[STEP_NUMBER] % EVERY == 0:
+            watch_energy(robot, step, equipment, contact)
+        choose_controls(run)
+        if not take_step(robot, run, rows, equipment, contact, rules, solver):
+            break
+        step.counters[STEP_NUMBER] += 1
+    step.energy[NOW] = total_energy(robot, step, equipment)
+    if equipment is not None:
+        note_loop_gaps(robot.model, robot.data, step, equipment)
+    mark(run.clock, INTEGRATION)
+
+
+@njit
+def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> bool:
+    """Solve the step, record it, move on. False where it stops at the state before the step: step.counters say why."""
+    step = run.step
+    asleep = is_asleep(robot.state, run)
+    if not asleep or step.counters[AT_REST] == 0:
+        solve_step(robot, run, rows, equipment, contact, rules, solver)
+        if asleep:
+            rest(robot, step)
+        elif step.counters[STOP_REASON] != RUNNING or not is_finite(robot.model, step):
+            return False
+    if equipment is not None and connected(equipment.data.feeler):
+        run_entry(equipment.data.feeler)
+    if step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0:
+        _record_row(robot, run, rows, equipment, contact)
+    if not asleep:
+        note_work(run, equipment, robot.state.qvel, step.velocity)
+        move_on(robot, run, rows, equipment, contact, solver.sweeps)
+    if equipment is not None and connected(equipment.data.keeper):
+        run_entry(equipment.data.keeper)
+    return True
+
+
+@njit
+def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """The velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
+    Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone.
+
+    A pack takes the same stages, all its lanes at once; where they differ, pack_stages.py has them.
+    """
+    place(robot)
+    find_forces(robot, run, equipment)
+    if contact is not None and not look_for_contacts(robot, run, contact):
+        return
+    start_search(robot, run, contact, solver)
+    stage = FROM_BIAS
+    while stage != SOLVED:
+        if stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact, solver):
+            if stage == FROM_BIAS:
+                set_bias(robot, run, rows, equipment, contact, rules, solver)
+            set_system(robot, run, rows, equipment, rules, solver)
+            set_rows(robot, run, rows, equipment, contact, rules, solver)
+            find_velocities(robot, run, rows, contact, solver)
+        stage = look_again(robot, run, rows, equipment, contact, rules, solver)
+    if run.lanes is None and run.step.counters[STOP_REASON] == RUNNING:
+        book_forces(robot, run, rows, equipment, contact, rules)
+
+
+@njit
+def place(robot: Any) -> None:
+    """Where bodies are, and their inertias in world axes."""
+    kinematics(robot.model, robot.state.qpos, robot.data)
+    world_inertia(robot.model, robot.data)
+
+
+@njit
+def find_forces(robot: Any, run: Any, equipment: Any) -> None:
+    """Forces at the state: applied, of controllers, of what the robot carries; and what drives aim at."""
+    if run.lanes is not None:
+        find_forces_in_lanes(robot, run, equipment)
+        return
+    state, step = robot.state, run.step
+    applied_forces(robot, state.qpos, state.qvel, run, equipment)
+    find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
+    if equipment is not None:
+        equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
+    mark(run.clock, FORCES)
+
+
+@njit
+def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
+    """The contacts of the step; False where there is no room for all, which step.counters then say."""
+    if run.lanes is not None:
+        return look_for_contacts_in_lanes(robot, run, contact)
+    run.step.retries[SEARCHES] = 0
+    if not find_contacts(robot, run.inputs, contact):
+        run.step.counters[STOP_REASON] = CROWDED
+        return False
+    mark(run.clock, BROAD_PHASE)
+    return True
+
+
+@njit
+def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
+    """The state before the step and the forces in it as a row of the block."""
+    mark(run.clock, INTEGRATION)
+    if run.step.counters[EVALUATION] == AGAIN:
+        book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
+    record(robot, run, rows, equipment, contact)
+    mark(run.clock, RECORDING)
+
+
+@njit
+def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
+    """What a block of steps starts with: followers in place; before the first step energy and load."""
+    model, state = robot.model, robot.state
+    step = run.step
+    step.counters[ROWS_RECORDED] = 0
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
+            step.effective_coupling[c] = model.row_mobility[c]
+    if equipment is not None:
+        calibrate(robot, equipment, step)
+    else:
+        weigh_springs(model, run, equipment)
+    expand(model, state.qpos, state.qvel, robot.data)
+    step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(model, run.inputs, equipment, rules) else 1
+    if step.counters[STEP_NUMBER] == 0:
+        step.energy[AT_START] = total_energy(robot, step, equipment)
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = 0.0
+        for k in range(step.watch.shape[0]):
+            step.watch[k] = 0.0
+        note_load(robot, step)  # what the joints carry before anything moves: friction acts from the first step
+
+
+@njit
+def total_energy(robot: Any, step: Any, equipment: Any) -> Any:
+    """Kinetic plus potential energy at the state [J]."""
+    moving, stored = energies(robot, step, equipment)
+    return moving + stored
+
+
+@njit
+def choose_controls(run: Any) -> None:
+    """step.counters[CONTROL_ROW] of this step."""
+    counters = run.step.counters
+    counters[CONTROL_ROW] = control_row(run.inputs.start_step, counters[CONTROL_ROW], counters[STEP_NUMBER])
+
+
+@njit
+def is_finite(model: Any, step: Any) -> bool:
+    """False when a velocity at the end of the step is not finite; then the reason and its dof are in step.counters."""
+    for a in range(step.next.shape[0]):
+        if not math.isfinite(step.next[a]):
+            step.counters[STOP_REASON] = NON_FINITE
+            step.counters[STOP_DOF] = model.independent_dof[a]
+            return False
+    return True

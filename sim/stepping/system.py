@@ -1,0 +1,215 @@
+"""The equations of a step: M and bias, M̂ of what is implicit, and the velocities that solve them with the rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.articulation.coupling import expand_velocity, reduce_matrix, reduce_vector
+from artsim.sim.articulation.dynamics import composites, coupled_bias, factorise, mass_matrix, solve
+from artsim.sim.articulation.kinematics import motion_columns
+from artsim.sim.articulation.model import D_MIN
+from artsim.sim.constraints.coupling_rows import coupling_slope
+from artsim.sim.constraints.link_velocity_rows import loosen
+from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
+from artsim.sim.contact.detection import find_drifts
+from artsim.sim.contact.pack_rows import build_in_lanes
+from artsim.sim.equipment.actuation import coordinate, implicit_system
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.run_data.clock import mark
+from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
+from artsim.sim.run_data.run_records import EVALUATION, STIFFENED
+from artsim.sim.solvers.direct import factorise_graph, solve_graph
+from artsim.sim.solvers.full_coordinates import note_couplings, note_diagonal
+from artsim.sim.solvers.propagation import factorise_tree, solve_tree
+from artsim.sim.solvers.solve import solve_rows
+from artsim.sim.stepping.assembly import build_rows
+from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
+from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
+from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
+
+
+@njit
+def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """M and b, with b at step.middle, and what else an evaluation of the step finds once."""
+    model, state, data = robot.model, robot.state, robot.data
+    inputs, step = run.inputs, run.step
+    if run.lanes is not None:
+        coupled_bias(model, step.middle, data)
+        composites(model, data)
+        mass_matrix(model, data)
+        return
+    h = inputs.time_step[0]
+    for k in range(step.velocity.shape[0]):
+        if drives_are_rows(solver) or inputs.drive_limit[k] < math.inf:
+            rows.implicit[k] = 0
+    bare_system(model, state.qpos, step.middle, data, run, equipment, solver)
+    if contact is not None:
+        find_drifts(model, data, inputs, contact)
+    if rules is not None:
+        loosen(rules)
+        for k in range(step.velocity.shape[0]):
+            step.velocity[k] = state.qvel[k] + h * data.drift[k]
+        add_link_damping(model, data, h, rules)
+        link_damping_forces(model, step.velocity, data, rules)
+
+
+@njit
+def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solver: Any) -> None:
+    """M̂ = M + h D + h² K of what is implicit, reduced to the independent dofs, and step.free (nu,): h (τ - b)."""
+    model, data = robot.model, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    implicit_system(robot, run, rows, equipment)
+    for k in range(step.force.shape[0]):
+        step.force[k] -= data.bias[k] + step.diagonal[k] * data.drift[k]
+        if rules is not None:
+            step.force[k] += rules.data.force[k]
+    reduce_system(model, data, step, solver)
+    mark(run.clock, SYSTEM)
+    reduce_vector(model, step.force, data, step.free)
+    for a in range(step.free.shape[0]):
+        step.free[a] *= h
+        step.next[a] = robot.state.qvel[model.independent_dof[a]]
+
+
+@njit
+def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
+    """J, bias, cfm and bounds of all constraint rows, and the impulses that the search starts from."""
+    if run.lanes is not None:
+        build_in_lanes(robot, run.inputs, rows, solver, contact)
+    else:
+        build_rows(robot, run, rows, equipment, contact, rules)
+
+
+@njit
+def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+    """Impulses of the rows, and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
+    if run.lanes is not None:
+        find_velocities_in_lanes(robot, run, rows, contact, solver)
+        return
+    mark(run.clock, ROWS)
+    solve_rows(robot, run, rows, solver)
+    found(robot.model, robot.data, run)
+    mark(run.clock, SOLVER)
+
+
+@njit
+def found(model: Any, data: Any, run: Any) -> None:
+    """step.velocity (nv,) of the solver's step.next."""
+    step = run.step
+    expand_velocity(model, step.next, data, step.velocity)
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] += run.inputs.time_step[0] * data.drift[k]
+
+
+@inlined
+def drives_are_rows(solver: Any) -> bool:
+    """Whether the solver wants every drive as a row, as the PhysX guide has them."""
+    return solver.sweeps is not None
+
+
+@njit
+def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any, solver: Any) -> None:
+    """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
+
+    With the scratch of propagation (tree) or direct (graph) there is no M.
+    """
+    inputs, step = run.inputs, run.step
+    coupled_bias(model, v, data)
+    composites(model, data)
+    if step.counters[EVALUATION] == STIFFENED:
+        add_stiffened_bias(model, data, data.bias, step.force)
+        stiffen_composites(model, data)
+    if solver.tree is None and solver.graph is None:
+        mass_matrix(model, data)
+    else:
+        motion_columns(model, data)
+    needed = _has_springs(model)
+    if equipment is not None and has_sprung_tendons(equipment):
+        needed = True
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] = 0.0
+        if inputs.drive_acceleration[k] == 1:
+            needed = True
+    if not needed:
+        return
+    reduce_system(model, data, step, solver)
+    factorise_system(model, data, solver)
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, D_MIN] >= 0.0:
+            continue
+        leader = model.row_leader[c]
+        _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
+        step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
+    if equipment is not None and has_sprung_tendons(equipment):
+        if solver.tree is not None or solver.graph is not None:  # these have no M of their own
+            mass_matrix(model, data)
+            reduce_matrix(model, data, step.diagonal)
+            factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+        sprung_mobilities(model, data, equipment)
+    for k in range(step.diagonal.shape[0]):
+        if inputs.drive_acceleration[k] == 1:
+            mobility = _effective(model, data, k, -1, 0.0, solver)
+            inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
+            step.stiffness[k] *= inertia
+            step.damping[k] *= inertia
+
+
+@njit
+def _has_springs(model: Any) -> bool:
+    """True when a coupling row is weighed by J M⁻¹ Jᵀ as it is: not by the file's pose, as those with solimp are."""
+    for c in range(model.row_follower.shape[0]):
+        if model.row_impedance[c, D_MIN] < 0.0:
+            return True
+    return False
+
+
+@njit
+def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
+    """M̂ = M + step.diagonal, reduced to the independent dofs, in data.factor or by its parts."""
+    if solver.tree is not None:
+        note_diagonal(model, data, step.diagonal, solver.tree)
+    elif solver.graph is not None:
+        note_diagonal(model, data, step.diagonal, solver.graph)
+    else:
+        reduce_matrix(model, data, step.diagonal)
+
+
+@njit
+def factorise_system(model: Any, data: Any, solver: Any) -> None:
+    """That matrix alone, without rows."""
+    if solver.tree is not None:
+        note_couplings(model, data, solver.tree)
+        factorise_tree(model, data, solver.tree)
+    elif solver.graph is not None:
+        note_couplings(model, data, solver.graph)
+        factorise_graph(model, data, solver.graph)
+    else:
+        factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
+
+
+@njit
+def _effective(model: Any, data: Any, k: Any, leader: Any, slope: Any, solver: Any) -> Any:
+    """J M⁻¹ Jᵀ for J = e_k - slope e_leader (no leader: -1), with the bare M factorised."""
+    x = data.reduced
+    for a in range(x.shape[0]):
+        x[a] = 0.0
+    a = model.dof_independent[k]
+    b = model.dof_independent[leader] if leader >= 0 else -1
+    if a >= 0:
+        x[a] += data.gain[k]
+    if b >= 0:
+        x[b] -= slope * data.gain[leader]
+    if solver.tree is not None:
+        solve_tree(model, data, solver.tree, x)
+    elif solver.graph is not None:
+        solve_graph(model, data, solver.graph, x)
+    else:
+        solve(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run, x)
+    value = 0.0
+    if a >= 0:
+        value += data.gain[k] * x[a]
+    if b >= 0:
+        value -= slope * data.gain[leader] * x[b]
+    return value

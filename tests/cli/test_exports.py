@@ -1,0 +1,194 @@
+"""`artsim export`: every format read back by its own reader, bit for bit."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import artsim
+from artsim.cli.main import cli
+from artsim.io.export_tables import harmless
+from artsim.io.reader import Recording
+from artsim.sim.runs.configuration import RunConfig
+from tests.conftest import ROOT
+
+LEG = ROOT / "robots" / "leg.xml"
+STEPS = 200
+
+
+def export(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["export", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def leg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A leg with motors that falls onto the ground; Jacobians recorded."""
+    output = tmp_path_factory.mktemp("export") / "leg.h5"
+    record = (*RunConfig().record, "jacobian")
+    run = artsim.simulate(artsim.load(LEG), steps=STEPS, every=2, record=record, control={"knee": 0.3}, output=output)
+    assert isinstance(run, Recording)
+    run.close()
+    return output
+
+
+def exported(leg: Path, kind: str, output: Path) -> Path:
+    told = export(leg, f"--{kind}", output)
+    assert told.exit_code == 0, told.output
+    assert [path.name for path in output.parent.iterdir()] == [output.name]
+    return output
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_in_pandas(leg: Path, kind: str, tmp_path: Path) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    path = exported(leg, kind, tmp_path / f"leg.{kind}")
+    table = pandas.read_csv(path) if kind == "csv" else pandas.read_parquet(path)
+    with artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        assert table["time"].to_numpy().tobytes() == run.time.tobytes()
+        knee = run.labels.dof.index("knee")
+        assert table["qvel.knee"].to_numpy().tobytes() == np.ascontiguousarray(run["qvel"][:, knee]).tobytes()
+        foot = run.labels.link.index("foot")
+        assert table["link_position.foot.z"].tolist() == run["link_position"][:, foot, 2].tolist()
+        assert table["jacobian.foot,knee.vx"].tolist() == run["jacobian"][:, foot, 0, knee].tolist()
+        assert table["contact_count"].tolist() == run.contacts["contact_count"].tolist()
+        assert not table.isna().any().any()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_contacts_in_pandas(leg: Path, kind: str, tmp_path: Path) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    path = exported(leg, f"contacts-{kind}", tmp_path / f"leg.{kind}")
+    table = pandas.read_csv(path) if kind == "csv" else pandas.read_parquet(path)
+    with artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        contacts, labels = run.contacts, run.labels
+        assert len(table) == contacts["contact_count"].sum() > 0
+        assert table["step"].tolist() == contacts["step"].tolist()
+        assert table["time"].tolist() == (contacts["step"] * run.dt).tolist()
+        for column, name, index in (("depth", "depth", ()), ("point.z", "point", 2), ("force.normal", "force", 0)):
+            values = contacts[name][(..., index)] if index != () else contacts[name]
+            assert table[column].to_numpy().tobytes() == np.ascontiguousarray(values).tobytes()
+        assert table["link_a"].tolist() == [labels.touching_link[k] for k in contacts["link_a"]]
+        assert table["geom_b"].tolist() == [labels.geom[k] for k in contacts["geom_b"]]
+
+
+def test_a_run_without_contacts_has_no_table_of_them(tmp_path: Path) -> None:
+    artsim.simulate(ROOT / "robots" / "arm7.urdf", steps=2, output=tmp_path / "arm.h5").close()  # type: ignore[union-attr]
+    told = export(tmp_path / "arm.h5", "--contacts-csv", tmp_path / "arm.csv")
+    assert told.exit_code == 2 and "holds no contacts" in told.output
+    assert [path.name for path in tmp_path.iterdir()] == ["arm.h5"]
+
+
+def test_parquet_knows_units(leg: Path, tmp_path: Path) -> None:
+    parquet: Any = pytest.importorskip("pyarrow.parquet")
+    layout = parquet.read_schema(exported(leg, "parquet", tmp_path / "leg.parquet"))
+    assert layout.field("link_position.foot.z").metadata == {b"units": b"m"}
+    assert json.loads(layout.metadata[b"artsim"])["every"] == 2
+
+
+def test_npz(leg: Path, tmp_path: Path) -> None:
+    with np.load(exported(leg, "npz", tmp_path / "leg.npz")) as arrays, artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        for name in ("time", *run.variables):
+            assert arrays[name].tobytes() == run[name].tobytes() and arrays[name].shape == run[name].shape
+        assert tuple(arrays["labels/dof"]) == run.labels.dof
+        assert str(arrays["units/link_position"]) == "m"
+        for name, values in run.contacts.items():
+            assert arrays[f"contact/{name}"].tobytes() == values.tobytes()
+        assert arrays["controls/control"].tolist() == run.controls.control.tolist()
+
+
+def test_mcap(leg: Path, tmp_path: Path) -> None:
+    reading: Any = pytest.importorskip("mcap.reader")
+    topics: dict[str, list[tuple[int, dict[str, Any]]]] = {}
+    with exported(leg, "mcap", tmp_path / "leg.mcap").open("rb") as stream:
+        for _, channel, message in reading.make_reader(stream).iter_messages():
+            topics.setdefault(channel.topic, []).append((message.log_time, json.loads(message.data)))
+    with artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        assert set(topics) == {*(f"/{name}" for name in run.variables), "/tf", "/contacts"}
+        assert [time for time, _ in topics["/qpos"]] == [round(t * 1e9) for t in run.time]
+        assert [list(values.values()) for _, values in topics["/qpos"]] == run["qpos"].tolist()
+        assert tuple(topics["/qvel"][0][1]) == run.labels.dof
+        frame = topics["/tf"][7][1]["transforms"][-1]
+        assert frame["child_frame_id"] == run.labels.link[-1]
+        assert list(frame["translation"].values()) == run["link_position"][7, -1].tolist()
+        assert [frame["rotation"][axis] for axis in "wxyz"] == run["link_quaternion"][7, -1].tolist()
+        touching = [contact for _, message in topics["/contacts"] for contact in message["contacts"]]
+        assert [contact["depth"] for contact in touching] == run.contacts["depth"].tolist() and touching
+        assert touching[0]["link_a"] in run.labels.touching_link
+
+
+def test_robomimic(leg: Path, tmp_path: Path) -> None:
+    with h5py.File(exported(leg, "robomimic", tmp_path / "leg.hdf5")) as file, artsim.open(leg) as run:
+        assert isinstance(run, Recording)
+        demos = list(file["data"])
+        demo = file["data/demo_0"]
+        rows = STEPS // 2
+        assert demos == ["demo_0"] and demo.attrs["num_samples"] == rows == file["data"].attrs["total"]
+        names = json.loads(file["data"].attrs["env_args"])["action_names"]
+        assert demo["actions"].shape == (rows, len(names))
+        assert set(demo["actions"][:, names.index("control.knee")]) == {0.3}
+        assert demo["obs/qpos"][()].tobytes() == run["qpos"].tobytes()
+        assert demo["states"][()].tolist() == np.concatenate([run["qpos"], run["qvel"]], axis=1).tolist()
+        assert demo["dones"][()].tolist() == [0] * (rows - 1) + [1] and not demo["rewards"][()].any()
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz", "parquet", "mcap", "robomimic", "html"])
+def test_no_room_for_the_file(leg: Path, kind: str, tmp_path: Path) -> None:
+    """One line that names the file; nothing stays there, and HDF5 does not crash at the end."""
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)); "
+    code += "from artsim.cli.main import main; main()"
+    words = [sys.executable, "-c", code, "export", str(leg), f"--{kind}", str(tmp_path / "x")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 74, done.stderr
+    assert done.stderr.startswith(f"{tmp_path / 'x'}: cannot write: ") and done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("kind", "package"), [("parquet", "pyarrow"), ("mcap", "mcap")])
+def test_a_missing_package_is_named(
+    leg: Path, kind: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *arguments: Any, **options: Any) -> Any:
+        if name.partition(".")[0] == package:
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    told = export(leg, f"--{kind}", tmp_path / "x")
+    assert told.exit_code == 2 and f'pip install "artsim[{kind}]"' in told.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_video(leg: Path, tmp_path: Path) -> None:
+    """The leg falls: the picture changes. Skipped where nothing can draw."""
+    ffmpeg: Any = pytest.importorskip("imageio_ffmpeg")
+    pytest.importorskip("pyvista")
+    told = export(leg, "--video", tmp_path / "leg.mp4", "--fps", 5)
+    if told.exit_code == 2 and "OpenGL" in told.output:
+        pytest.skip("no OpenGL here")
+    assert told.exit_code == 0, told.output
+    frames = ffmpeg.read_frames(tmp_path / "leg.mp4")
+    about = next(frames)
+    pictures = [np.frombuffer(frame, np.uint8).astype(int) for frame in frames]
+    assert about["size"] == (1280, 720) and len(pictures) == 2
+    assert np.count_nonzero(np.abs(pictures[0] - pictures[1]) > 40) > 2000
+
+
+def test_names_in_csv_are_no_formulas() -> None:
+    """A spreadsheet computes what begins with = + - @; an apostrophe keeps it text. Numbers stay."""
+    names = ["=cmd|'/c calc'!A1", "+1", "-x", "@SUM(A1)", "\tx", "left_finger", 3, -2.5]
+    assert [harmless(name) for name in names] == [f"'{name}" for name in names[:5]] + names[5:]

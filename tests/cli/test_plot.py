@@ -1,0 +1,95 @@
+"""`artsim plot`: what is drawn, from which rows, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import artsim
+from artsim.cli.main import cli
+from artsim.io import figures
+from artsim.io.reader import open_recording
+from artsim.sim.runs.configuration import RunConfig
+from tests.conftest import ROOT
+
+LEG = ROOT / "robots" / "leg.xml"
+
+
+def plot(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, ["plot", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def leg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A leg that falls onto the ground."""
+    output = tmp_path_factory.mktemp("plot") / "leg.h5"
+    record = (*RunConfig().record, "energy")
+    artsim.simulate(artsim.load(LEG), steps=300, record=record, output=output).close()  # type: ignore[union-attr]
+    return output
+
+
+def panels(path: Path, *names: str, entries: tuple[str, ...] = ()) -> list[figures.Panel]:
+    with open_recording(path) as run:
+        return [panel for name in figures._asked([run], names) for panel in figures._panels([run], name, entries, [])]
+
+
+def test_the_default_figure(leg: Path, tmp_path: Path) -> None:
+    told = plot(leg, "-o", tmp_path / "leg.png")
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "leg.png").read_bytes().startswith(b"\x89PNG")
+    assert plot(leg, "-o", tmp_path / "leg.png").exit_code == 73
+    assert plot(leg, leg, "states", "-o", tmp_path / "leg.svg").exit_code == 0
+    assert "root.x" not in (tmp_path / "leg.svg").read_text()[:100] and b"<svg" in (tmp_path / "leg.svg").read_bytes()
+
+
+def test_panels_have_one_unit_and_the_recorded_values(leg: Path) -> None:
+    found = {(panel.title, panel.unit): panel for panel in panels(leg)}
+    assert {unit for title, unit in found if title == "position"} == {"m", "1", "rad"}
+    assert {unit for title, unit in found if title == "velocity"} == {"m/s", "rad/s"}
+    with open_recording(leg) as run:
+        knee = next(line for line in found["velocity", "rad/s"].lines if line.label == "knee")
+        assert knee.values.tolist() == run["qvel"][:, run.labels.dof.index("knee")].tolist()
+        assert knee.time.tolist() == pytest.approx(run.time)
+        energy = {line.label: line.values for line in found["energy", "J"].lines}
+        np.testing.assert_allclose(energy["total"], run["energy"].sum(axis=1))
+        on_knee = {line.label: line.values for line in found["forces on knee", "N m"].lines}
+        assert on_knee["contact"].tolist() == run["tau_contact"][:, run.labels.dof.index("knee")].tolist()
+        table = run.contacts
+        load = [table["force"][table["step"] == step, 0].sum() for step in range(300)]
+        np.testing.assert_allclose(found["contact force", "N"].lines[0].values, load)
+
+
+def test_entries(leg: Path) -> None:
+    found = panels(leg, "qpos", "link_position", entries=("knee", "foot"))
+    assert [line.label for panel in found for line in panel.lines] == ["knee", "foot x", "foot y", "foot z"]
+
+
+def test_a_long_run_keeps_its_peaks(leg: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "BINS", 20)
+    with open_recording(leg) as run:
+        time, values = figures._thinned(run, "qvel")
+        assert len(time) == len(values) == 40 and np.all(np.diff(time) > 0)
+        assert values.max(axis=0).tolist() == run["qvel"].max(axis=0).tolist()
+        assert values.min(axis=0).tolist() == run["qvel"].min(axis=0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("qvle",), "did you mean 'qvel'"),
+        (("com",), "--record +com"),
+        (("qpos", "--entries", "kne"), "did you mean 'knee'"),
+        (("-o", "leg.bmp"), ".svg"),
+    ],
+)
+def test_refusals(
+    leg: Path, arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = plot(leg, *arguments)
+    assert told.exit_code == 2 and words in told.output
+    assert plot("qpos").exit_code == 2
+    assert not list(tmp_path.iterdir())

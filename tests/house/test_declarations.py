@@ -1,0 +1,72 @@
+"""The tables in which row kinds, solvers and integrators are declared say something of every one of them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from artsim.sim.constraints import kinds
+from artsim.sim.run_data import run_records as run
+from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS, ONE_SIDED_OPTIONS, asked_for
+from artsim.sim.run_data.registry import SOLVERS, SWEEPING
+from artsim.sim.runs.configuration import RunConfig
+from tests.conftest import ROOT
+
+
+def names_ending(ending: str) -> dict[str, int]:
+    """Constants of kinds.py by name."""
+    return {name: number for name, number in vars(kinds).items() if name.endswith(ending) and name.isupper()}
+
+
+def test_every_row_kind_is_declared() -> None:
+    numbers = names_ending("_ROW")
+    assert sorted(numbers.values()) == sorted(kinds.KINDS) == list(range(len(numbers)))
+    turns = set(names_ending("_TURN").values())
+    places = [kind.place for kind in kinds.KINDS.values() if kind.turn == kinds.JOINT_TURN]
+    for kind in kinds.KINDS.values():
+        assert kind.turn in turns and kind.static_turn in {-1, *turns}
+        assert (kind.place > 0) == (kind.turn == kinds.JOINT_TURN)
+    assert len(set(places)) == len(places)
+
+
+def test_every_joint_force_is_a_recorded_variable() -> None:
+    for name, number in vars(kinds).items():
+        if name.startswith("TAU_"):
+            assert name.lower() in run.RECORDED
+            assert number in {kind.tau for kind in kinds.KINDS.values()}
+
+
+def test_every_solver_is_declared_once_and_called() -> None:
+    assert [solver.number for solver in SOLVERS.values()] == list(range(len(SOLVERS)))
+    assert len(SWEEPING) == len(SOLVERS)
+    calls = (ROOT / "sim" / "solvers" / "solve.py").read_text()
+    for name, solver in SOLVERS.items():
+        assert not solver.sweeping or name.replace("-", "_").upper() in calls
+
+
+@pytest.mark.parametrize("name", INTEGRATORS)
+def test_every_integrator_has_a_kernel(name: str) -> None:
+    integrator = INTEGRATORS[name]
+    source = (ROOT / "/".join(integrator.module.split(".")[1:])).with_suffix(".py").read_text()
+    kernel = next(
+        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == integrator.kernel
+    )
+    euler = next(
+        node
+        for node in ast.parse((ROOT / "sim" / "step.py").read_text()).body
+        if isinstance(node, ast.FunctionDef) and node.name == DEFAULT.kernel
+    )
+    assert [argument.arg for argument in kernel.args.args] == [argument.arg for argument in euler.args.args]
+    assert asked_for(integrator.asked_for) is integrator
+
+
+def test_the_default_integrator_serves_everything() -> None:
+    assert DEFAULT.one_sided and DEFAULT.wrapped_equalities and DEFAULT.maximal and DEFAULT.packs and not DEFAULT.solver
+    assert all(hasattr(RunConfig(), name) for name in ONE_SIDED_OPTIONS)
+
+
+def test_tuples_are_in_the_order_of_numbers() -> None:
+    assert kinds.TAU[kinds.DRIVE_ROW] == kinds.TAU_DRIVE
+    assert kinds.STATIC_TURN[kinds.LOOP_ROW] == kinds.STATIC_LINK_TURN
+    assert kinds.STATIC_TURN[kinds.TENDON_ROW] == kinds.TURN[kinds.TENDON_ROW]

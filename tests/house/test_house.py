@@ -1,0 +1,439 @@
+"""The house rules: layers, light imports, and documents that cannot lie."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import h5py
+import pytest
+
+import artsim
+from artsim.cli.main import COMMANDS, cli
+from artsim.io import schema
+from artsim.sim.foundation import errors, jit
+from artsim.sim.run_data.run_records import RECORDED
+from artsim.sim.runs.configuration import DEFAULT_RECORD, RunConfig
+from tests.conftest import ROOT
+
+FOLDERS = ("cli", "collision", "io", "loaders", "sim")
+SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+PUBLIC = [ROOT / "src" / "artsim" / "__init__.py", ROOT / "src" / "artsim" / "__main__.py"]
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "robots/README.md")
+README = (ROOT / "README.md").read_text()
+
+ALLOWED = {
+    "cli": {"cli", "loaders", "io", "sim"},
+    "loaders": {"loaders", "sim", "collision"},
+    "io": {"io", "sim"},
+    "sim": {"sim", "collision"},
+    "collision": {"collision", "sim"},  # of sim the floor only
+}
+FLOOR = "foundation"
+ROOMS: dict[str, set[str]] = {
+    "foundation": set(),
+    "articulation": {"foundation"},
+    "run_data": {"foundation", "articulation"},
+    "geometry": {"foundation", "articulation", "run_data"},
+    "equipment": {"foundation", "articulation", "run_data", "geometry"},
+    "constraints": {"foundation", "articulation", "run_data", "geometry", "equipment"},
+    "solvers": {"foundation", "articulation", "run_data", "constraints"},
+    "contact": {"foundation", "articulation", "run_data", "geometry", "equipment", "constraints", "solvers"},
+    "stepping": {
+        "foundation",
+        "articulation",
+        "run_data",
+        "geometry",
+        "equipment",
+        "constraints",
+        "solvers",
+        "contact",
+    },
+    "maximal": {"foundation", "articulation", "run_data", "equipment"},
+    "quantities": {"foundation", "articulation", "equipment", "maximal"},
+    "runs": {
+        "foundation",
+        "articulation",
+        "run_data",
+        "geometry",
+        "equipment",
+        "constraints",
+        "solvers",
+        "contact",
+        "stepping",
+        "maximal",
+        "quantities",
+    },
+}
+"""The rooms of sim from the floor up, and which rooms each may import besides itself."""
+SCIPY = {"io/figures.py", "io/labelled_rows.py", "collision/mesh.py", "sim/maximal/scheme.py"}
+# the only files that import it
+NUMBA = {"sim/foundation/jit.py", "sim/foundation/lanes.py", "sim/foundation/recordtype.py", "sim/foundation/strips.py"}
+
+each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module a file imports, also inside functions and for type checking."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+
+@each_source
+def test_imports_point_down(path: Path) -> None:
+    folder = path.relative_to(ROOT).parts[0]
+    for name in imported(path):
+        words = name.split(".")
+        if words[0] == "artsim" and words[1:] != ["__version__"]:
+            assert words[1] in ALLOWED[folder], f"{path} imports {name}"
+            assert folder != "collision" or words[1] == folder or words[2] == FLOOR, f"{path} imports {name}"
+
+
+def test_the_floor_stands_on_nothing() -> None:
+    for path in (ROOT / "sim" / FLOOR).glob("*.py"):
+        for module in imported(path):
+            words = module.split(".")
+            assert words[0] != "artsim" or words[1:3] == ["sim", FLOOR], f"{path} imports {module}"
+
+
+def test_a_room_imports_rooms_below_it_only() -> None:
+    below: set[str] = set()
+    for room, others in ROOMS.items():
+        assert others <= below, f"{room} may not import a room that stands above it"
+        below.add(room)
+        for path in (ROOT / "sim" / room).rglob("*.py"):
+            for module in imported(path):
+                words = module.split(".")
+                if words[:2] == ["artsim", "sim"]:
+                    assert words[2] in others | {room}, f"{path} imports {module}"
+
+
+def test_every_file_of_sim_is_in_a_room() -> None:
+    assert {path.relative_to(ROOT / "sim").parts[0] for path in (ROOT / "sim").rglob("*.py")} == set(ROOMS)
+
+
+def test_what_the_kernels_cache_does_not_hash_has_no_kernels() -> None:
+    for path in SOURCES:
+        where = path.relative_to(ROOT)
+        if {where.as_posix(), where.parent.as_posix()} & jit._WITHOUT_KERNELS:
+            assert not {f"artsim.sim.{FLOOR}.jit.{name}" for name in ("njit", "inlined")} & set(imported(path)), path
+
+
+def test_no_file_s_name_occurs_twice_in_the_engine() -> None:
+    names = Counter(path.name for path in SOURCES if path.relative_to(ROOT).parts[0] in ("sim", "collision"))
+    assert [name for name, count in names.items() if count > 1] == []
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@each_source
+def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
+    where = path.relative_to(ROOT).as_posix()
+    packages = {name.split(".")[0] for name in imported(path)}
+    assert "numba" not in packages or where in NUMBA
+    assert not packages & {"scipy", "matplotlib", "xarray"} or where in SCIPY
+    assert "trimesh" not in packages or where == "collision/mesh.py"
+    assert "h5py" not in packages or where.startswith("io/")
+    assert "rich" not in packages or where.startswith("cli/")
+    assert "click" not in packages or where.startswith("cli/")
+    assert not packages & {"viser", "websockets"} or where.startswith("io/viewer/")
+
+
+def loaded_by(*arguments: object) -> set[str]:
+    """Top-level packages that a command of its own process has imported when it ends."""
+    code = (
+        "import sys, atexit; atexit.register(lambda: print(*{m.split('.')[0] for m in sys.modules}, file=sys.stderr))\n"
+    )
+    code += "from artsim.cli.main import main\nmain()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_light_commands_import_nothing_heavy(run_file: Path) -> None:
+    model = ROOT / "robots" / "arm7.urdf"
+    heavy = {"numba", "trimesh", "scipy", "rich", "collada", "xarray", "viser"}
+    for arguments in (["--help"], ["run", "--help"], ["check", model], ["info", model], ["info", run_file]):
+        assert not loaded_by(*arguments) & heavy, arguments
+    assert "numpy" not in loaded_by("--help")
+    assert not loaded_by("info", model) & {"numpy", "h5py", "llvmlite"}
+
+
+def test_a_run_with_warm_kernels_does_not_import_numba(run_file: Path, tmp_path: Path) -> None:
+    if os.environ.get("NUMBA_BOUNDSCHECK") or os.environ.get("NUMBA_DISABLE_JIT"):
+        pytest.skip("kernels are not loaded from objects")
+    artsim.simulate(ROOT / "robots" / "arm7.urdf", steps=1)
+    loaded = loaded_by("run", ROOT / "robots" / "arm7.urdf", "--steps", 5, "--quiet", "-o", tmp_path / "out.h5")
+    assert not loaded & {"numba", "trimesh", "scipy", "rich"}
+    assert "h5py" in loaded
+
+
+def test_importing_artsim_imports_nothing() -> None:
+    code = "import sys; before = set(sys.modules); import artsim; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in loaded if name != "__future__"] == ["artsim"]
+
+
+def test_packages_are_the_folders() -> None:
+    """A package that pyproject.toml forgets is missing from the wheel."""
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in SOURCES}
+    assert set(setup["packages"]) == {
+        "artsim",
+        "artsim.robots",
+        *(f"artsim.{name.replace('/', '.')}" for name in folders),
+    }
+    links = {path.name for path in (ROOT / "src" / "artsim").iterdir() if path.is_symlink()}
+    assert links == {*FOLDERS, "robots"}
+    assert not [path for path in SOURCES if path.name == "__init__.py"]
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_left_for_later() -> None:
+    words = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "X" * 3 + r"\b", r"raise NotImplemented" + "Error")))
+    texts = [
+        *SOURCES,
+        *PUBLIC,
+        *(ROOT / "tests").rglob("*.py"),
+        *(ROOT / name for name in DOCUMENTS),
+        ROOT / ".ci" / "run",
+    ]
+    for path in texts:
+        found = words.search(path.read_text())
+        assert found is None, f"{path}: {found}"
+
+
+# --- the file format -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with everything recorded, of a robot with a mesh, tendons, loops, sensors and an actuator with a state."""
+    output = tmp_path_factory.mktemp("house") / "run.h5"
+    artsim.simulate(ROOT / "robots" / "clamp.xml", steps=5, record=RECORDED, checkpoint=2, output=output).close()
+    return output
+
+
+MESHES_TOUCH = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
+  <hfield name="f" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody><geom type="hfield" hfield="f"/>
+  <body><freejoint/><geom type="mesh" mesh="m"/><site name="s"/></body></worldbody>
+  <sensor><rangefinder site="s" delay="0.01" nsample="6"/></sensor></mujoco>"""
+
+
+def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
+    """Every dataset is in the table with these dimensions, unit and meaning, and every line of the table is there."""
+    found: set[str] = set()
+    touching = tmp_path / "touching.h5"
+    (tmp_path / "scene.xml").write_text(MESHES_TOUCH)
+    scene = artsim.load(tmp_path / "scene.xml")
+    artsim.simulate(scene, steps=5, record=RECORDED, checkpoint=2, output=touching).close()
+    maximal = tmp_path / "maximal.h5"
+    gripper = ROOT / "robots" / "parallel_gripper.urdf"
+    artsim.simulate(gripper, steps=5, coordinates="maximal", record=("qpos",), checkpoint=2, output=maximal).close()
+    for path in (run_file, touching, maximal):
+        found |= checked_datasets(path)
+    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
+
+
+def checked_datasets(output: Path) -> set[str]:
+    """The paths of the table that a file holds, each found as the table has it."""
+    found = set()
+    with h5py.File(output) as file:
+
+        def visit(path: str, item: h5py.Dataset | h5py.Group) -> None:
+            if not isinstance(item, h5py.Dataset):
+                return
+            group, _, name = path.rpartition("/")
+            if name in schema.PIECE_DIMENSIONS:
+                return
+            assert item.attrs["units"]
+            assert item.attrs["long_name"]
+            if name in (*schema.DIMENSIONS, *schema.NUMBERED):
+                assert path not in schema.TABLE
+                return
+            variable = schema.TABLE[path]
+            found.add(path)
+            assert item.attrs["long_name"] == variable.meaning
+            own = name == "time" and group != "checkpoint" and item.ndim
+            dims = (name,) if own else tuple(Path(item.dims[i][0].name).name for i in range(item.ndim))
+            assert dims == variable.dims, path
+            wanted = "O" if variable.dtype == "str" else variable.dtype
+            assert item.dtype == h5py.string_dtype() if wanted == "O" else item.dtype == wanted, path
+            assert "/" not in name
+            assert group in {"trajectory", "contact", "controls", "final", "checkpoint", "model"}
+
+        file.visititems(visit)
+    return found
+
+
+def test_what_the_engine_records_is_what_the_table_knows() -> None:
+    assert set(RECORDED) == {*schema.RECORDED, "contacts"}
+    assert set(DEFAULT_RECORD) == {*schema.DEFAULT_RECORDED, "contacts"}
+
+
+def test_the_readme_names_every_recorded_variable() -> None:
+    row = next(line for line in README.splitlines() if line.startswith("| `/trajectory`"))
+    assert set(re.findall(r"`(\w+)`", row)) == {*schema.RECORDED, "time", "n_valid", "status"}
+    groups = {path.split("/")[0] for path in schema.TABLE}
+    assert set(re.findall(r"^\| `/(\w+)`", README, re.M)) == {*groups, "provenance"}
+
+
+# --- documents -------------------------------------------------------------------------------------------------------
+
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.M | re.S)
+SHELL = [
+    line
+    for kind, block in BLOCKS
+    if kind == "sh"
+    for line in block.splitlines()
+    if line.startswith(("artsim ", "python "))
+]
+SET_UP = (
+    "pip install . && artsim run robots/parallel_gripper.urdf --steps 1000 -o gripper.h5",
+    'pip install -e ".[test]" && pytest',
+)
+
+
+def test_the_two_commands_to_set_up() -> None:
+    lines = [line for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if "pip install" in line]
+    assert lines == list(SET_UP)
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "artsim run robots/parallel_gripper.urdf --steps 1000 -o gripper.h5" in script
+    assert 'pip install --quiet -e ".[test]" && pytest' in script
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_the_readme_runs(tmp_path: Path) -> None:
+    """Every command and every Python block, in order, in a copy of robots/."""
+    shutil.copytree(ROOT / "robots", tmp_path / "robots")
+    first = SET_UP[0].split(" && ")[1]
+    for command in (first, *SHELL):
+        program, *words = shlex.split(command)
+        before = [] if program == "python" else ["-m", program]
+        done = subprocess.run(
+            [sys.executable, *before, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    for kind, block in BLOCKS:
+        if kind == "python":
+            done = subprocess.run(
+                [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300
+            )
+            assert done.returncode == 0, f"{block}\n{done.stderr}"
+
+
+def test_commands_of_robots_readme_run(tmp_path: Path) -> None:
+    commands = re.findall(r"`(artsim [^`]+)`", (ROOT / "robots" / "README.md").read_text())
+    assert len(commands) > 5
+    for command in commands:
+        words = [*shlex.split(command), *(["--steps", "5"] if " run " in command else [])]
+        done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def commands() -> dict[str, click.Command]:
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    found = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    return {name: option for option in found for name in (*option.opts, *option.secondary_opts)}
+
+
+def test_options_that_documents_mention_exist() -> None:
+    known = {name for command in commands().values() for name in options_of(command)} | {
+        "--debug",
+        "--help",
+        "--version",
+    }
+    for name in DOCUMENTS:
+        text = re.sub(r"^(pip|pytest|ruff|mypy|NUMBA|\.ci).*$", "", (ROOT / name).read_text(), flags=re.M)
+        for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", text):
+            assert option in known, f"{name} mentions {option}"
+    for line in (line for line in SHELL if line.startswith("artsim ")):
+        words = shlex.split(line)
+        of_command = options_of(commands()[words[1]])
+        for word in words[2:]:
+            if word.startswith("-") and not re.match(r"-?[\d.]", word[1:]):
+                assert word in of_command, line
+
+
+@pytest.mark.parametrize("name", sorted(commands()))
+def test_every_command_and_option_explains_itself(name: str) -> None:
+    command = commands()[name]
+    assert command.help
+    assert command.get_short_help_str(200).rstrip(".") == COMMANDS[name].rstrip(".")
+    for option in options_of(command).values():
+        assert option.help or isinstance(option.type, click.Choice), option.opts
+        assert all(opt == opt.lower() and "_" not in opt for opt in option.opts)
+
+
+def test_the_readme_mentions_every_command() -> None:
+    for name in commands():
+        assert f"artsim {name}" in README
+
+
+def test_every_exit_code_is_in_the_readme() -> None:
+    codes = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
+    table = README[README.index("## Exit codes") :]
+    told = {int(code) for row in re.findall(r"^\| ([\d /]+) \|", table, re.M) for code in row.split(" / ")}
+    assert codes <= told
+
+
+def test_the_map_names_every_file() -> None:
+    """A section per folder, a line per file, and no line for a file that is gone."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for folder in FOLDERS:
+        section = text.split(f"\n## {folder}\n")[1].split("\n## ")[0]
+        told = set(re.findall(r"^\| `([^`]+)`", section, re.M))
+        files = {path.relative_to(ROOT / folder).as_posix() for path in SOURCES if path.is_relative_to(ROOT / folder)}
+        assert told == files, folder
+    for path in PUBLIC:
+        assert path.relative_to(ROOT).as_posix() in text
+
+
+def test_the_configuration_s_fields_are_options() -> None:
+    """What a TOML file can say, the command line can say, under the same name."""
+    known = {option.name for option in options_of(commands()["run"]).values()}
+    assert {field.name for field in fields(RunConfig)} <= known
+
+
+def test_json_of_info(run_file: Path) -> None:
+    def told(*arguments: object) -> dict[str, object]:
+        words = [sys.executable, "-m", "artsim", "info", *map(str, arguments), "--json"]
+        content = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+        assert isinstance(content, dict)
+        return content
+
+    model = told(ROOT / "robots" / "two_finger_gripper.urdf")
+    assert (model["kind"], model["format"], len(model["joints"])) == ("model", "urdf", 7)  # type: ignore[arg-type]
+    run = told(run_file)
+    assert (run["kind"], run["state"], run["rows"], run["dt"]) == ("run", "complete", 5, 0.002)
+    contacts = {f"contact/{name}" for name in ("contact_count", *schema.CONTACT_TABLE)}
+    assert set(run["variables"]) == {*schema.RECORDED} | contacts  # type: ignore[call-overload]

@@ -1,0 +1,550 @@
+"""artsim rollout: samples agree with single runs, do not depend on each other or on threads, and the file says all."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import artsim
+from artsim.cli.main import cli
+from artsim.io.rollout_reader import RolloutRecording
+from artsim.io.rollouts import MemoryRollout, RolloutConfig
+from artsim.io.runs import MemoryRecording, prepare
+from artsim.loaders.load import load_text
+from artsim.sim.articulation.model import compile_model
+from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.jit import disabled
+from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.sampled_runs import VariedArrays, reason_against_packs
+from tests.contact.robot_contacts import quadruped, quadruped_options
+
+ROBOTS = Path(__file__).resolve().parents[2] / "robots"
+ARM = ROBOTS / "arm7.urdf"
+SERVO = {"stiffness": {"*": 200.0}, "damping": {"*": 20.0}}
+VARIED = {"mass": (0.8, 1.2), "damping": (0.5, 1.5), "drive_stiffness": (0.5, 1.5), "drive_damping": (0.9, 1.1)}
+FREE = """<mujoco><worldbody><body name="box"><freejoint/>
+<inertial pos="0 0 0.1" mass="2" diaginertia="0.3 0.2 0.1"/>
+<body name="rod" pos="0 0 0.5"><joint name="hip" type="ball"/>
+<inertial pos="0 0 0.2" mass="1" diaginertia="0.1 0.2 0.3"/>
+<body name="slider" pos="0 0 0.4"><joint name="slide" type="slide" axis="1 0 0" stiffness="5" damping="0.1"/>
+<inertial pos="0 0 0" mass="0.5" diaginertia="0.1 0.1 0.1"/></body></body></body></worldbody></mujoco>"""
+
+
+def rolled(robot: Any, **options: Any) -> MemoryRollout:
+    """A rollout in memory."""
+    made = artsim.rollout(robot, **options)
+    assert isinstance(made, MemoryRollout)
+    return made
+
+
+def single(robot: Any, controls: Controls | None = None, **settings: Any) -> MemoryRecording:
+    """A run in memory."""
+    made = artsim.simulate(robot, record=("qpos", "qvel"), controls=controls, **settings)
+    assert isinstance(made, MemoryRecording)
+    return made
+
+
+def command(*words: object) -> Result:
+    """`artsim rollout …` in this process."""
+    return CliRunner().invoke(cli, ["rollout", *map(str, words)])
+
+
+# ------------------------------------------------------------------ samples are single runs
+
+
+def test_a_sample_is_the_run_that_starts_where_it_does() -> None:
+    """A free-flying tree with a ball and a spring: quaternions, several lanes, more than one pack."""
+    robot = artsim.load(_written("free.xml", FREE))
+    made = rolled(robot, samples=11, steps=60, spread=0.3, velocity_spread=2.0, seed=3)
+    for k in (0, 7, 10):
+        start = {"q0": made["qpos"][k, 0], "v0": made["qvel"][k, 0]}
+        one = single(robot, steps=60, **start)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(made["qvel"][k], one["qvel"], rtol=0, atol=1e-11)
+
+
+def test_samples_at_limits_and_with_clamped_drives_are_single_runs() -> None:
+    """They take their steps alone, in the midst of a pack, with the solver starting where it ended."""
+    robot = artsim.load(ARM)
+    settings: dict[str, Any] = {"steps": 400, "dt": 0.005, "stiffness": 30.0, "damping": 1.0, "target": np.full(7, 0.1)}
+    made = rolled(robot, samples=9, spread=2.0, velocity_spread=3.0, **settings)
+    assert 0 < made.outcome.alone < made.outcome.steps
+    for k in (0, 4, 8):
+        one = single(robot, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0], **settings)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
+
+
+def test_drives_turn_balls_and_free_joints_in_packs() -> None:
+    """The rotations of the box and of the hip go to their rotation vectors, in every lane as in a single run."""
+    robot = artsim.load(_written("free.xml", FREE))
+    turns = [name for name in robot.dofs if name.startswith(("hip.w", "box.w"))]
+    gains = {"stiffness": dict.fromkeys(turns, 2.0), "damping": dict.fromkeys(turns, 1.5)}
+    wanted = dict(zip(turns, (0.3, -0.2, 0.1, 0.2, 0.4, -0.3), strict=False))
+    settings: dict[str, Any] = {"steps": 40, "dt": 0.002, "target": wanted, "gravity": (0.0, 0.0, 0.0), **gains}
+    made = rolled(robot, samples=5, spread=0.3, seed=1, **settings)
+    assert len(turns) >= 3
+    assert made.outcome.alone == 0
+    for k in (0, 4):
+        one = single(robot, q0=made["qpos"][k, 0], **settings)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+
+
+def test_inputs_over_time_reach_every_sample() -> None:
+    robot = artsim.load(ARM)
+    rng = np.random.default_rng(5)
+    start = np.array([0, 3, 40])
+    zero = np.zeros((3, robot.nv))
+    each = [Controls(start, rng.normal(size=(3, robot.nv)), zero, zero) for _ in range(9)]
+    common = rolled(robot, samples=9, steps=50, controls=each[0])
+    own = rolled(robot, samples=9, steps=50, controls=each)
+    for k in (0, 8):
+        one = single(robot, each[k], steps=50)
+        np.testing.assert_allclose(own["qpos"][k], one["qpos"], rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(common["qpos"][k], common["qpos"][0])
+    np.testing.assert_array_equal(common["qpos"][0], own["qpos"][0])
+
+
+SERVOS = """<mujoco><option timestep="0.004"/><worldbody><body><joint name="a" range="-60 60" armature="0.02"/>
+<inertial pos="0 0.1 0.2" mass="2" diaginertia="0.03 0.02 0.01"/><body pos="0 0 0.4">
+<joint name="b" axis="0 1 0" range="-90 90" damping="0.1" actuatorfrcrange="-9 9"/>
+<inertial pos="0 0 0.2" mass="1" diaginertia="0.01 0.01 0.01"/><body pos="0 0 0.4">
+<joint name="c" type="slide" axis="1 0 0"/><inertial pos="0 0 0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/>
+</body></body></body></worldbody><actuator><position joint="a" kp="80" kv="6" forcerange="-12 12"/>
+<motor name="push" joint="b" gear="3" ctrlrange="-1 1"/><velocity joint="c" kv="4" gear="-2"/>
+<general joint="b" gainprm="20" biastype="affine" biasprm="0.5 -20 -1"/></actuator></mujoco>"""
+
+
+def test_affine_actuators_of_joints_are_packed() -> None:
+    """Servos, motors and a sum of them within a joint's bounds, some of them at their bounds."""
+    robot = artsim.load(_written("servos.xml", SERVOS))
+    rng = np.random.default_rng(8)
+    start, zero = np.array([0, 60, 120]), np.zeros((3, robot.nv))
+    each = [Controls(start, zero, zero, zero, rng.uniform(-1.5, 1.5, (3, 4))) for _ in range(9)]
+    made = rolled(robot, samples=9, steps=200, controls=each, velocity_spread=1.0)
+    assert made.outcome.packed
+    assert 0 < made.outcome.alone < made.outcome.steps
+    for k in (0, 3, 8):
+        one = single(robot, each[k], steps=200, v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+def test_actuators_with_states_are_not() -> None:
+    for old, new, told in (
+        ("<motor ", '<motor dyntype="filter" dynprm="0.1" ', "actuators"),
+        ('kv="6"', 'dampratio="1"', "actuators"),
+    ):
+        text = SERVOS.replace(old, new) if "dyn" not in new else SERVOS.replace("<motor ", "<general " + new[7:])
+        articulation = load_text(text, name="servos.xml", meshes=False)
+        assert reason_against_packs(prepare(articulation, RunConfig())).startswith(told)
+
+
+def test_what_packs_do_not_know_is_simulated_one_by_one() -> None:
+    robot = artsim.load(ROBOTS / "parallel_gripper.urdf")
+    made = rolled(robot, samples=3, steps=40, spread=0.01, randomise={"mass": (0.5, 2.0)})
+    assert not made.outcome.packed
+    assert np.isfinite(made["qpos"]).all()
+    assert np.ptp(made["mass_factor"], axis=0).min() > 0
+
+
+# ------------------------------------------------------------------ contact
+
+STANDING = {
+    "mass": (0.9, 1.1),
+    "friction": (0.6, 1.4),
+    "joint_friction": (0.5, 2.0),
+    "damping": (0.5, 2.0),
+    "drive_stiffness": (0.9, 1.1),
+}
+TRIPOD = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
+<body pos="0 0 0.325"><freejoint/><geom type="box" size="0.2 0.1 0.05" mass="5"/>
+<body pos="0.15 0.1 0"><joint name="a" axis="0 1 0" frictionloss="8" stiffness="200" damping="5" armature="0.01"/>
+<geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.02" mass="0.3"/></body>
+<body pos="0.15 -0.1 0"><joint name="b" axis="0 1 0" frictionloss="8" stiffness="200" damping="5" armature="0.01"/>
+<geom type="sphere" pos="0 0 -0.3" size="0.02" mass="0.3" condim="6" friction="0.8 0.02 0.01" priority="1"
+solref="0.01 1" solimp="0.8 0.95 0.01"/></body>
+<body pos="-0.15 0 0"><joint name="c" axis="0 1 0" stiffness="200" damping="5" armature="0.01"/>
+<geom type="box" pos="0 0 -0.3" size="0.03 0.03 0.02" mass="0.3"/></body>
+</body></worldbody></mujoco>"""
+
+
+def standing(samples: int, steps: int, **options: Any) -> MemoryRollout:
+    """Quadrupeds on the ground whose drives hold their pose, each of its own masses and frictions."""
+    given = {**quadruped_options(), "steps": steps, "seed": 5, "spread": 0.02, "randomise": STANDING, **options}
+    given["q0"] = {**given["q0"], "root.z": 0.29}
+    return rolled(quadruped(), samples=samples, **given)
+
+
+def test_quadrupeds_that_stand_in_packs_are_those_that_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They land, feet slip for a moment, and stand; most steps are taken 8 at a time."""
+    packed = standing(10, 400)
+    assert packed.outcome.packed
+    if not disabled():
+        assert packed.outcome.alone < 0.3 * packed.outcome.steps
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    single_ones = standing(10, 400)
+    np.testing.assert_array_equal(packed["friction_factor"], single_ones["friction_factor"])
+    np.testing.assert_allclose(packed["qpos"][:, :20], single_ones["qpos"][:, :20], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(packed["qpos"], single_ones["qpos"], rtol=0, atol=1e-6)
+    assert np.abs(packed["final_qvel"]).max() < 0.1
+    assert packed["final_qpos"][:, 2].min() > 0.2
+
+
+def test_joint_friction_soft_and_rolling_contacts_and_faces_are_packed() -> None:
+    """Contacts of one, two and four points with the floor, hard and soft, of three and six dimensions."""
+    robot = artsim.load(_written("tripod.xml", TRIPOD))
+    made = rolled(robot, samples=9, steps=120, spread=0.005, seed=1)
+    assert made.outcome.packed
+    if not disabled():
+        assert made.outcome.alone < 0.5 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, steps=120, q0=made["qpos"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-8)
+
+
+LYING = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1" friction="0.5"/>
+<body pos="0 0 {height}"><freejoint/><geom type="box" size="0.15 0.1 0.06" mass="1" condim="{dimensions}"
+friction="0.5 0.01 0.003"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("height", "dimensions", "options"),
+    [
+        (0.055, 3, {}),
+        (0.055, 3, {"coupling_erp": 0.2}),
+        (0.0601, 3, {"cone": "pyramidal", "velocity_spread": 0.5}),
+        (0.0601, 6, {"cone": "pyramidal", "velocity_spread": 0.5}),
+    ],
+)
+def test_contacts_of_packs_obey_the_options_of_contacts(
+    height: float, dimensions: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Penetration is removed at the same pace, and cones have the same shape, as in single runs."""
+    text = LYING.format(height=height, dimensions=dimensions)
+    robot = artsim.load(_written("lying.xml", text))
+    given = {"samples": 9, "steps": 100, "seed": 4, "randomise": {"friction": (0.5, 1.5)}, **options}
+    packed = rolled(robot, **given)
+    assert packed.outcome.alone < 0.2 * packed.outcome.steps
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "no reason")
+    np.testing.assert_allclose(packed["qvel"], rolled(robot, **given)["qvel"], rtol=0, atol=1e-9)
+
+
+TURNTABLE = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 .1"/>
+<body pos="0 0 {height}"><joint axis="0 0 1"/><geom type="box" size="0.2 0.1 0.05" mass="1"/>
+<body pos="0 0 .05"><joint axis="0 1 0" stiffness="20" damping="1"/>
+<geom type="capsule" fromto="0 0 0.1 0.3 0 -0.05" size="0.02" mass="0.3"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("height", [0.0501, 0.048])
+def test_contacts_that_no_joint_opens_have_no_rows_in_packs(height: float) -> None:
+    """A base that turns about the normal, on the floor and in it, with an arm that comes down on the floor."""
+    robot = artsim.load(_written("turntable.xml", TURNTABLE.format(height=height)))
+    made = rolled(robot, samples=9, steps=100, velocity_spread=2.0, seed=3)
+    if not disabled():
+        assert made.outcome.alone < 0.2 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, steps=100, v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+def test_what_touches_something_that_moves_takes_its_steps_alone() -> None:
+    """One ball on top of another, beside one that lies alone."""
+    ball = '<body pos="{}"><freejoint/><geom type="sphere" size="0.1" mass="1"/></body>'
+    floor = '<mujoco><worldbody><geom type="plane" size="5 5 .1"/>'
+    ends = "</worldbody></mujoco>"
+    stacked = artsim.load(_written("two.xml", floor + ball.format("0 0 .1") + ball.format("0 0 .299") + ends))
+    apart = artsim.load(_written("apart.xml", floor + ball.format("0 0 .1") + ball.format("1 0 .1") + ends))
+    made = rolled(stacked, samples=2, steps=30)
+    assert made.outcome.packed
+    assert made.outcome.alone == made.outcome.steps
+    np.testing.assert_allclose(made["qpos"][1], single(stacked, steps=30)["qpos"], rtol=0, atol=1e-12)
+    assert rolled(apart, samples=2, steps=30).outcome.alone == 0
+
+
+def test_bounces_are_taken_alone() -> None:
+    robot = artsim.load(ROBOTS / "floating_box.urdf", base="fixed")
+    options: dict[str, Any] = {"ground": True, "restitution": 0.5, "steps": 200}
+    start = np.array([0, 0, 0.6, 1, 0, 0, 0.0])
+    made = rolled(robot, samples=9, velocity_spread=0.5, q0=start, **options)
+    assert 0 < made.outcome.alone < 0.2 * made.outcome.steps
+    for k in (0, 8):
+        one = single(robot, q0=start, v0=made["qvel"][k, 0], **options)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_one_that_blows_up_on_the_ground_stops_alone() -> None:
+    calm = standing(9, 60)
+    torque = np.zeros((2, 18))
+    torque[1, 8] = 1e200
+    names = quadruped().dofs
+    target = np.tile([quadruped_options()["target"].get(name, 0.0) for name in names], (2, 1))
+    quiet, wild = (Controls(np.array([0, 30]), x * torque, target, 0 * torque) for x in (0.0, 1.0))
+    made = standing(9, 60, controls=[quiet, wild, *[quiet] * 7], check=False)
+    assert made["status"].tolist() == [1, 2] + 7 * [1]
+    assert 30 <= made["n_valid"][1] < 40
+    for k in (0, 8):
+        np.testing.assert_array_equal(made["qpos"][k], calm["qpos"][k])
+
+
+def test_room_for_contacts_grows_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = standing(9, 60)
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 1)
+    narrow = standing(9, 60)
+    assert narrow["qpos"].tobytes() == wide["qpos"].tobytes()
+    with pytest.raises(StoppedError, match="more than 2 contacts"):
+        standing(9, 60, max_contacts=2)
+
+
+# ------------------------------------------------------------------ what is varied
+
+
+def test_varied_masses_and_gains_are_those_of_a_robot_made_so() -> None:
+    """Against the same robot written with other numbers, sample by sample."""
+    text = FREE
+    robot = artsim.load(_written("free.xml", text))
+    made = rolled(
+        robot, samples=3, steps=80, velocity_spread=1.0, randomise={"mass": (0.5, 2.0), "damping": (0.0, 9.0)}
+    )
+    for k in range(3):
+        factor = dict(zip(robot.links, made["mass_factor"][k], strict=True))
+        changed = text.replace('damping="0.1"', f'damping="{float(0.1 * made["damping_factor"][k, -1])!r}"')
+        for link, mass, inertia in (
+            ("box", 2, "0.3 0.2 0.1"),
+            ("rod", 1, "0.1 0.2 0.3"),
+            ("slider", 0.5, "0.1 0.1 0.1"),
+        ):
+            scaled = " ".join(repr(float(x) * float(factor[link])) for x in inertia.split())
+            old = f'mass="{mass}" diaginertia="{inertia}"'
+            assert old in changed
+            changed = changed.replace(old, f'mass="{float(mass * factor[link])!r}" diaginertia="{scaled}"')
+        other = artsim.load(_written(f"other{k}.xml", changed))
+        one = single(other, steps=80, q0=made["qpos"][k, 0], v0=made["qvel"][k, 0])
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+
+
+def test_factors_of_one_change_nothing() -> None:
+    """Of a robot with merged links, whose bodies are put together from several."""
+    articulation = load_text((ROBOTS / "quadruped.urdf").read_text(), name="quadruped.urdf", meshes=False)
+    plan = prepare(articulation, RunConfig())
+    model = compile_model(articulation).model
+    made = VariedArrays(plan).of({"mass": np.ones((1, len(plan.robot.links)))})
+    for name, values in made.items():
+        np.testing.assert_allclose(values[0], getattr(model, name), rtol=1e-13, atol=1e-15)
+
+
+SLED = """<mujoco><option gravity="{along!r} 0 {down!r}" timestep="0.002"/><worldbody>
+<geom type="plane" size="5 5 0.1" friction="0.5"/>
+<body pos="0 0 0.05"><freejoint/><geom type="box" size="0.2 0.2 0.05" friction="0.5" mass="3"/></body>
+</worldbody></mujoco>"""
+
+
+def test_varied_friction_decides_which_boxes_slip() -> None:
+    """On an incline of atan 0.5: a factor from 1 of friction 0.5 holds, less lets it slide at g (sin - μ cos)."""
+    angle, steps, h = np.arctan(0.5), 200, 0.002
+    along, down = 9.81 * np.sin(angle), -9.81 * np.cos(angle)
+    robot = artsim.load(_written("sled.xml", SLED.format(along=float(along), down=float(down))))
+    made = rolled(robot, samples=16, steps=steps, randomise={"friction": (0.5, 1.5)}, seed=2)
+    factor = made["friction_factor"]
+    assert factor.shape == (16,)
+    assert (factor < 0.99).any()
+    assert (factor > 1.01).any()
+    pull = np.maximum(along + 0.5 * factor * down, 0.0)
+    np.testing.assert_allclose(made["final_qpos"][:, 0], pull * h * h * steps * (steps + 1) / 2, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(made["final_qvel"][:, 0], pull * h * steps, rtol=1e-6, atol=1e-9)
+
+
+def test_friction_is_that_of_contacts() -> None:
+    done = command(ARM, "--samples", 2, "--randomise", "friction=0.5:1")
+    assert done.exit_code == 2
+    assert "nothing may touch; joints have joint_friction" in done.stderr
+
+
+# ------------------------------------------------------------------ bytes
+
+
+def test_bytes_depend_on_neither_threads_nor_the_number_of_samples(tmp_path: Path) -> None:
+    """Masses, gains, limits and drives beyond their bounds, in 21 samples that fill no pack."""
+    robot = artsim.load(ARM)
+    options: dict[str, Any] = {**SERVO, "steps": 150, "spread": 2.5, "velocity_spread": 4.0, "randomise": VARIED}
+    whole = rolled(robot, samples=21, threads=1, **options)
+    for other in (rolled(robot, samples=21, threads=3, **options), rolled(robot, samples=6, threads=2, **options)):
+        for name in other.variables:
+            n = len(other[name])
+            assert whole[name][:n].tobytes() == other[name].tobytes(), name
+    reordered = rolled(robot, samples=21, seed=1, **options)
+    assert not np.array_equal(reordered["qpos"], whole["qpos"])
+
+
+def test_bytes_with_contacts_depend_on_nobody_else() -> None:
+    """Some fall farther, so that in a pack some touch, slip and stand while others do not."""
+    options: dict[str, Any] = {"steps": 150, "velocity_spread": 0.3}
+    whole = standing(21, threads=1, **options)
+    assert 0 < whole.outcome.alone < whole.outcome.steps
+    for other in (standing(21, threads=3, **options), standing(6, threads=1, **options)):
+        n = len(other["qpos"])
+        for name in ("qpos", "qvel", "final_qpos", "final_qvel"):
+            assert whole[name][:n].tobytes() == other[name].tobytes(), name
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
+    robot = artsim.load(_written("free.xml", FREE))
+    torque = np.zeros((1, robot.nv))
+    torque[0, -1] = 1e150
+    calm, wild = (Controls(np.zeros(1, np.int64), x * torque, 0 * torque, 0 * torque) for x in (0.0, 1.0))
+    options: dict[str, Any] = {"samples": 9, "steps": 100, "controls": [calm, wild] + 7 * [calm], "every": 2}
+    made = rolled(robot, check=False, **options)
+    assert made["status"].tolist() == [1, 2] + 7 * [1]
+    count = int(made["n_valid"][1])
+    assert 0 < count < 50
+    assert np.isfinite(made["qpos"][1, :count]).all()
+    assert np.isnan(made["qpos"][1, count:]).all()
+    assert np.isfinite(np.delete(made["final_qpos"], 1, axis=0)).all()
+    alone = single(robot, steps=100, every=2)
+    np.testing.assert_allclose(made["qpos"][8], alone["qpos"], rtol=0, atol=1e-12)
+    with pytest.raises(StoppedError, match=r"sample 1 stopped at t = .*: the velocity of joint '.*' is not finite"):
+        artsim.rollout(robot, output=tmp_path / "wild.h5", **options)
+    with artsim.open(tmp_path / "wild.h5") as recording:
+        assert isinstance(recording, RolloutRecording)
+        assert recording.stopped == 1
+
+
+# ------------------------------------------------------------------ the file and the command
+
+
+def test_the_command_writes_what_python_returns(tmp_path: Path) -> None:
+    output = tmp_path / "out.h5"
+    words = ("--samples", 10, "--steps", 30, "--every", 3, "--spread", 0.2, "--seed", 7, "--stiffness", 50)
+    done = command(ARM, *words, "--randomise", "mass=0.9:1.1,drive-stiffness=0.5:2", "-o", output, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["samples"] == 10
+    settings: dict[str, Any] = {"stiffness": 50.0, "randomise": {"mass": (0.9, 1.1), "drive_stiffness": (0.5, 2.0)}}
+    made = rolled(artsim.load(ARM), samples=10, steps=30, every=3, spread=0.2, seed=7, **settings)
+    with artsim.open(output) as recording:
+        assert isinstance(recording, RolloutRecording)
+        assert recording.variables == made.variables
+        for name in made.variables:
+            assert recording[name].tobytes() == made[name].tobytes(), name
+        np.testing.assert_allclose(recording.time, np.arange(10) * 3 * 0.002)
+        assert recording.config["rollout"]["samples"] == 10
+    told = CliRunner().invoke(cli, ["info", str(output)])
+    assert "10 samples of 10 rows, 0 stopped early" in told.output
+
+
+def test_the_file_opens_in_xarray_labelled(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    output = tmp_path / "out.h5"
+    artsim.rollout(artsim.load(ARM), samples=3, steps=5, output=output, randomise={"mass": (1.0, 1.0)}).close()  # type: ignore[union-attr]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = xarray.open_dataset(output, group="rollout", engine="h5netcdf")
+    assert data.qpos.dims == ("sample", "time", "coord")
+    assert data.qpos.sel(coord="joint_1").shape == (3, 5)
+    assert data.mass_factor.dims == ("sample", "link")
+    assert (data.mass_factor == 1).all()
+
+
+def test_npz_holds_the_same(tmp_path: Path) -> None:
+    done = command(ARM, "--samples", 4, "--steps", 6, "--spread", 0.1, "-o", tmp_path / "out.npz")
+    assert done.exit_code == 0, done.output
+    arrays = np.load(tmp_path / "out.npz")
+    made = rolled(artsim.load(ARM), samples=4, steps=6, spread=0.1)
+    np.testing.assert_array_equal(arrays["qpos"], made["qpos"])
+    np.testing.assert_array_equal(arrays["time"], made.time)
+
+
+def test_control_files_hold_for_all_samples_or_for_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    each = rng.normal(size=(5, 2, 7))
+    np.savez(tmp_path / "each.npz", time=[0.0, 0.01], torque=each)
+    np.savez(tmp_path / "all.npz", time=[0.0, 0.01], torque=each[3])
+    made = {}
+    for name in ("each", "all"):
+        words = ("--samples", 5, "--steps", 20, "--control", tmp_path / f"{name}.npz")
+        done = command(ARM, *words, "-o", tmp_path / f"{name}.h5")
+        assert done.exit_code == 0, done.output
+        with artsim.open(tmp_path / f"{name}.h5") as recording:
+            made[name] = recording["qpos"]
+    np.testing.assert_array_equal(made["each"][3], made["all"][0])
+    assert not np.array_equal(made["each"][2], made["all"][0])
+    done = command(ARM, "--samples", 4, "--control", tmp_path / "each.npz")
+    assert done.exit_code == 2
+    assert "torque has shape (5, 2, 7): want 4 samples first" in done.stderr
+
+
+def test_starts_drawn_within_limits_are_those_of_a_batch() -> None:
+    robot = artsim.load(ARM)
+    made = rolled(robot, samples=100, steps=1, start="uniform-limits", seed=4)
+    model = robot.model
+    assert (made["qpos"][:, 0] >= model.lower).all()
+    assert (made["qpos"][:, 0] <= model.upper).all()
+    assert np.ptp(made["qpos"][:, 0], axis=0).min() > 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--randomise", "mas=0.5:1"), "randomise: 'mas' is not known; did you mean 'mass'?"),
+        (("--randomise", "mass=0.5"), "'mass=0.5' is not NAME=LOW:HIGH"),
+        (("--randomise", "mass=2:1"), "want factors LOW:HIGH"),
+        (("--randomise", "mass=0:1"), "want factors LOW:HIGH"),
+        (("--spread", "-1"), "spread is -1.0, want a finite number from 0"),
+        (("--spread", "1", "--start", "normal"), "spread is about the given start"),
+        (("--record", "qacc"), "a rollout records qpos and qvel, not 'qacc'"),
+        (("--seed", "-1"), "seed -1: want 0"),
+        (("-o", "out.txt"), "want a name that ends in .h5, .hdf5 or .npz"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: tuple[str, ...], told: str) -> None:
+    done = command(ARM, "--samples", 2, *words)
+    assert done.exit_code == 2, done.output
+    assert told in done.stderr
+
+
+def test_a_rollout_without_output_only_tells() -> None:
+    done = command(ARM, "--samples", 8, "--steps", 10)
+    assert done.exit_code == 0
+    assert "8 samples, 80 steps in" in done.stderr
+
+
+def test_refused_from_python() -> None:
+    with pytest.raises(UsageError, match="3 for 4 samples"):
+        held = Controls(np.zeros(1, np.int64), *[np.zeros((1, 7))] * 3)
+        artsim.rollout(artsim.load(ARM), samples=4, controls=[held] * 3)
+    with pytest.raises(UsageError, match="samples is 0"):
+        RolloutConfig(0)
+
+
+def test_who_is_packed() -> None:
+    """The plain arm is, contact is; couplings are not, nor is joint friction that goes by the load."""
+
+    def reason(name: str, **settings: Any) -> str:
+        articulation = load_text((ROBOTS / name).read_text(), name=name, meshes=False)
+        return reason_against_packs(prepare(articulation, RunConfig(**settings)))
+
+    assert reason("arm7.urdf", stiffness={"*": 10.0}) == ""
+    assert reason("arm7.urdf", controller="gravity-compensation") == "a controller"
+    assert reason("parallel_gripper.urdf") == "couplings"
+    assert reason("finger.urdf", ground=True) == ""
+    assert reason("finger.urdf", ground=True, solver="propagation") == "solver propagation"
+
+
+_FOLDER: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    _FOLDER[:] = [tmp_path]
+
+
+def _written(name: str, text: str) -> Path:
+    path = _FOLDER[0] / name
+    path.write_text(text)
+    return path

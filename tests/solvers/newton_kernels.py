@@ -1,0 +1,208 @@
+"""Problems of the newton solver by themselves, each in a kernel of its own: for one robot, and for a pack of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.contact.pack_contacts import PackSolver
+from artsim.sim.foundation.jit import Entry, bind, njit
+from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_members
+from artsim.sim.run_data.run_records import Rows
+from artsim.sim.run_data.scratch import NEWTON_ALONE, NewtonWork, SolverBundle, newton_shapes
+from artsim.sim.solvers.newton import newton
+from artsim.sim.solvers.pack_newton import solve_pack
+
+Real = NDArray[np.float64]
+
+
+class Tree(NamedTuple):
+    """What newton reads of a Model: a chain, so that M̂ may be full."""
+
+    independent_parent: ConstInts1  # (nu,)
+    independent_run: ConstInts1  # (nu,)
+
+
+class Inertia(NamedTuple):
+    """What it reads of a Workspace."""
+
+    factor: Lanes2  # (nu, nu) M̂
+    rotation: Lanes3  # (1, 1, 1) its type says how wide T is
+
+
+class Problem(NamedTuple):
+    """What comes in and goes out, named as in a step."""
+
+    free: Lanes1  # (nu,) force
+    next: Lanes1  # (nu,) velocity
+
+
+@njit
+def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
+    """One call of newton."""
+    newton(robot, rows, problem, solver)
+
+
+@njit
+def solve_problems(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
+    """One call of solve_pack."""
+    solve_pack(model, data, rows, step, solver, pack)
+
+
+ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
+ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
+PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE, PackSolver))
+
+
+class Case(NamedTuple):
+    """M̂ (nu, nu), J (rows, nu), the rest by rows; `cone` as in Rows."""
+
+    matrix: Real
+    jacobian: Real
+    bias: Real
+    cfm: Real
+    lower: Real
+    upper: Real
+    velocity: Real
+    force: Real
+    cone: NDArray[np.int64]
+    slope: Real
+
+
+def case(matrix: Real, jacobian: Real, velocity: Real, force: Real, **rows: Real) -> Case:
+    """A case whose rows are hard equalities without bias, where `rows` do not say otherwise."""
+    n = len(jacobian)
+    usual = {"lower": np.full(n, -1e308), "upper": np.full(n, 1e308), "cone": np.zeros(n, np.int64)}
+    given = {**dict.fromkeys(("bias", "cfm", "slope"), np.zeros(n)), **usual, **rows}
+    return Case(matrix=matrix, jacobian=jacobian, velocity=velocity, force=force, **given)
+
+
+class Solution(NamedTuple):
+    """Velocities (nu,), impulses (rows,), Newton steps, what is left."""
+
+    velocity: Real
+    impulse: Real
+    steps: int
+    left: float
+
+
+def runs(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """First dof of the unbroken run of ancestors that ends with each dof."""
+    found = np.arange(len(parent))
+    for a in range(1, len(parent)):
+        if parent[a] == a - 1:
+            found[a] = found[a - 1]
+    return found
+
+
+class Bound(NamedTuple):
+    """A call that solves what the records hold, again and again; `restore` puts their start back."""
+
+    call: Callable[[], None]
+    restore: Callable[[], None]
+    rows: Rows
+    problem: Problem
+
+
+def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[], None]]:
+    """The rows of one case or of a pack, and a call that puts into them what they start with; `start` (rows, [8])."""
+    width, first = len(cases), cases[0]
+    n = len(first.jacobian)
+    pattern = np.any([c.jacobian != 0 for c in cases], axis=0)
+    for row in np.nonzero(first.cone > 1)[0]:  # the rows of a cone have the same columns
+        pattern[row : row + first.cone[row]] = pattern[row : row + first.cone[row]].any(axis=0)
+    entries = int(pattern.sum())
+    shapes = {**dict.fromkeys(Rows._fields, (n,)), "number": (1,), "start": (n + 1,), "report": (2,)}
+    shapes |= dict.fromkeys(("column", "value", "entry_dof", "entry_value"), (entries,))
+    rows: Rows = allocate(Rows, shapes, width)
+    rows.number[0] = n
+    rows.start[1:] = rows.stop[:] = np.cumsum(pattern.sum(axis=1))
+    rows.column[:] = rows.entry_dof[:] = np.nonzero(pattern)[1]
+    rows.cone[:] = first.cone
+
+    def fill() -> None:
+        rows.report[:] = 0.0
+        for at, c in zip(_lanes(width), cases, strict=True):
+            rows.value[at] = c.jacobian[pattern]
+            for name in ("bias", "cfm", "lower", "upper", "slope"):
+                getattr(rows, name)[at] = getattr(c, name)
+            rows.impulse[at] = 0.0 if start is None else start[at]
+
+    return rows, fill
+
+
+def _lanes(width: int) -> list[Any]:
+    """Indices of each robot's entries in a lane array."""
+    return [(..., lane) for lane in range(width)] if width > 1 else [(...,)]
+
+
+def _tree(nu: int, parent: NDArray[np.int64] | None) -> Tree:
+    """M̂'s elimination tree; without `parent` M̂ may be full."""
+    tree = Tree(np.arange(nu) - 1, np.zeros(nu, np.int64)) if parent is None else Tree(parent.copy(), runs(parent))
+    for array in tree:
+        array.setflags(write=False)
+    return tree
+
+
+def _inertia(*cases: Case) -> Inertia:
+    """M̂ of one case or of a pack."""
+    nu = len(cases[0].velocity)
+    inertia: Inertia = allocate(Inertia, {"factor": (nu, nu), "rotation": (1, 1, 1)}, len(cases))
+    for at, c in zip(_lanes(len(cases)), cases, strict=True):
+        inertia.factor[at] = np.tril(c.matrix)
+    return inertia
+
+
+def bound(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Bound:
+    """A case ready to be solved; arguments as of `solve`."""
+    n, nu = c.jacobian.shape
+    tree, inertia = _tree(nu, parent), _inertia(c)
+    problem: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)})
+    rows, fill = rows_of(c, start=start)
+    work: NewtonWork = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)))
+
+    def restore() -> None:
+        fill()
+        problem.free[:] = c.force
+        problem.next[:] = c.velocity
+
+    restore()
+    return Bound(
+        bind(ENTRY, 1, RobotBundle(tree, None, inertia), rows, problem, SolverBundle(work)),
+        restore,
+        rows,
+        problem,
+    )
+
+
+def solve(c: Case, *, start: Real | None = None, parent: NDArray[np.int64] | None = None) -> Solution:
+    """The solution of a case.
+
+    `start`: the impulses to begin with; `parent` (nu,): M̂'s elimination tree, without it M̂ may be full.
+    """
+    call, _, rows, problem = bound(c, start=start, parent=parent)
+    call()
+    return Solution(problem.next.copy(), rows.impulse.copy(), int(rows.report[0]), float(rows.report[1]))
+
+
+def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
+    """Velocities and impulses of 8 cases with the same pattern and cones from impulses (rows, 8); None where the pack
+    gave up."""
+    width, (n, nu) = len(cases), cases[0].jacobian.shape
+    tree, inertia = _tree(nu, None), _inertia(*cases)
+    step: Problem = allocate(Problem, {"free": (nu,), "next": (nu,)}, width)
+    rows, fill = rows_of(*cases, start=start)
+    fill()
+    work = allocate(NewtonWork, newton_shapes(tree.independent_parent, n, nu, len(rows.value)), width)
+    shapes = {**dict.fromkeys(PackSolver._fields, (1,)), "entry": (2,), "change": (nu,), "impulse": (n,)}
+    pack: PackSolver = allocate(PackSolver, shapes, width)
+    pack.rubbing.setflags(write=False)
+    for at, c in zip(_lanes(width), cases, strict=True):
+        step.free[at] = c.force
+        step.next[at] = c.velocity
+    bind(PACK_ENTRY, width, tree, inertia, rows, step, work, pack)()
+    return [(step.next[at].copy(), pack.impulse[at].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)]
