@@ -68,7 +68,7 @@ def triangles_convex(pair: Pair, gjk: Any) -> None:
             continue
         for t in range(shapes.node_triangle[node, 0], shapes.node_triangle[node, 1]):
             corners = _corners(shapes, t)
-            if _meets(lowest(corners), highest(corners), low, high):
+            if _meets(lowest(corners), highest_of(corners), low, high):
                 begin_triangle(pair, gjk, corners, 0.0)
                 height, away = look_at(gjk)
                 nearest, behind = nearer(nearest, behind, height, away, t)
@@ -113,7 +113,7 @@ def lowest(corners: Any) -> Any:
 
 
 @inlined
-def highest(corners: Any) -> Any:
+def highest_of(corners: Any) -> Any:
     """Its highest corner."""
     p, q, r = corners
     return max(p[0], q[0], r[0]), max(p[1], q[1], r[1]), max(p[2], q[2], r[2])
