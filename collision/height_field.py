@@ -18,7 +18,7 @@ from artsim.collision.triangles import (
     box_of,
     find_touch,
     finish,
-    highest,
+    highest_of,
     is_touched,
     look_at,
     make_room,
@@ -53,7 +53,7 @@ def height_field_convex(pair: Pair, gjk: Any) -> None:
         for x in range(c0, c1 + 1):
             for half in range(2):
                 corners = _corners(shapes, a, r, x, half)
-                if highest(corners)[2] < low[2]:
+                if highest_of(corners)[2] < low[2]:
                     continue
                 begin_triangle(pair, gjk, corners, 0.0)
                 height, away = look_at(gjk)

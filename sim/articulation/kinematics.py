@@ -81,6 +81,22 @@ def kinematics(model: Any, q: Any, data: Any) -> None:
         place_body(model, q, data, i)
 
 
+@inlined
+def _joint_frame(R: Any, T: Any, A: Any, i: Any) -> Any:
+    """Rotation of body i's joint frame in the world, 9 numbers by rows; A is the parent."""
+    return (
+        R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
+        R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
+        R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
+        R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
+        R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
+        R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
+        R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
+        R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
+        R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
+    )
+
+
 @njit
 def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
     """Rotation, origin and axes of body i; its parent's are known."""
@@ -92,18 +108,7 @@ def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
     n = model.body_coord[i]
     p = model.tree_position[i]
     A = above
-    # E: the joint frame in the world
-    E = (
-        R[A, 0, 0] * T[i, 0, 0] + R[A, 0, 1] * T[i, 1, 0] + R[A, 0, 2] * T[i, 2, 0],
-        R[A, 0, 0] * T[i, 0, 1] + R[A, 0, 1] * T[i, 1, 1] + R[A, 0, 2] * T[i, 2, 1],
-        R[A, 0, 0] * T[i, 0, 2] + R[A, 0, 1] * T[i, 1, 2] + R[A, 0, 2] * T[i, 2, 2],
-        R[A, 1, 0] * T[i, 0, 0] + R[A, 1, 1] * T[i, 1, 0] + R[A, 1, 2] * T[i, 2, 0],
-        R[A, 1, 0] * T[i, 0, 1] + R[A, 1, 1] * T[i, 1, 1] + R[A, 1, 2] * T[i, 2, 1],
-        R[A, 1, 0] * T[i, 0, 2] + R[A, 1, 1] * T[i, 1, 2] + R[A, 1, 2] * T[i, 2, 2],
-        R[A, 2, 0] * T[i, 0, 0] + R[A, 2, 1] * T[i, 1, 0] + R[A, 2, 2] * T[i, 2, 0],
-        R[A, 2, 0] * T[i, 0, 1] + R[A, 2, 1] * T[i, 1, 1] + R[A, 2, 2] * T[i, 2, 1],
-        R[A, 2, 0] * T[i, 0, 2] + R[A, 2, 1] * T[i, 1, 2] + R[A, 2, 2] * T[i, 2, 2],
-    )
+    E = _joint_frame(R, T, A, i)
     d0, d1, d2 = turn(R, A, p[0], p[1], p[2])
     if kind == REVOLUTE:
         s, c = sincos(q[n])

@@ -353,9 +353,29 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
     """Make explicit, at their bound, implicit forces that are beyond it over the step; True if there are any.
 
     Also scale servos of rotations whose norm is not at its bound. The step ends at step.velocity. On False
-    equipment_data.actuator_force holds what acted over the step. Wrong guesses are taken back; else a force that was
+    equipment.data.actuator_force holds what acted over the step. Wrong guesses are taken back; else a force that was
     made explicit stays so for this step: it is solved again a finite number of times.
     """
+    found, wrong = _clamp_forces(run, equipment)
+    if _scale_rotations(equipment):
+        found = True
+    if _release_totals(equipment):
+        wrong = True
+    if wrong:
+        for k in range(equipment.data.dof_held.shape[0]):
+            if equipment.data.dof_held[k] == 0.0:
+                equipment.data.actuator_total[k] = _sum_on(equipment, k, True)
+    if found or wrong:
+        _gather(equipment)
+    if wrong:
+        bound_totals(equipment)
+        return True
+    return _clamp_totals(robot, run, equipment) or found
+
+
+@inlined
+def _clamp_forces(run: Any, equipment: Any) -> Any:
+    """Whether forces beyond their bounds were made explicit, and whether guesses were wrong."""
     step = run.step
     h = run.inputs.time_step[0]
     found = False
@@ -363,30 +383,32 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.data.actuator_implicit[a] == EXPLICIT:
             continue
+        lower, upper = equipment.model.force_lower[a], equipment.model.force_upper[a]
         rate = 0.0
         for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
             rate += equipment.data.actuator_moment[entry] * step.velocity[equipment.model.actuator_dof[entry]]
         force = _force_over_step(equipment, step, a, equipment.data.actuator_velocity[a], rate, h)
         if equipment.data.actuator_implicit[a] == GUESSED:
-            if not _stays(
-                force, equipment.data.actuator_force[a], equipment.model.force_lower[a], equipment.model.force_upper[a]
-            ):
+            if not _stays(force, equipment.data.actuator_force[a], lower, upper):
                 equipment.data.actuator_implicit[a] = equipment.model.actuator_linear[a]
                 equipment.data.actuator_force[a] = force
                 wrong = True
             continue
-        beyond = is_beyond(force, equipment.model.force_lower[a], equipment.model.force_upper[a]) > 0.0
-        equipment.data.actuator_force[a] = (
-            bounded(force, equipment.model.force_lower[a], equipment.model.force_upper[a]) if beyond else force
-        )
-        held = (
-            equipment.data.actuator_implicit[a] == IN_MATRIX
-            and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
-        )
+        beyond = is_beyond(force, lower, upper) > 0.0
+        equipment.data.actuator_force[a] = bounded(force, lower, upper) if beyond else force
+        in_matrix = equipment.data.actuator_implicit[a] == IN_MATRIX
+        held = in_matrix and equipment.data.dof_held[equipment.model.actuator_target[a]] != 0.0
         if beyond and not held:
             equipment.data.actuator_implicit[a] = EXPLICIT
             _add(equipment, a)
             found = True
+    return found, wrong
+
+
+@inlined
+def _scale_rotations(equipment: Any) -> bool:
+    """Scale servos of rotations whose norm is not at its bound, or make them explicit; True if there are any."""
+    found = False
     for a in range(equipment.model.actuator_target.shape[0]):
         if (
             equipment.model.actuator_axis[a] == 0
@@ -398,32 +420,32 @@ def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
                 for n in range(a, a + 3):
                     equipment.data.actuator_implicit[n] = EXPLICIT
                     _add(equipment, n)
+    return found
+
+
+@inlined
+def _release_totals(equipment: Any) -> bool:
+    """Release sums of a joint's actuators that were guessed to be at their bound and are not; True if there are any."""
+    wrong = False
     for k in range(equipment.data.dof_held.shape[0]):
         if equipment.data.dof_held[k] == 2.0:
             total = _sum_on(equipment, k, False)
-            if not _stays(
-                total,
-                equipment.data.actuator_total[k],
-                equipment.model.dof_force_lower[k],
-                equipment.model.dof_force_upper[k],
-            ):
+            lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
+            if not _stays(total, equipment.data.actuator_total[k], lower, upper):
                 equipment.data.dof_held[k] = 0.0
                 wrong = True
-    if wrong:
-        for k in range(equipment.data.dof_held.shape[0]):
-            if equipment.data.dof_held[k] == 0.0:
-                equipment.data.actuator_total[k] = _sum_on(equipment, k, True)
-    if found or wrong:
-        _gather(equipment)
-    if wrong:
-        bound_totals(equipment)
-        return True
+    return wrong
+
+
+@inlined
+def _clamp_totals(robot: Any, run: Any, equipment: Any) -> bool:
+    """Hold sums of a joint's actuators that are beyond their bound; True if there are any."""
+    found = False
     for k in range(equipment.data.actuator_total.shape[0]):
-        if equipment.data.dof_held[k] == 0.0 and (
-            equipment.model.dof_force_lower[k] != -math.inf or equipment.model.dof_force_upper[k] != math.inf
-        ):
-            total = actuator_force(equipment, k, felt_at(robot, run, k), step.velocity[k])
-            if is_beyond(total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]) > 0.0:
+        lower, upper = equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
+        if equipment.data.dof_held[k] == 0.0 and (lower != -math.inf or upper != math.inf):
+            total = actuator_force(equipment, k, felt_at(robot, run, k), run.step.velocity[k])
+            if is_beyond(total, lower, upper) > 0.0:
                 _hold(equipment, k, total, 1.0)
                 found = True
     return found

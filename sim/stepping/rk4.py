@@ -211,11 +211,31 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
     """
     model, state = robot.model, robot.state
     step = run.step
-    h = run.inputs.time_step[0]
-    nv = step.qacc.shape[0]
+    _keep_start(state, step, equipment)
+    for stage in range(1, 4):
+        _take_stage(robot, run, rows, equipment, solver, stage)
+    _advance(robot, run, equipment)
+    settle(robot, step)
+    if equipment is not None:
+        note_tendon_errors(robot, step, equipment)
+    for a in range(step.next.shape[0]):
+        step.next[a] = state.qvel[model.independent_dof[a]]
+    if not is_finite(model, step) or not _inside(robot, step, equipment):
+        for n in range(step.start_qpos.shape[0]):
+            state.qpos[n] = step.start_qpos[n]
+        for k in range(step.qacc.shape[0]):
+            state.qvel[k] = step.start_qvel[k]
+        if equipment is not None:
+            for n in range(state.activation.shape[0]):
+                state.activation[n] = equipment.data.start_activation[n]
+
+
+@njit
+def _keep_start(state: Any, step: Any, equipment: Any) -> None:
+    """Keep the state before the step, and start the sums with the first stage."""
     for n in range(step.start_qpos.shape[0]):
         step.start_qpos[n] = state.qpos[n]
-    for k in range(nv):
+    for k in range(step.qacc.shape[0]):
         step.start_qvel[k] = state.qvel[k]
         step.tangent[k] = state.qvel[k]
         step.sum_velocity[k] = state.qvel[k]
@@ -227,57 +247,57 @@ def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> Non
         for n in range(equipment.data.start_length.shape[0]):
             equipment.data.start_length[n] = equipment.data.actuator_length[n]
             equipment.data.start_velocity[n] = equipment.data.actuator_velocity[n]
-    for stage in range(1, 4):
-        ahead = h if stage == 3 else 0.5 * h
-        for n in range(step.start_qpos.shape[0]):
-            step.stage_qpos[n] = step.start_qpos[n]
-        move(model, step.stage_qpos, step.tangent, ahead)
-        for k in range(nv):
-            step.tangent[k] *= ahead  # the rotation vector of this stage
-            step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
-        if equipment is not None:
-            equipment.data.stage[0] = ahead / h
-            for n in range(state.activation.shape[0]):
-                state.activation[n] = equipment.data.start_activation[n] + ahead * equipment.data.activation_rate[n]
-        _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, solver, state.activation)
-        weight = 1.0 if stage == 3 else 2.0
-        if equipment is not None:
-            for n in range(state.activation.shape[0]):
-                equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]
-        for k in range(nv):
-            step.velocity[k] = step.stage_qvel[k]
-        inverse_tangent(model, step.tangent, step.velocity)
-        for k in range(nv):
-            step.tangent[k] = step.velocity[k]
-            step.sum_velocity[k] += weight * step.velocity[k]
-            step.sum_acceleration[k] += weight * step.qacc[k]
-    for k in range(nv):
+
+
+@njit
+def _take_stage(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any, stage: Any) -> None:
+    """Evaluate one of the later stages, from the slopes of the one before, and add it to the sums."""
+    model, state = robot.model, robot.state
+    step = run.step
+    h = run.inputs.time_step[0]
+    ahead = h if stage == 3 else 0.5 * h
+    weight = 1.0 if stage == 3 else 2.0
+    for n in range(step.start_qpos.shape[0]):
+        step.stage_qpos[n] = step.start_qpos[n]
+    move(model, step.stage_qpos, step.tangent, ahead)
+    for k in range(step.qacc.shape[0]):
+        step.tangent[k] *= ahead  # the rotation vector of this stage
+        step.stage_qvel[k] = step.start_qvel[k] + ahead * step.qacc[k]
+    if equipment is not None:
+        equipment.data.stage[0] = ahead / h
+        for n in range(state.activation.shape[0]):
+            state.activation[n] = equipment.data.start_activation[n] + ahead * equipment.data.activation_rate[n]
+    _stage(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, solver, state.activation)
+    if equipment is not None:
+        for n in range(state.activation.shape[0]):
+            equipment.data.sum_activation[n] += weight * equipment.data.activation_rate[n]
+    for k in range(step.qacc.shape[0]):
+        step.velocity[k] = step.stage_qvel[k]
+    inverse_tangent(model, step.tangent, step.velocity)
+    for k in range(step.qacc.shape[0]):
+        step.tangent[k] = step.velocity[k]
+        step.sum_velocity[k] += weight * step.velocity[k]
+        step.sum_acceleration[k] += weight * step.qacc[k]
+
+
+@njit
+def _advance(robot: Any, run: Any, equipment: Any) -> None:
+    """The state at the end of the step, of the sums of the stages."""
+    state, step = robot.state, run.step
+    h = run.inputs.time_step[0]
+    for k in range(step.qacc.shape[0]):
         step.sum_velocity[k] /= 6.0
         state.qvel[k] = step.start_qvel[k] + h * step.sum_acceleration[k] / 6.0
-    move(model, state.qpos, step.sum_velocity, h)
+    move(robot.model, state.qpos, step.sum_velocity, h)
     if equipment is not None:
         for n in range(state.activation.shape[0]):
             state.activation[n] = equipment.data.start_activation[n]
             equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
-        for n in range(
-            equipment.data.start_length.shape[0]
-        ):  # what advances exactly does so with the step's start, as in MuJoCo
+        # what advances exactly does so with the step's start, as in MuJoCo
+        for n in range(equipment.data.start_length.shape[0]):
             equipment.data.actuator_length[n] = equipment.data.start_length[n]
             equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
         advance_activations(equipment, h, state.activation)
-    settle(robot, step)
-    if equipment is not None:
-        note_tendon_errors(robot, step, equipment)
-    for a in range(step.next.shape[0]):
-        step.next[a] = state.qvel[model.independent_dof[a]]
-    if not is_finite(model, step) or not _inside(robot, step, equipment):
-        for n in range(step.start_qpos.shape[0]):
-            state.qpos[n] = step.start_qpos[n]
-        for k in range(nv):
-            state.qvel[k] = step.start_qvel[k]
-        if equipment is not None:
-            for n in range(state.activation.shape[0]):
-                state.activation[n] = equipment.data.start_activation[n]
 
 
 @njit
