@@ -1,21 +1,21 @@
-"""The strategies of the newton solver, in the order in which an island is given to them until one solves it.
+"""The strategies of the newton solver: what is tried on an island, in this order, until one of them solves it.
 
-| strategy            | trigger                                   | costs at most                    |
-|---------------------|-------------------------------------------|----------------------------------|
-| `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
-| `_convex`           | always                                    | 100 Newton steps; with contacts  |
-|                     |                                           | 30, a crowd 1                    |
-| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
-| crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
-|                     |                                           | gradients; the last one for it   |
-| regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
-| `_keep_penetration` | the same, and a row takes something apart | the first three, fewer attempts  |
-| sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
-| `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
-| `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
+With contacts as hard as they are, most islands end here:
+ 1. `_slide_on`: Coulomb's law from the impulses of the last step, where contacts slid;
+ 2. `_convex`: the method of multipliers, shifts following the velocities;
+ 3. `_coulomb`: attempts at Coulomb's law, near and from afar.
+What is left then may have no solution, or take too long:
+ 4. `regularise_crowd`, of a crowd: contacts give way, on the convex problem alone, and that is all;
+ 5. `regularise`: contacts give way, but none goes deeper;
+ 6. `_keep_penetration`: nothing is brought apart; 1 to 3 once more;
+ 7. `regularise`: contacts give way, and may go deeper slowly;
+ 8. `_sweep_long`: one more attempt at Coulomb's law, a long one;
+ 9. `_freeze_shifts`: the convex problem with shifts held fixed, which always has its minimum.
 
-A Newton step is a factorisation of the island's matrix, a Coulomb step one without symmetry, a sweep goes once over the
-contacts. The docstring of each strategy says what it does, when it gives up and which test fails without it.
+The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
+test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
+a sweep O(contacts). Every strategy returns what is left of the rows [rad/s or m/s], most of them also whether that
+solves the island.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from artsim.sim.solvers.tolerance import (
     tolerance_of,
 )
 
-_FEW = 60  # units: with more some attempts would take too long
+_FEW = 60  # units; with more of them 5, 6 and 8 would take too long
 
 # `_slide_on`
 _SLIDING_STEPS = 8  # of coulomb.py at most
@@ -74,19 +74,25 @@ _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
 _WITHOUT_SWEEPS = (0, 20, CLOSE)  # the first one's for articulated islands
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
 
-# what follows where contacts cannot be solved as hard ones
+# `_keep_penetration`
+_ATTEMPTS_INSIDE = 2  # of `_coulomb` in it
+
+# `regularise`, the second time
 _SINKING = 0.1  # [m/s] no faster may contacts that give way go deeper
-_ATTEMPTS_INSIDE = 2  # of `_coulomb` in `_keep_penetration`
-_LONG_EFFORT = (2000, 300, FAR)  # of `_sweep_long`
-_LAST_SWEEPS = 200  # of `_freeze_shifts`, before its Newton steps
-_LAST_STEPS = 100  # of its Newton steps, twice
+
+# `_sweep_long`
+_LONG_EFFORT = (2000, 300, FAR)
+
+# `_freeze_shifts`
+_LAST_SWEEPS = 200  # before its Newton steps
+_LAST_STEPS = 100  # Newton steps at most, twice
 
 
 @njit
 def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """Find x and λ of island k by the first strategy that solves it; what is left of its rows [rad/s or m/s].
 
-    Contacts that have given way before are tried as hard ones again now and then only.
+    Contacts that have given way in the last step are tried as hard ones now and then only.
     """
     model = robot.model
     work = solver.newton
@@ -127,7 +133,7 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
 @njit
 def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """The first three strategies: what is left of the rows of island k [rad/s or m/s], and whether that solves it."""
+    """The first three strategies for island k, with so many attempts of the third at most."""
     model = robot.model
     work = solver.newton
     cones = count_cones(rows, work, k)
@@ -145,9 +151,10 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
 
 @njit
 def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
-    """Coulomb steps from the impulses of the last step, for contacts that slid in it and still do.
+    """Coulomb's law from the impulses of the last step, λ_k following every good step of coulomb.py.
 
-    λ_k follows every good step. It gives up after 8 steps, or earlier where two have brought nothing.
+    Turn: a contact slid in the last step and still does. Costs: 8 Coulomb steps. Gives up: after these, or where two of
+    them have brought nothing. Needed by test_strategies.py::test_contacts_that_slid_go_on_sliding_in_few_steps.
     """
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     set_gradient(rows, step.free, work, k)
@@ -169,10 +176,12 @@ def _slides(rows: Any, u: Any, work: Any, k: Any) -> bool:
 
 @njit
 def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, most: Any) -> Any:
-    """The method of multipliers with shifts that follow the velocities: `most` Newton steps at most.
+    """The method of multipliers with shifts that follow the velocities: for rows without contacts, and for contacts
+    that stick or slide each by itself. Contacts share what they hold.
 
-    It solves all islands without contacts, and contacts that stick or slide each by itself. It gives up where those
-    steps will not be enough; rows without contacts that contradict each other are solved as well as they can be.
+    Turn: always. Costs: `most` Newton steps, 2 to 6 as a rule. Gives up: where those will not be enough, or rows
+    contradict each other; rows without contacts count as solved then. Needed by
+    test_stuck.py::test_contacts_share_what_they_hold.
     """
     left, ended = iterate(robot, rows, step, solver, k, most, True, cones > 1)
     return left, (cones == 0 and ended) or is_solved(left, tolerance_of(rows, step.next, solver.newton, k))
@@ -190,10 +199,11 @@ def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
 
 @njit
 def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """Coulomb's law by attempts from where the step began: contacts that slide together.
+    """Attempts at Coulomb's law from where the step began, for contacts that slide together: the first one near, after
+    sweeps or, where these are slow, without; then from afar; then after more sweeps.
 
-    First near, after sweeps or, where these are slow, without; then from afar; then after more sweeps. It gives up
-    after so many attempts, or where impulses grow without end.
+    Turn: always. Costs: 500 sweeps and 120 Coulomb steps. Gives up: after so many attempts, or where impulses grow
+    without end. Needed by test_stuck.py::test_arches_stand_by_the_friction_they_need.
     """
     work = solver.newton
     tolerance = tolerance_of(rows, step.next, work, k)
@@ -220,9 +230,11 @@ def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: An
 def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """The first three strategies for rows that bring nothing apart, and push nothing away before it arrives.
 
-    With that the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang
-    1998; Acary, Cadoux, Lemaréchal and Malick 2011): without it there may be none, as for what is wedged. It gives up
-    at once where no row asks for more than that.
+    So the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
+    Acary, Cadoux, Lemaréchal and Malick 2011): else there may be none, as for what is wedged.
+
+    Turn: a row asks for more than that, and units are few. Costs: the same as those, less 400 sweeps and 40 Coulomb
+    steps. Gives up: as they do. Needed by test_contact_hard.py::test_contacts_that_contradict_each_other.
     """
     if not _spare(rows, solver.newton, k):
         return UNTRIED, False
@@ -245,14 +257,21 @@ def _spare(rows: Any, work: Any, k: Any) -> bool:
 
 @njit
 def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any) -> Any:
-    """One more attempt at Coulomb's law, with sweeps for as long as it takes; any impulse will do."""
+    """One more attempt at Coulomb's law, with sweeps for as long as it takes, in which any impulse will do.
+
+    Turn: units are few, and their impulses did not grow without end before. Costs: 2000 sweeps and 300 Coulomb steps.
+    Gives up: after these. Needed by test_strategies.py::test_long_sweeps_solve_what_nothing_else_does.
+    """
     return attempt(robot, rows, step, solver, k, tolerance, ABSURD, _LONG_EFFORT)
 
 
 @njit
 def _freeze_shifts(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """The convex problem with shifts as sweeps leave them, which always has its minimum; where shifts let contacts
-    sink, once more without those."""
+    """The convex problem with shifts as sweeps leave them; where these let contacts sink, once more without them.
+
+    Turn: always; it is the last one. Costs: 200 sweeps and 200 Newton steps. Gives up: never, what is left includes how
+    far shifts are from those wanted. Needed by test_strategies.py::test_what_nothing_solves_is_a_compromise.
+    """
     model, data = robot.model, robot.data
     work = solver.newton
     restart(model, data, rows, step, solver, k)

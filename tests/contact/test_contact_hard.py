@@ -191,10 +191,8 @@ def test_more_contacts_than_there_may_be_stop_the_run() -> None:
 # --- squeezed --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dt", [1 / 240, 1e-3])
-@pytest.mark.parametrize("skew", [0.0, 0.03])
-def test_a_cube_between_two_stiff_jaws(skew: float, dt: float) -> None:
-    """Both want to be where the other one is, K = 1e6: the cube stays and the jaws do not enter it."""
+def squeezed(skew: float, dt: float, **config: Any) -> Run:
+    """A cube between two jaws that both want to be where the other one is, K = 1e6, for a second."""
     jaw = """<body pos="{x} 0 .5"><joint name="{name}" type="slide" axis="1 0 0"/>
       <geom type="box" size=".02 .1 .1" mass=".5"/></body>"""
     world = (
@@ -202,14 +200,22 @@ def test_a_cube_between_two_stiff_jaws(skew: float, dt: float) -> None:
         + jaw.format(x=0.1, name="right")
         + free('type="box" size=".05 .05 .05" mass=".5"', "0 0 .5", turned=f"0 0 {skew}")
     )
-    run = play(
+    return play(
         mjcf(world, geom='friction=".8"'),
         1.0,
         dt,
         target={"left": 0.1, "right": -0.1},
         stiffness={"*": 1e6},
         damping={"*": 1e4},
+        **config,
     )
+
+
+@pytest.mark.parametrize("dt", [1 / 240, 1e-3])
+@pytest.mark.parametrize("skew", [0.0, 0.03])
+def test_a_cube_between_two_stiff_jaws(skew: float, dt: float) -> None:
+    """The cube stays and the jaws do not enter it."""
+    run = squeezed(skew, dt)
     _, q, v = history(run)
     depth = 0.1 - (0.2 + q[:, 1] - q[:, 0] - 0.04)
     if skew == 0:
@@ -271,16 +277,21 @@ JOINTED = {  # links that overlap a ball of the world where they are hinged, .1 
 }
 
 
-@pytest.mark.parametrize("condim", [1, 3])
-@pytest.mark.parametrize("case", JOINTED)
-def test_what_no_joint_can_part_is_left_inside(case: str, condim: int) -> None:
-    """Parting it would take hundreds of rad/s, or go against a limit: it goes no deeper instead, and comes to rest."""
+def jointed(case: str, condim: int) -> Run:
+    """One of JOINTED for six seconds."""
     ball = '<geom type="sphere" size=".1" pos="0 0 .012"/>'
     text = mjcf(ball + JOINTED[case]).replace(
         "<worldbody>", f'<default><geom condim="{condim}"/></default><worldbody>', 1
     )
     text = text.replace("radian", "degree")
-    run = play(text, 6.0, record=("qvel", "energy", "solver_residual"))
+    return play(text, 6.0, record=("qvel", "energy", "solver_residual"))
+
+
+@pytest.mark.parametrize("condim", [1, 3])
+@pytest.mark.parametrize("case", JOINTED)
+def test_what_no_joint_can_part_is_left_inside(case: str, condim: int) -> None:
+    """Parting it would take hundreds of rad/s, or go against a limit: it goes no deeper instead, and comes to rest."""
+    run = jointed(case, condim)
     kinetic = run["energy"][:, 0]
     fastest = np.abs(run["qvel"]).max()
     print(f"\n{case}: fastest {fastest:.2f} rad/s, most kinetic {kinetic.max():.3f} J, at last {kinetic[-1]:.1e} J")
