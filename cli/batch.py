@@ -1,4 +1,4 @@
-"""`artsim batch`: rigid-body quantities for many configurations, into a file."""
+"""`artsim batch`: compute rigid-body quantities for many configurations and write them to a file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ from artsim.sim.quantities.evaluation import available_threads
 @batch_options
 @sharding_options
 @model_options
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
-@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Rows of a block; default: what a cache holds.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help=".h5 or .npz file to write.")
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
+@click.option(
+    "--chunk", type=click.IntRange(min=1), metavar="N", help="Rows per block; default: as many as fit in a cache."
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write (.h5 or .npz).")
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
@@ -58,8 +60,8 @@ def batch(
 ) -> None:
     """Compute quantities of MODEL (URDF or MJCF, or - for standard input) for every configuration of --input.
 
-    The result's bytes depend on neither --threads nor --chunk, and memory does not grow with the number of rows. The
-    summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
+    The bytes of the result depend on neither --threads nor --chunk, and memory does not grow with the number of rows.
+    The summary goes to stderr. Every option can also be set as ARTSIM_<NAME> in the environment.
     """
     set_arguments(load_options, arguments)
     config, notes = batch_config(ctx, model, options, load_options)
@@ -87,19 +89,19 @@ def batch(
 
 
 def load_job(config: BatchConfig) -> Job:
-    """The robot and the rows that a configuration names: the same job in whichever process."""
+    """Load the robot and the rows that a configuration names; the job is the same in every process."""
     return prepare(load_articulation(config.model, **config.load), config)
 
 
 def work(order: str, stop: Callable[[], bool] | None = None) -> str:
-    """A shard, in a worker process of --scheduler."""
+    """Compute a shard in a worker process of --scheduler."""
     from artsim.io.scheduler import perform
 
     return perform(order, load_job, stop)
 
 
 def _finish(outcome: Outcome, config: BatchConfig, caught: list[int], *, as_json: bool, quiet: bool) -> None:
-    """Summary, then the exit code of what came of it."""
+    """Print the summary and exit with the code of the outcome."""
     summary = _summary(outcome)
     if as_json:
         click.echo(json.dumps(summary))

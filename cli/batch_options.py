@@ -1,4 +1,4 @@
-"""The options that make a BatchConfig."""
+"""The options of `artsim batch` that make a BatchConfig, and the checks that each of them has an effect."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """NAME,NAME,…"""
+    """Read NAME,NAME,…"""
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def scale(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A finite number from 0."""
+    """Check that the value is finite and not negative."""
     if not (math.isfinite(value) and value >= 0):
         raise click.BadParameter(f"{value:g} is not a finite number from 0")
     return value
@@ -42,40 +42,60 @@ BATCH_OPTIONS = (
     click.option(
         "--input",
         metavar="FILE",
-        help="Configurations: .npy, .npz, .csv, .h5, FILE.h5:/dataset, or - for standard input.",
+        help="Configurations to compute: .npy, .npz, .csv, .h5, FILE.h5:/dataset, or - for standard input.",
     ),
-    click.option("--samples", type=click.IntRange(min=0), metavar="N", help="Draw this many configurations instead."),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."),
+    click.option(
+        "--samples",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Number of random configurations to draw instead of reading --input.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Seed of the random numbers of --samples.",
+    ),
     click.option(
         "--distribution",
         type=click.Choice(DISTRIBUTIONS),
         default=UNIFORM,
         show_default=True,
-        help="Uniform within the joint limits, or normal about their middle.",
+        help="Distribution of drawn coordinates: uniform within the joint limits, or normal about their middle.",
     ),
     _scale("--velocity", "Scale of drawn velocities [rad/s, m/s]."),
     _scale("--acceleration", "Scale of drawn accelerations [rad/s², m/s²]."),
     _scale("--torque", "Scale of drawn joint forces [N m, N]."),
     _scale("--wrench", "Scale of drawn wrenches on links [N, N m]."),
-    click.option("--compute", callback=names, metavar="NAME,…", help=f"What to compute: {KNOWN}."),
-    click.option("--reduced", is_flag=True, help="In independent coordinates: without followers of couplings."),
+    click.option("--compute", callback=names, metavar="NAME,…", help=f"Quantities to compute: {KNOWN}."),
+    click.option(
+        "--reduced", is_flag=True, help="Give results in independent coordinates, without the followers of couplings."
+    ),
     click.option(
         "--at",
         type=click.Choice(["com", "origin"]),
         default="com",
         show_default=True,
-        help="Jacobians, velocities and wrenches of a link: at its centre of mass or its frame's origin.",
+        help="Reference point of link Jacobians, velocities and wrenches: the centre of mass or the frame's origin.",
     ),
-    click.option("--links", callback=names, metavar="NAME,…", help="Links of link quantities; default: all."),
-    click.option("--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravity [m/s²]; default: 0,0,-9.81."),
-    click.option("--float32", is_flag=True, help="Store results with 7 digits, in half the space."),
-    click.option("--packed", is_flag=True, help="Store lower triangles of symmetric matrices, row by row."),
+    click.option(
+        "--links", callback=names, metavar="NAME,…", help="Links for which link quantities are computed; default: all."
+    ),
+    click.option(
+        "--gravity",
+        callback=read_gravity,
+        metavar="X,Y,Z",
+        help="Gravitational acceleration [m/s²]; default: 0,0,-9.81.",
+    ),
+    click.option("--float32", is_flag=True, help="Store results in single precision (7 digits), in half the space."),
+    click.option("--packed", is_flag=True, help="Store symmetric matrices as their lower triangles, row by row."),
     click.option(
         "--on-error",
         type=click.Choice(ON_ERROR),
         default="stop",
         show_default=True,
-        help="Rows that cannot be computed hold NaN: exit code 3 (stop), or 0 and a warning (skip).",
+        help="What follows rows that cannot be computed and hold NaN: exit code 3 (stop), or 0 and a warning (skip).",
     ),
 )
 
@@ -90,7 +110,10 @@ def batch_options(command: Callable[..., R]) -> Callable[..., R]:
 def batch_config(
     ctx: click.Context, model: str, options: Mapping[str, Any], load_options: LoadOptions
 ) -> tuple[BatchConfig, list[str]]:
-    """The configuration, and what the user may have overlooked. Raises UsageError, also for what would do nothing."""
+    """Make the configuration, with notes on what the user may have overlooked.
+
+    Raises UsageError, also for options without effect.
+    """
     if not options["compute"]:
         raise UsageError(f"give --compute NAME,…; known: {KNOWN}")
     if model == "-" and options["input"] == "-":
@@ -103,7 +126,7 @@ def batch_config(
 
 
 def _check_scales(ctx: click.Context, config: BatchConfig) -> list[str]:
-    """What is drawn must be asked for, and be used; what is used and stays zero is worth a word."""
+    """Refuse scales that are not drawn or not used; note the inputs that are used but stay zero."""
     quantities = resolve(config.quantities)
     needed, notes = needed_inputs(quantities), []
     for name in ("seed", "distribution", *_SCALES):

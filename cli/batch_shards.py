@@ -1,4 +1,4 @@
-"""The options that cut a batch into shards, and how it is computed then."""
+"""The options that divide a batch into shards, and how the shards are then computed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from artsim.sim.foundation.errors import UsageError
 
 R = TypeVar("R")
 
-SHARDS = 16  # of --scheduler, when --shards does not say
+SHARDS = 16  # number with --scheduler and without --shards
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """What of a batch is computed by this command, and where."""
+    """Which part of a batch this command computes, and where."""
 
     shard: tuple[int, int] | None
     shards: int | None
@@ -33,11 +33,11 @@ class Sharding:
 
     @property
     def count(self) -> int | None:
-        """How many shards there are; None: one file."""
+        """The number of shards; None: one file."""
         return self.shard[1] if self.shard else self.shards or (SHARDS if self.scheduler else None)
 
     def check(self, config: BatchConfig, output: Path, *, force: bool) -> None:
-        """What can be refused before the model is loaded. Raises UsageError, OutputError, BusyError."""
+        """Refuse what can be refused before the model is loaded. Raises UsageError, OutputError, BusyError."""
         if self.shard and (self.shards or self.scheduler):
             raise UsageError("--shard is one shard of a job system's; --shards and --scheduler compute all of them")
         if self.resume and force:
@@ -68,7 +68,10 @@ class Sharding:
         force: bool,
         **options: Any,
     ) -> Outcome:
-        """Compute it. `work` is what workers call with an order; further options as compute_rows has them."""
+        """Compute the batch, its shards or one of them.
+
+        `work` is the function that worker processes call with an order; `options` are those of compute_rows.
+        """
         from artsim.io.shard_runs import compute_file, compute_shards, run_here
 
         watch: dict[str, Any] = {"resume": self.resume, "progress": progress, "stop": stop}
@@ -86,7 +89,7 @@ class Sharding:
 
 
 def read_shard(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """I/K with 1 ≤ I ≤ K."""
+    """Read I/K with 1 ≤ I ≤ K."""
     if value is None:
         return None
     match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", value)
@@ -103,23 +106,28 @@ SHARDING_OPTIONS = (
         "--shard",
         callback=read_shard,
         metavar="I/K",
-        help="Compute shard I of K (from 1), a file beside --output; the last to end writes the index, --output.",
+        help="Compute shard I of K (from 1), a file beside --output; the last one to end writes the index, --output.",
     ),
     click.option(
-        "--shards", type=click.IntRange(min=1), metavar="K", help="Compute K shards, one file each, and the index."
+        "--shards",
+        type=click.IntRange(min=1),
+        metavar="K",
+        help="Number of shards to compute, one file each, together with their index.",
     ),
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Compute shards (16, or --shards) in N processes here, local:N, or on a dask cluster that you trust and "
-        "that trusts you: tcp://HOST:PORT or tls://HOST:PORT.",
+        help="Where the shards (16, or --shards) are computed: in N processes here, local:N, or on a dask cluster that "
+        "you trust and that trusts you, tcp://HOST:PORT or tls://HOST:PORT.",
     ),
-    click.option("--resume", is_flag=True, help="Keep complete files that fit; compute what is missing."),
+    click.option(
+        "--resume", is_flag=True, help="Keep complete shards that match this batch and compute the missing ones."
+    ),
 )
 
 
 def sharding_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add these options; the command gets them as one argument, `sharding: Sharding`."""
+    """Add these options; the command receives them as one argument, `sharding: Sharding`."""
 
     @functools.wraps(command)
     def wrapped(

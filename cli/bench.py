@@ -1,4 +1,4 @@
-"""`artsim bench`: how long steps of a model take, and what for."""
+"""`artsim bench`: measure how long the steps of a model take, phase by phase."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from artsim.sim.runs.simulate import Simulation
 
 
 class Timing(NamedTuple):
-    """Of a run, cut into pieces of equal numbers of steps [µs a step]."""
+    """Times [µs per step] of a run that is divided into pieces of equal numbers of steps."""
 
     steps: int
     median: float
@@ -42,7 +42,13 @@ class Timing(NamedTuple):
 @models_argument()
 @run_options
 @scene_options
-@click.option("--pieces", type=click.IntRange(min=1), default=10, show_default=True, help="Timed pieces of the run.")
+@click.option(
+    "--pieces",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of pieces into which the run is divided and timed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the times as one JSON object on stdout.")
 @click.pass_context
 def bench(
@@ -50,7 +56,7 @@ def bench(
 ) -> None:
     """Simulate MODEL, or several, as `artsim run` would, in memory, and say how long a step and its phases take.
 
-    The whole is timed without the marks between the phases, in a run of its own. Compiling does not count.
+    The whole step is timed in a run of its own, without marks between the phases. Compilation is not included.
     """
     articulation = load_models(models, scene)
     config = run_config(ctx, options, {}, articulation, **scene.recorded(articulation))
@@ -69,14 +75,14 @@ def bench(
 
 
 def measure(plan: Plan, controls: Controls, pieces: int) -> Timing:
-    """Two runs of the plan: one timed from outside, piece by piece, one by its phases."""
+    """Simulate the plan twice: one run is timed from outside, piece by piece, the other by its phases."""
     size = max(1, plan.config.steps // pieces)
     for entry in (*plan.entries, *plan.clocked_entries):
         warm(entry, 1)
     plain = _times(Simulation(plan, controls), size, pieces)
     clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))
     simulation = Simulation(plan, controls, clock=clock)
-    _times(simulation, 1, 1)  # the first mark counts from nowhere
+    _times(simulation, 1, 1)  # the first mark has no predecessor to count from
     clock.ticks[:] = 0
     effort = np.zeros(3)
     for _ in range(pieces):
@@ -88,7 +94,7 @@ def measure(plan: Plan, controls: Controls, pieces: int) -> Timing:
 
 
 def _times(simulation: Simulation, size: int, pieces: int) -> list[float]:
-    """Microseconds a step of each piece."""
+    """Time of each piece [µs per step]."""
     times = []
     for _ in range(pieces):
         start = time.perf_counter()

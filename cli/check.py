@@ -1,4 +1,4 @@
-"""`artsim check`: read a robot file, say what it holds and what is odd about it."""
+"""`artsim check`: read a robot file, print its content and report what is odd about it."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ MAX_WARNINGS = 40  # lines
 @click.command(short_help="Validate a robot file and print its tree.")
 @models_argument()
 @scene_options
-@click.option("--meshes", "read_meshes", is_flag=True, help="Read the mesh files too, not only find them.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@click.option("--meshes", "read_meshes", is_flag=True, help="Read the mesh files too, instead of only locating them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object instead of text.")
 def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: SceneOptions) -> None:
     """Validate MODEL (a file, or - for standard input) and print its tree; or several as one scene, as `artsim run`.
 
-    Warnings go to stderr. A file that is refused gives one line with file, line and name, and exit code 65.
+    Warnings go to stderr. For a refused file the command prints one line with file, line and name and exits with 65.
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
-    from artsim.sim.articulation.model import compile_model  # numpy: only for a file that was found good
+    from artsim.sim.articulation.model import compile_model  # imports numpy, only for a valid file
 
     compiled = compile_model(articulation)
     notes = [*articulation.notes, *dynamics_notes(articulation, compiled)]
@@ -58,7 +58,7 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
 
 
 def read_with_progress(articulation: Articulation, max_faces: int | None) -> list[MeshContent]:
-    """The content of every mesh file, with a bar on a terminal."""
+    """Read the content of every mesh file, with a progress bar on a terminal."""
     found: list[MeshContent] = []
     with progress_bar("reading meshes", len(mesh_files(articulation)), unit="files", show=True) as advance:
         for mesh in read_contents(articulation, max_faces):
@@ -68,7 +68,7 @@ def read_with_progress(articulation: Articulation, max_faces: int | None) -> lis
 
 
 def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]:
-    """One warning for the links that move without inertia: `run` refuses them, for kinematics they are fine."""
+    """One warning for all links that move without inertia, which `run` refuses but kinematics allows."""
     from artsim.sim.articulation.regularity import singular_links
 
     links = singular_links(compiled, articulation.tendons)
@@ -88,7 +88,7 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
 
 
 def describe_tree(articulation: Articulation) -> list[str]:
-    """The tree as a table: link, the joint above it, its type, range, bounds, mass."""
+    """The tree as a table: each link with its mass and the type, range and bounds of the joint above it."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     guides = branch_guides(articulation)
     above = joints_above(articulation)
@@ -112,12 +112,12 @@ def joints_above(articulation: Articulation) -> Mapping[str, list[Joint]]:
 
 
 def branch_guides(articulation: Articulation) -> Mapping[str, tuple[str, str]]:
-    """The lines drawn in front of each link's name, and in front of nothing in a further row for it."""
+    """The lines drawn in front of each link's name, and in front of the further rows of the same link."""
     children: dict[str, list[str]] = {}
     for joint in articulation.joints:
         children.setdefault(joint.parent, []).append(joint.child)
-    guides = {link.name: "" for link in articulation.links}  # of roots, of which a scene has several
-    below = dict(guides)  # what stands in front of a link's children
+    guides = {link.name: "" for link in articulation.links}  # empty for roots, of which a scene has several
+    below = dict(guides)  # the prefix of a link's children
     for link in articulation.links:  # parents come before children
         names = children.get(link.name, [])
         for name in names:
@@ -129,7 +129,7 @@ def branch_guides(articulation: Articulation) -> Mapping[str, tuple[str, str]]:
 
 
 def describe_joint(joint: Joint | None, couplings: Mapping[str, Coupling]) -> tuple[str, str, str, str, str]:
-    """Name, type, range or coupling, effort, velocity of the joint above a link."""
+    """Name, type, range or coupling, effort limit and velocity limit of the joint above a link."""
     if joint is None:
         return ("", "", "", "", "")
     unit = "m" if joint.kind == "prismatic" else "rad"
@@ -145,7 +145,7 @@ def describe_joint(joint: Joint | None, couplings: Mapping[str, Coupling]) -> tu
 
 
 def describe_range(joint: Joint, unit: str) -> str:
-    """The position limits."""
+    """The position limits of a joint as text."""
     if joint.kind not in ("revolute", "prismatic"):
         return ""
     if joint.lower is None and joint.upper is None:
@@ -158,7 +158,7 @@ def describe_range(joint: Joint, unit: str) -> str:
 
 
 def describe_coupling(coupling: Coupling) -> str:
-    """`= 2 finger + 0.1`."""
+    """A coupling as text, for example `= 2 finger + 0.1`."""
     offset, *factors = coupling.coefficients
     terms = [f"{offset:.6g}"] if offset or not any(factors) else []
     for power, factor in enumerate(factors, start=1):
@@ -169,7 +169,7 @@ def describe_coupling(coupling: Coupling) -> str:
 
 
 def align(rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns as wide as their longest entry; a name that is much longer pushes its own row only."""
+    """Pad each column to its longest entry; a much longer name displaces its own row only."""
     widths = [min(max(map(len, column)), MAX_COLUMN) for column in zip(*rows, strict=True)]
     kept = [index for index, width in enumerate(widths) if any(row[index] for row in rows[1:])]
     return ["  ".join(row[index].ljust(widths[index]) for index in kept).rstrip() for row in rows]
@@ -179,7 +179,7 @@ def align(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def describe_totals(articulation: Articulation) -> list[str]:
-    """What there is of everything."""
+    """The lines that count the parts of the model."""
     numbers = counts(articulation)
     kinds = ", ".join(f"{count} {kind}" for kind, count in joint_kinds(articulation).items())
     name, base = printable(repr(articulation.name)), base_of(articulation)
@@ -197,16 +197,16 @@ def describe_totals(articulation: Articulation) -> list[str]:
 
 
 def base_of(articulation: Articulation) -> str | None:
-    """Whether the root is fixed or floating; None of a scene of several."""
+    """Whether the root is fixed or floating; None for a scene of several models."""
     if articulation.parts:
         return None
-    root = articulation.links[0].name  # it has a joint where the model is placed or has an SRDF
+    root = articulation.links[0].name  # the root has a joint if the model is placed or has an SRDF
     free = any(joint.child == root and joint.kind == "free" for joint in articulation.joints)
     return "floating" if free else articulation.base
 
 
 def contacts_object(articulation: Articulation, compiled: Compiled) -> dict[str, Any]:
-    """What may touch: geoms of each kind, and pairs of them by the options of `run` that let them."""
+    """Geoms of each kind, and the number of pairs that may collide under each of the options of `run`."""
     from artsim.sim.articulation.description import Geom
     from artsim.sim.geometry.collision_pairs import collision_pairs
 
@@ -222,7 +222,7 @@ def contacts_object(articulation: Articulation, compiled: Compiled) -> dict[str,
 
 
 def describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
-    """Which of the geoms may touch what."""
+    """The line that counts geoms and the pairs of them that may collide."""
     if not contacts["geoms"]:
         return []
     kinds = ", ".join(f"{count} {kind}" for kind, count in contacts["geoms"].items())
@@ -233,7 +233,7 @@ def describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
 
 
 def describe_ignored(articulation: Articulation) -> list[str]:
-    """What the file holds and artsim does not use, a line per reason."""
+    """The elements of the file that artsim ignores, one line per reason."""
     reasons: dict[str, list[str]] = {}
     for part in articulation.ignored:
         reasons.setdefault(part.why, []).append(part.what)
@@ -241,7 +241,7 @@ def describe_ignored(articulation: Articulation) -> list[str]:
 
 
 def counts(articulation: Articulation) -> dict[str, int]:
-    """How many of everything."""
+    """The number of links, joints, dofs and all other parts."""
     dofs = sum(DOFS[joint.kind] for joint in articulation.joints) + (6 if articulation.base == "floating" else 0)
     roles = Counter(geom.role for link in articulation.links for geom in link.geoms)
     hard = len({coupling.follower for coupling in articulation.couplings if coupling.frequency is None})
@@ -265,7 +265,7 @@ def counts(articulation: Articulation) -> dict[str, int]:
 
 
 def joint_kinds(articulation: Articulation) -> Counter[str]:
-    """How many joints of each type."""
+    """The number of joints of each type."""
     return Counter(joint.kind for joint in articulation.joints)
 
 
@@ -277,7 +277,7 @@ def total_mass(articulation: Articulation) -> float:
 def as_object(
     articulation: Articulation, compiled: Compiled, notes: list[Note], contents: list[MeshContent] | None = None
 ) -> dict[str, object]:
-    """Everything for --json. The tree is a flat list, parents first: nested JSON of a long chain cannot be read."""
+    """Everything for --json. The tree is a flat list, parents first: parsers refuse the nested JSON of a long chain."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     above = joints_above(articulation)
     return {
@@ -298,7 +298,7 @@ def as_object(
 
 
 def link_object(link: Link, joints: list[Joint], couplings: Mapping[str, Coupling]) -> dict[str, object]:
-    """A link and the joints above it, of which MJCF may have several."""
+    """A link and the joints above it for --json; MJCF allows several joints per link."""
     return {
         "link": link.name,
         "line": link.source.line,
@@ -309,7 +309,7 @@ def link_object(link: Link, joints: list[Joint], couplings: Mapping[str, Couplin
 
 
 def joint_object(joint: Joint, coupling: Coupling | None) -> dict[str, object]:
-    """A joint and its coupling; rad, m, N m, N."""
+    """A joint and its coupling for --json, in rad, m, N m and N."""
     return {
         "name": joint.name,
         "type": joint.kind,

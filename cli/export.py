@@ -1,4 +1,4 @@
-"""`artsim export`: a stored simulation in another format."""
+"""`artsim export`: write a stored simulation in another format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def format_options(command: Callable[..., R]) -> Callable[..., R]:
-    """An option for every format, which takes the file to write."""
+    """Add one option per format, which takes the file to write."""
     for name, format_ in reversed(FORMATS.items()):
         meaning, metavar = f"Write {format_.meaning}.", f"FILE{format_.suffix}"
         command = click.option(option_of(name), type=click.Path(path_type=Path), metavar=metavar, help=meaning)(command)
@@ -29,7 +29,7 @@ def format_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def option_of(format_: str) -> str:
-    """The option that asks for a format."""
+    """The option that selects a format."""
     return f"--{format_.replace('_', '-')}"
 
 
@@ -37,14 +37,19 @@ def option_of(format_: str) -> str:
 @click.argument("file", type=click.Path(path_type=Path))
 @format_options
 @click.option(
-    "--fps", type=float, callback=positive, default=30.0, show_default=True, help="Frames per second of what moves."
+    "--fps",
+    type=float,
+    callback=positive,
+    default=30.0,
+    show_default=True,
+    help="Frame rate of the exported motion [1/s].",
 )
 @mesh_options
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def export(
     file: Path, fps: float, packages: Mapping[str, Path], mesh_root: Path | None, force: bool, **outputs: Any
 ) -> None:
-    """Write FILE, an output of `artsim run`, in the formats that are asked for; the sizes are printed."""
+    """Write FILE, an output of `artsim run`, in the requested formats and print the sizes of the written files."""
     wanted: dict[str, Path] = {name: outputs[name] for name in FORMATS if outputs[name] is not None}
     if not wanted:
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")

@@ -1,4 +1,4 @@
-"""`artsim info`: what a robot file or an output file holds, on one screen."""
+"""`artsim info`: summarise a robot file or an output file on one screen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 @click.argument("file", metavar="MODEL|FILE.h5")
 @click.argument("arguments", nargs=-1, metavar="[NAME:=VALUE]…")
 @model_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the content as one JSON object instead of text.")
 def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: LoadOptions) -> None:
     """Say what MODEL (a robot file, or - for standard input) or FILE.h5 (an output of artsim's) holds."""
     if is_recording(file):
@@ -49,7 +49,7 @@ def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: Loa
 
 
 def is_recording(file: str) -> bool:
-    """Whether a name means an output file: by its first bytes, and by its suffix when these cannot be read."""
+    """Whether a name stands for an output file, judged by its first bytes, or by its suffix if it cannot be read."""
     path = Path(file)
     if file != "-" and path.suffix.lower() in (".h5", ".hdf5"):
         return True
@@ -59,14 +59,14 @@ def is_recording(file: str) -> bool:
         with path.open("rb") as stream:
             return stream.read(len(_HDF5)) == _HDF5
     except (OSError, ValueError):
-        return False  # reading the model says why
+        return False  # reading it as a model reports the reason
 
 
 # --- a model ---------------------------------------------------------------------------------------------------------
 
 
 def describe_model(articulation: Articulation) -> list[str]:
-    """Totals, the moving joints with their limits, and what options go by: actuators, keyframes, sensors."""
+    """Totals, the moving joints with their limits, and the names that options refer to."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     moving = [joint for joint in articulation.joints if joint.kind != "fixed"]
     rows = [("JOINT", "TYPE", "RANGE", "EFFORT", "VELOCITY")]
@@ -82,7 +82,7 @@ def describe_model(articulation: Articulation) -> list[str]:
 
 
 def describe_equipment(articulation: Articulation) -> list[str]:
-    """A table of the actuators, the names of the keyframes and of the sensors."""
+    """A table of the actuators, and the names of the keyframes and sensors."""
     rows = [("ACTUATOR", "ACTS ON", "CONTROL")]
     rows += [describe_actuator(actuator) for actuator in articulation.actuators[:MAX_ROWS]]
     lines = ["", *align([*rows])] if articulation.actuators else []
@@ -102,7 +102,7 @@ def describe_actuator(actuator: Actuator) -> tuple[str, str, str]:
 
 
 def model_object(articulation: Articulation) -> dict[str, Any]:
-    """Everything for --json; rad, m, N m, N, kg."""
+    """Everything for --json, in rad, m, N m, N and kg."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
     return {
         "kind": "model",
@@ -158,7 +158,7 @@ def describe_run(run: Mapping[str, Any]) -> list[str]:
 
 
 def names_and_origin(content: Mapping[str, Any]) -> list[str]:
-    """Which robot's names the entries have, and where the file comes from."""
+    """The names of the robot's entries, and the origin of the file."""
     facts = content["provenance"]
     return [
         f"links ({len(content['links'])}): {some(content['links'])}",
@@ -170,7 +170,7 @@ def names_and_origin(content: Mapping[str, Any]) -> list[str]:
 
 
 def model_warnings(told: list[str]) -> list[str]:
-    """What was odd about the robot's file."""
+    """The warnings about the robot's file."""
     if not told:
         return []
     more = [f"  … and {len(told) - MAX_ROWS} more; --json lists all"] if len(told) > MAX_ROWS else []
@@ -178,7 +178,7 @@ def model_warnings(told: list[str]) -> list[str]:
 
 
 def variables(content: Mapping[str, Any]) -> list[str]:
-    """A table of what is stored."""
+    """A table of the stored variables."""
     rows = [("VARIABLE", "SHAPE", "UNIT", "MEANING")]
     for name, variable in content["variables"].items():
         shape = ", ".join(f"{dim} {n}" for dim, n in zip(variable["dims"], variable["shape"], strict=True))
@@ -190,7 +190,7 @@ def variables(content: Mapping[str, Any]) -> list[str]:
 
 
 def describe_batch(batch: Mapping[str, Any]) -> list[str]:
-    """How many rows of what, and where they come from."""
+    """The number of rows, the quantities and the origin of a batch."""
     model, first = batch["model"], batch["first_row"]
     part = "" if batch["rows"] == batch["rows_of_job"] else f", from row {first} of {batch['rows_of_job']}"
     if batch["shards"]:
@@ -208,7 +208,7 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
 
 
 def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
-    """How many samples of what, and where they come from."""
+    """The number of samples, the variables and the origin of a rollout."""
     model = rollout["model"]
     return [
         f"{rollout['file']}: rollout of {model.get('format', '')} robot {model.get('name', '')!r} "
@@ -221,12 +221,12 @@ def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
 
 
 def some(names: list[str]) -> str:
-    """The first names."""
+    """The first few names as text."""
     return ", ".join(names[:MAX_NAMES]) + (", …" if len(names) > MAX_NAMES else "")
 
 
 def versions(facts: Mapping[str, Any]) -> str:
-    """`artsim 0.1.0, numpy 2.4, …` as stored; whatever is stored there, since files come from anywhere."""
+    """The stored versions as text, for example `artsim 0.1.0, numpy 2.4, …`; any stored value is accepted."""
     try:
         return ", ".join(f"{name} {version}" for name, version in json.loads(facts["versions"]).items())
     except (KeyError, ValueError, AttributeError, TypeError):

@@ -1,4 +1,4 @@
-"""The `artsim` command: finds the command asked for, imports only that one, and turns errors into a line and a code."""
+"""The `artsim` command: imports only the subcommand asked for, and turns errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artsim import __version__
 from artsim.cli.terminal import one_line
 from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
 
-# The one line of help stands here, so that `artsim --help` imports no command.
+# The short help of each command stands here so that `artsim --help` imports no command.
 COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
     "batch": "Compute rigid-body quantities for many configurations.",
@@ -38,14 +38,14 @@ COMMANDS = {
 
 
 class ArtsimGroup(click.Group):
-    """Commands are modules artsim.cli.<name> with a click command of that name."""
+    """The group of commands, each of which is a module artsim.cli.<name> with a click command of that name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands whose module exists."""
+        """The names of the commands whose module exists."""
         return [name for name in COMMANDS if importlib.util.find_spec(f"artsim.cli.{name}")]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command that was asked for."""
+        """Import and return the command with this name, or None."""
         if cmd_name not in self.list_commands(ctx):
             return None
         command = getattr(importlib.import_module(f"artsim.cli.{cmd_name}"), cmd_name)
@@ -53,17 +53,17 @@ class ArtsimGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands in the help, without importing them."""
+        """Write the list of commands in the help without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parse; printing the help can fail like any other output."""
+        """Parse the command line; printing the help can fail like any other output."""
         with exit_codes(debug=False):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; output that cannot be written is noticed here and not while Python shuts down."""
+        """Run the command and flush stdout, so that a failed write is reported here and not while Python shuts down."""
         with exit_codes(debug=ctx.params["debug"]):
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -72,7 +72,7 @@ class ArtsimGroup(click.Group):
 
 @contextlib.contextmanager
 def exit_codes(*, debug: bool) -> Iterator[None]:
-    """Every way to fail, as one line on stderr and the exit code that belongs to it."""
+    """Turn every failure into one line on stderr and its exit code."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -101,38 +101,38 @@ def exit_codes(*, debug: bool) -> Iterator[None]:
 
 
 def stop(message: str, exit_code: int, *, debug: bool) -> NoReturn:
-    """Print the line and leave; with --debug the traceback goes on."""
+    """Print the message and exit; with --debug print the traceback first."""
     if debug:
         import traceback
 
         traceback.print_exc()
     try:
         click.echo(one_line(message), err=True)
-    except OSError:  # nobody reads it: the exit code still says it
+    except OSError:  # stderr has no reader: the exit code still reports the failure
         drop_output(sys.stderr)
     raise SystemExit(exit_code) from None
 
 
 def stop_internal(error: Exception, *, debug: bool) -> NoReturn:
-    """A fault of artsim's own."""
+    """Report an internal error and exit."""
     stop(f"internal error: {type(error).__name__}: {error} (--debug shows where)", ArtsimError.exit_code, debug=debug)
 
 
 def drop_output(stream: TextIO) -> None:
-    """Nobody reads it any more: let what is buffered go nowhere, or Python complains when it shuts down."""
+    """Discard what is buffered for a stream without a reader; otherwise Python complains when it shuts down."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.group(cls=ArtsimGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="artsim")
-@click.option("--debug", is_flag=True, envvar="ARTSIM_DEBUG", help="Show tracebacks.")
+@click.option("--debug", is_flag=True, envvar="ARTSIM_DEBUG", help="Print the traceback of an error.")
 def cli(debug: bool) -> None:
     """Simulate articulated robots: URDF or MJCF in, labelled HDF5 out."""
 
 
 def _open_standard_streams() -> None:
-    """Streams closed by the caller (`>&-`) lead nowhere; otherwise the next file opened would become stdout."""
+    """Open streams that the caller closed (`>&-`) on the null device; else the next file opened would become stdout."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             with contextlib.suppress(OSError):
@@ -143,8 +143,8 @@ def _open_standard_streams() -> None:
 
 
 def main() -> None:
-    """The entry point. --debug may stand anywhere on the line."""
-    if not sys.warnoptions:  # lines of Python beside a refusal; numbers are looked at where they come in and go out
+    """Run the command line. --debug may stand anywhere on it."""
+    if not sys.warnoptions:  # Python's lines would stand beside a refusal; numbers are checked on input and output
         warnings.simplefilter("ignore")
     _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -157,9 +157,9 @@ def main() -> None:
 
 
 def start() -> None:
-    """`main` in a process of its own, which starts and ends quickly: 0.1 s less for a run of a few steps."""
-    gc.set_threshold(100_000, 20, 20)  # modules are objects that stay; the collector goes through them again and again
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of numpy's BLAS, of no use to our small matrices
+    """Run `main` in a process of its own with a fast start and end, which saves 0.1 s in a run of a few steps."""
+    gc.set_threshold(100_000, 20, 20)  # imported modules persist; the collector would traverse them repeatedly
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of numpy's BLAS do not help with small matrices
     done: list[bool] = []
     atexit.register(_leave, done)  # the first to be registered is the last to be called
     try:
@@ -170,7 +170,7 @@ def start() -> None:
 
 
 def _leave(done: list[bool]) -> None:
-    """Everything is written and closed: leave the memory to the system, which is quicker than Python by 50 ms."""
+    """Exit at once after everything is written and closed: the system frees memory 50 ms faster than Python."""
     if done == [True]:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Options that several commands share, each defined once."""
+"""Options that several commands share, each defined once: how a model file and its meshes are read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoadOptions(TypedDict):
 
 
 def reading_words(options: LoadOptions) -> list[str]:
-    """The options, as one types them, without which a model may not be read, or not the same."""
+    """The options as typed on a command line, as far as they decide whether and how a model is read."""
     words = [word for name, folder in options["packages"].items() for word in ("--package", f"{name}={folder}")]
     valued = {"--mesh-root": options["mesh_root"], "--density": options["density"], "--max-faces": options["max_faces"]}
     words += [word for name, value in valued.items() if value is not None for word in (name, f"{value}")]
@@ -51,7 +51,7 @@ def reading_words(options: LoadOptions) -> list[str]:
 
 
 def is_file(word: str) -> bool:
-    """Whether something typed is a file; a list of numbers can be longer than a name may be."""
+    """Whether a typed word is a file; a typed list of numbers can be longer than a file name may be."""
     try:
         return Path(word).is_file()
     except (OSError, ValueError):
@@ -59,8 +59,8 @@ def is_file(word: str) -> bool:
 
 
 def read_input(path: Path, most: int) -> bytes:
-    """The bytes of a file that somebody typed, or of a pipe, which is waited for. Raises MissingInputError, UsageError
-    for a device, or for more than `most` bytes.
+    """Read a typed file, or wait for a pipe and read it. Raises MissingInputError, and UsageError for a device or for
+    more than `most` bytes.
     """
     try:
         about = path.stat()
@@ -78,7 +78,7 @@ def read_input(path: Path, most: int) -> bytes:
 
 
 def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Path]:
-    """NAME=DIR, several times; the folders must exist."""
+    """Read each NAME=DIR; the folders must exist."""
     packages: dict[str, Path] = {}
     for value in values:
         name, equals, folder = value.partition("=")
@@ -91,7 +91,7 @@ def read_packages(ctx: click.Context, param: click.Parameter, values: tuple[str,
 
 
 def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Base]:
-    """[NAME=]fixed|floating, by name; without one under ""."""
+    """Read each [NAME=]fixed|floating, by name; the base given without a name stands under ""."""
     bases: dict[str, Base] = {}
     for value in values:
         name, _, base = value.rpartition("=")
@@ -102,14 +102,17 @@ def read_bases(ctx: click.Context, param: click.Parameter, values: tuple[str, ..
 
 
 def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A number above 0 and below 1e9, or none."""
+    """Check that the value is above 0 and below 1e9, or None."""
     if value is not None and not (0 < value < 1e9):
         raise click.BadParameter(f"{value:g} is not a number above 0, and below 1e9")
     return value
 
 
 def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
-    """NAME:=VALUE as arguments of xacro macros. Raises UsageError where that is none, or macros are not expanded."""
+    """Store NAME:=VALUE words as arguments of xacro macros.
+
+    Raises UsageError for a word that is not NAME:=VALUE, and for arguments without --xacro.
+    """
     pairs = [word.partition(":=") for word in words]
     for name, sign, value in pairs:
         if not sign or not name.isidentifier():
@@ -120,7 +123,7 @@ def set_arguments(load: LoadOptions, words: Sequence[str]) -> None:
 
 
 def refuse_own_input(output: Path, *inputs: str | None) -> None:
-    """Raises UsageError when the output is one of the inputs, which `--force` would destroy."""
+    """Raise UsageError when the output is one of the inputs, which `--force` would destroy."""
     for name in inputs:
         with contextlib.suppress(OSError, ValueError):
             if name and name != "-" and output.exists() and output.samefile(name):
@@ -134,13 +137,13 @@ MESH_OPTIONS = (
         callback=read_packages,
         multiple=True,
         metavar="NAME=DIR",
-        help="Where package://NAME/ is; may be repeated.",
+        help="Folder that package://NAME/ stands for; may be repeated.",
     ),
     click.option(
         "--mesh-root",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         envvar="ARTSIM_MESH_ROOT",
-        help="A further folder that meshes may be read from.",
+        help="Further folder from which meshes may be read.",
     ),
 )
 
@@ -151,10 +154,10 @@ LOAD_OPTIONS = (
         multiple=True,
         metavar="[NAME=]fixed|floating",
         envvar="ARTSIM_BASE",
-        help="Whether the root link is fixed to the world (default) or free; of a scene's models by name.",
+        help="How the root link is attached: fixed to the world (default) or floating; by name for a model of a scene.",
     ),
     *MESH_OPTIONS,
-    click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for meshes."),
+    click.option("--no-meshes", is_flag=True, envvar="ARTSIM_NO_MESHES", help="Do not look for mesh files."),
     click.option(
         "--max-xml-mb",
         type=float,
@@ -163,21 +166,26 @@ LOAD_OPTIONS = (
         show_default=True,
         metavar="MB",
         envvar="ARTSIM_MAX_XML_MB",
-        help="Refuse model files above this size [MB].",
+        help="Largest model file that is read [MB]; larger ones are refused.",
     ),
     click.option(
         "--max-faces",
         type=click.IntRange(min=1),
         metavar="N",
         envvar="ARTSIM_MAX_FACES",
-        help="Refuse meshes of more triangles; default: 2000000.",
+        help="Largest number of triangles of a mesh; larger meshes are refused. Default: 2000000.",
     ),
-    click.option("--strict", is_flag=True, envvar="ARTSIM_STRICT", help="Refuse a model where artsim would guess."),
+    click.option(
+        "--strict",
+        is_flag=True,
+        envvar="ARTSIM_STRICT",
+        help="Refuse a model that is incomplete or ambiguous instead of guessing.",
+    ),
     click.option(
         "--balance-inertia",
         is_flag=True,
         envvar="ARTSIM_BALANCE_INERTIA",
-        help="Replace inertias that no body can have by the nearest that one can; warnings say by how much.",
+        help="Replace inertias that no rigid body can have by the nearest valid ones; warnings state the change.",
     ),
     click.option(
         "--density",
@@ -185,35 +193,36 @@ LOAD_OPTIONS = (
         callback=positive,
         metavar="KG/M3",
         envvar="ARTSIM_DENSITY",
-        help="Give links of a URDF that have no mass that of their shapes at this density [kg/m³]: water has 1000.",
+        help="Density [kg/m³] from which links of a URDF without inertia get that of their shapes; water has 1000.",
     ),
     click.option(
         "--ignore-unsupported",
         is_flag=True,
         envvar="ARTSIM_IGNORE_UNSUPPORTED",
-        help="Leave out, with a warning, what an MJCF file has and artsim has not, and reversed limits and mimics of "
-        "nothing in a URDF.",
+        help="Leave out, with a warning, elements of an MJCF file that artsim does not support, and reversed limits "
+        "and mimics of missing joints in a URDF.",
     ),
     click.option(
         "--xacro",
         is_flag=True,
-        help="Expand xacro macros first, in a child process with limits. Macros are programs, which read files of this "
-        "machine and can run code: for files that you trust.",
+        help="Expand xacro macros first, in a child process with limits. Macros are programs that can read files of "
+        "this machine and run code: use this option only for files that you trust.",
     ),
 )
 
 
 def mesh_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options that say where a stored model's meshes are: `packages` and `mesh_root`."""
+    """Add the options that locate a stored model's meshes: `packages` and `mesh_root`."""
     for option in reversed(MESH_OPTIONS):
         command = option(command)
     return command
 
 
 def model_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of loading a model; the command gets them as one argument, `load_options: LoadOptions`.
+    """Add the options of loading a model; the command receives them as one argument, `load_options: LoadOptions`.
 
-    Bases of named models are for a command that takes `bases`, too.
+    A command that also takes `bases` receives the bases of named models there; for any other command a named base is
+    an error.
     """
     takes_bases = "bases" in inspect.signature(command, follow_wrapped=False).parameters
 

@@ -1,4 +1,4 @@
-"""`artsim plot`: figures of stored simulations."""
+"""`artsim plot`: draw figures of stored simulations."""
 
 from __future__ import annotations
 
@@ -22,15 +22,21 @@ from artsim.sim.foundation.errors import UsageError
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Picture to write (.png, .svg, .pdf); FILE.png in this folder by default.",
+    help="Figure to write (.png, .svg, .pdf); default: FILE.png in the current folder.",
 )
-@click.option("--entries", metavar="NAME,...", default="", help="Only these coordinates, dofs, links, actuators, ...")
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option(
+    "--entries",
+    metavar="NAME,...",
+    default="",
+    help="Entries to draw: names of coordinates, dofs, links, actuators, ...",
+)
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
 def plot(arguments: tuple[str, ...], output: Path | None, entries: str, force: bool) -> None:
     """Draw FILE.h5, an output of `artsim run`, over time; several files are overlaid.
 
     NAME is a recorded variable (qpos, tau_drive, link_position, ...) or states, forces (by source, for each degree of
-    freedom), energy, contacts. Without any: the states, the largest forces, and energy and contacts where recorded.
+    freedom), energy, contacts. Without any NAME, the states, the largest forces, and energy and contacts where recorded
+    are drawn.
     """
     files = [argument for argument in arguments if is_recording(argument)]
     names = [argument for argument in arguments if argument not in files]

@@ -1,5 +1,4 @@
-"""What a command does while it works: a bar on a terminal, signals that are looked at between blocks, and
-disks that are full."""
+"""What commands share while they work: a progress bar, signals that are polled between blocks, and full disks."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ _BAR_AFTER = 0.5  # s: shorter work shows no progress
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Callable[[int], None]]:
-    """A bar with rate and time left on a terminal's stderr, once the work turns out to take a while.
+    """Show a bar with rate and remaining time on a terminal's stderr once the work has taken 0.5 s.
 
-    The call that is given takes how much of `total` is done.
+    Yields a function that takes how much of `total` is done.
     """
     if not (show and sys.stderr.isatty()):
         yield lambda done: None
@@ -66,7 +65,7 @@ def _bar(unit: str) -> Any:
 
 @contextlib.contextmanager
 def caught_signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM set a flag that is looked at after each block: raising inside HDF5 can be swallowed there."""
+    """Collect SIGINT and SIGTERM in a list, polled after each block; HDF5 can swallow exceptions raised inside it."""
     caught: list[int] = []
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -81,7 +80,7 @@ def caught_signals() -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def storage_errors() -> Iterator[None]:
-    """HDF5 crashes at interpreter exit after a failed write: leave before."""
+    """Exit at once on a StorageError: after a failed write HDF5 crashes when the interpreter exits."""
     try:
         yield
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""`artsim recover`: a run file that a killed writer left, made clean."""
+"""`artsim recover`: make the run file that a killed process left readable."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from artsim.io.recovery import recover as recover_run
 
 @click.command(short_help="Make a run file clean that a killed run left.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the clean file here; FILE stays as it is.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Clean file to write; FILE is then left unchanged."
+)
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 def recover(file: Path, output: Path | None, force: bool) -> None:
-    """Make FILE, an output of `artsim run` whose process was killed, clean: every row that was written in full, in a
-    file that every reader of HDF5 opens. A file that is clean already stays as it is.
+    """Make FILE, an output of `artsim run` whose process was killed, clean: the file then holds every row that was
+    written in full, and every HDF5 reader can open it. A file that is already clean is left unchanged.
     """
     if output is not None:
         refuse_own_input(output, str(file))

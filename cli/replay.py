@@ -1,4 +1,4 @@
-"""`artsim replay`: show what a file holds, or simulate it again and compare it byte for byte."""
+"""`artsim replay`: show a stored simulation, or simulate it again and compare the result byte for byte."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ from artsim.sim.foundation.errors import StoppedError
 
 @click.command(short_help="Show a stored simulation, or run it again and compare.")
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="FILE...")
-@click.option("--verify", is_flag=True, help="Simulate again from what the file holds; compare byte for byte.")
+@click.option("--verify", is_flag=True, help="Simulate again from the content of the file and compare byte for byte.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(min=0),
     default=TOLERANCE,
     show_default=True,
-    help="With --verify: what rows may differ by, relative to the largest value of the variable, when another "
-    "processor or other versions made the file.",
+    help="Largest difference of rows that --verify accepts, relative to the largest value of the variable, if another "
+    "processor or other versions wrote the file.",
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="To verify rollouts and batches with."
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of threads with which rollouts and batches are verified.",
 )
 @click.option(
     "--rate",
@@ -40,17 +44,29 @@ from artsim.sim.foundation.errors import StoppedError
     default=1.0,
     show_default=True,
     metavar="X",
-    help="Seconds of the run shown in a second.",
+    help="Playback speed: simulated seconds shown per second.",
 )
-@click.option("--loop", is_flag=True, help="Begin again at the end.")
-@click.option("--start", type=click.FloatRange(min=0), default=0.0, metavar="T", help="Time to begin at [s].")
+@click.option("--loop", is_flag=True, help="Restart the playback when it reaches the end.")
 @click.option(
-    "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 a second, whatever the rate."
+    "--start", type=click.FloatRange(min=0), default=0.0, metavar="T", help="Time at which the playback starts [s]."
 )
-@click.option("--paused", is_flag=True, help="Do not play before somebody wants it.")
-@click.option("--spacing", type=float, metavar="M", help="Distance between several runs [m]; 0: one over the other.")
-@click.option("--model", metavar="MODEL", help="Take this file for the robot; it must say what FILE holds.")
-@click.option("--force", is_flag=True, help="Go on with a MODEL that says something else.")
+@click.option(
+    "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate."
+)
+@click.option("--paused", is_flag=True, help="Start paused; the page has a button to play.")
+@click.option(
+    "--spacing", type=float, metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Model file that replaces the stored robot; it must have the same text as the model in FILE.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Accept a --model whose text differs from the stored one, if links, joints and actuators agree.",
+)
 @viewer_options
 @mesh_options
 def replay(
@@ -71,7 +87,8 @@ def replay(
     packages: Mapping[str, Path],
     mesh_root: Path | None,
 ) -> None:
-    """Show FILE, an output of `artsim run`, in a browser; several side by side. Those of others can be verified only.
+    """Show FILE, an output of `artsim run`, in a browser; several side by side. Outputs of other commands can only be
+    verified.
 
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
@@ -99,7 +116,7 @@ def replay(
 
 
 def verify_file(file: Path, load: Load, tolerance: float, threads: int) -> None:
-    """Simulate again. Raises StoppedError naming the first difference."""
+    """Simulate or compute a file again. Raises StoppedError, which names the first difference."""
     from artsim.io.batch_reader import BatchRecording, open_output
     from artsim.io.reader import Recording
 

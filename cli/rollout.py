@@ -1,4 +1,4 @@
-"""`artsim rollout`: many variations of a run, into a file."""
+"""`artsim rollout`: simulate many variations of a run and write them to one file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reas
 
 
 def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """NAME=LOW:HIGH, several of them separated by commas; later ones win."""
+    """Read NAME=LOW:HIGH words, separated by commas; later ones override earlier ones."""
     bounds = {}
     for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
         name, equals, ends = word.partition("=")
@@ -55,27 +55,36 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @models_argument()
-@click.option("--samples", type=click.IntRange(min=1), metavar="N", required=True, help="How many to simulate.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), metavar="N", required=True, help="Number of samples to simulate."
+)
 @click.option(
     "--start",
     type=click.Choice(STARTS),
     default=STARTS[0],
     show_default=True,
-    help="Where samples start: as given, or drawn within the joint limits as `artsim batch` draws.",
+    help="Where samples start: at the given state, or drawn within the joint limits as `artsim batch` draws.",
 )
-@click.option("--spread", type=float, default=0.0, help="Start coordinates, up to this far off [rad, m].")
-@click.option("--velocity-spread", type=float, default=0.0, help="Start velocities, likewise [rad/s, m/s].")
+@click.option("--spread", type=float, default=0.0, help="Largest random offset of the initial coordinates [rad, m].")
+@click.option(
+    "--velocity-spread", type=float, default=0.0, help="Largest random offset of the initial velocities [rad/s, m/s]."
+)
 @click.option(
     "--randomise",
     multiple=True,
     callback=_factors,
     metavar="NAME=LOW:HIGH,…",
-    help=f"Factors of every link or joint, drawn evenly: {', '.join(VARIED)} (of all contacts).",
+    help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts).",
 )
 @run_options
 @scene_options
-@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Cores to compute on; default: all.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help=".h5 or .npz file; without it only a summary.")
+@click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Number of threads; default: one per core.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="File to write (.h5 or .npz); without it only the summary is printed.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
@@ -99,9 +108,9 @@ def rollout(
 ) -> None:
     """Simulate N variations of a run of MODEL (URDF or MJCF, or - for standard input), 8 at a time where that can be.
 
-    Several models are one scene, as in `artsim run`.
-    What a sample is depends on --seed and its number alone, and the result's bytes not on --threads. --control takes
-    one file for all samples, or arrays (samples, rows, joints). The summary goes to stderr.
+    Several models form one scene, as in `artsim run`. A sample depends on --seed and its number alone, and the bytes of
+    the result do not depend on --threads. --control takes one file for all samples, or arrays of shape (samples, rows,
+    joints). The summary goes to stderr.
     """
     config = RolloutConfig(samples, start, spread, velocity_spread, randomise)
     if output is not None:
@@ -142,7 +151,7 @@ def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls
 
 
 def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
-    """The summary."""
+    """Print the summary."""
     rate = outcome.steps / outcome.seconds if outcome.seconds > 0 else 0.0
     if as_json:
         summary = {

@@ -1,4 +1,7 @@
-"""`artsim run`: simulate a robot and write the result to an HDF5 file."""
+"""`artsim run`: simulate a robot and write the result to an HDF5 file.
+
+The command reads its options and the model, has io/runs.py simulate and record, and prints the summary.
+"""
 
 from __future__ import annotations
 
@@ -43,16 +46,16 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
-_FAR = 1e-3  # m: contacts that gave way by more are warned of
-_LARGE_SHARE = 0.01  # of a shape's thickness: the same
+_FAR = 1e-3  # m: contacts that yielded by more are reported
+_LARGE_SHARE = 0.01  # of a shape's thickness: likewise
 _MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
-_RESIDUAL = 1e-6  # rad/s or m/s: more than this left by the solver is told
+_RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 _MOST_TOML = 1 << 24  # bytes
 _INPUTS = ("control", "controller", "torque", "target", "target_velocity")
 
 
 class Stored(NamedTuple):
-    """What --config holds: values, and the model's text when it is an output file."""
+    """The content of --config: values, and the model's text if the file is an output."""
 
     values: dict[str, Any]
     text: str | None = None
@@ -67,31 +70,36 @@ class Stored(NamedTuple):
 @models_argument(required=False)
 @run_options
 @scene_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="HDF5 file to write; without it only a summary.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="HDF5 file to write; without it only the summary is printed.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the output file.")
 @click.option(
     "--compress",
     type=click.Choice(["none", "gzip", "zstd"]),
     default="none",
     show_default=True,
-    help="Compression of the recorded rows.",
+    help="Compression of the recorded rows in the output file.",
 )
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
-    help="Configuration to start from: a TOML file, or an output of `artsim run`, which is run again.",
+    help="Configuration that other options override: a TOML file, or an output of `artsim run`, which is run again.",
 )
 @click.option(
     "--checkpoint",
     type=click.IntRange(min=0),
-    help="Steps after which the whole state is stored, for --resume; 0: never. Default: 10000 or, where a state is "
-    "large beside the rows, so many that it takes a hundredth of the file.",
+    help="Steps between checkpoints, which store the whole state for --resume; 0: none. Default: 10000, or more where "
+    "states are large beside the rows, so that they take a hundredth of the file.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Go on with a run that was killed, interrupted or is to have more --steps, in FILE or as --output.",
+    help="Run file to continue, in FILE or as --output: one that was killed or interrupted, or is given more --steps.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print neither the summary nor warnings.")
@@ -118,9 +126,9 @@ def run(
     A MODEL may also be a robot shipped with artsim (arm7) or one of robot_descriptions that is in its cache
     (panda_description). With --xacro, NAME:=VALUE sets an argument of its macros.
 
-    The names of several begin with that of their model, the file's without suffix: arm/elbow, box/root.z. Values are by
-    joint name (--q0 elbow=0.5), vectors in the model's order by file. The summary goes to stderr. Every option can also
-    be set as ARTSIM_<NAME> in the environment.
+    In a scene, names begin with that of their model, which is its file name without suffix: arm/elbow, box/root.z.
+    Values are given by joint name (--q0 elbow=0.5), vectors in the model's order in a file. The summary goes to stderr.
+    Every option can also be set as ARTSIM_<NAME> in the environment.
     """
     if resume is not None:
         _refuse_beside_resume(ctx)
@@ -203,7 +211,7 @@ def _stored(config: Path | None) -> Stored:
 
 
 def _models_of(given: object, folder: Path) -> tuple[str, ...]:
-    """`model` of a TOML file: one MODEL or several; a path may be relative to the file."""
+    """Read `model` of a TOML file: one MODEL or several; a path may be relative to the file."""
     words = [given] if isinstance(given, str) else given
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UsageError(f"configuration: model is {given!r}, want a MODEL, or a list of them")
@@ -213,7 +221,7 @@ def _models_of(given: object, folder: Path) -> tuple[str, ...]:
 
 
 def _is_hdf5(path: Path) -> bool:
-    """Whether the file begins like HDF5; `-o` takes any name."""
+    """Whether the file begins with the HDF5 signature; `-o` accepts any suffix."""
     try:
         if not path.is_file():  # a pipe gives its bytes once
             return False
@@ -225,13 +233,18 @@ def _is_hdf5(path: Path) -> bool:
 
 def _load_stored(stored: Stored, load_options: LoadOptions) -> Articulation:
     assert stored.text is not None
-    options = load_options | {"meshes": False, "xacro": False}  # its meshes are not at hand; its macros are expanded
+    options = load_options | {
+        "meshes": False,
+        "xacro": False,
+    }  # its meshes are not available, its macros already expanded
     return with_pieces(load_text(stored.text, name="<stored model>", **options), stored.kept)
 
 
 def _typed_controller(ctx: click.Context, config: RunConfig) -> ControllerFunction | None:
-    """The Python controller of a run, if it has one. Raises UsageError for one that is not on the command line: a file
-    from somebody else, or an environment, must not choose what code runs here.
+    """Load the Python controller of a run, if it has one.
+
+    Raises UsageError for a controller that was not typed on the command line: neither a file from somebody else nor the
+    environment may choose what code runs here.
     """
     if not config.is_python:
         return None
@@ -244,13 +257,15 @@ def _typed_controller(ctx: click.Context, config: RunConfig) -> ControllerFuncti
 
 
 def _python_controller(words: str) -> ControllerFunction:
-    """FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
+    """Load FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
     import runpy
 
     path, _, name = words.rpartition(":")
     if not is_file(path):
         raise MissingInputError(f"--controller: {path}: no such file")
-    sys.path.insert(0, str(Path(path).resolve().parent))  # modules beside it, as when Python runs it
+    sys.path.insert(
+        0, str(Path(path).resolve().parent)
+    )  # so that it can import modules beside it, as when Python runs it
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is the result's
             scope = runpy.run_path(path)
@@ -299,7 +314,7 @@ def _simulate(
 
 @dataclass
 class Watch:
-    """After every block the bar moves; a signal ends the run, and under --strict so does a run that is wrong."""
+    """Called after every block: moves the bar and ends the run on a signal or, with --strict, on a wrong result."""
 
     advance: Callable[[int], None]
     caught: list[int]
@@ -310,7 +325,7 @@ class Watch:
         return self.signalled() or (self.strict and bool(_refused(simulation)))
 
     def signalled(self) -> bool:
-        """Whether a signal wants the run to end."""
+        """Whether a signal asked the run to end."""
         return bool(self.caught)
 
 
@@ -318,7 +333,7 @@ _WITH_RESUME = {"resume", "steps", "output", "force", "controller", "strict", "a
 
 
 def _refuse_beside_resume(ctx: click.Context) -> None:
-    """Raises UsageError for options that would change the run: its file holds what it is."""
+    """Raise UsageError for options that would change the resumed run, whose configuration is that in its file."""
     for param in ctx.command.params:
         if param.name and param.name not in _WITH_RESUME and was_typed(ctx, param.name):
             what = param.opts[0] if param.opts[0].startswith("-") else "a MODEL"
@@ -337,7 +352,7 @@ def _resume(
     verbose: bool,
     strict: bool,
 ) -> None:
-    """Go on with a stored run; strict as `_simulate` and `_finish` have it."""
+    """Continue a stored run; `strict` has the meaning that it has in `_simulate` and `_finish`."""
     from artsim.io.resume import resume as resume_run
     from artsim.loaders.stored import load_stored
 
@@ -365,7 +380,7 @@ def _resume(
 
 
 def _resumed_controller(ctx: click.Context, words: str) -> ControllerFunction | None:
-    """The Python controller typed beside --resume. One that is set in the environment is not run."""
+    """Load the Python controller typed beside --resume; one set in the environment is not run."""
     typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
     if typed and ".py:" not in words:
         raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
@@ -383,7 +398,10 @@ def _finish(
     strict: bool = False,
     start: Sequence[str] = (),
 ) -> None:
-    """Summary, then the exit code of what ended the run. strict: a wrong run is an error; start: its oddities."""
+    """Print the summary and exit with the code of what ended the run.
+
+    `strict`: a wrong result is an error; `start`: the notes on the initial state.
+    """
     summary = _summary(outcome, output) | {"start": [*start]}
     interrupted = bool(caught) and outcome.simulation.step < outcome.simulation.plan.config.steps
     checked = strict and not interrupted and not outcome.simulation.stop_reason
@@ -392,10 +410,10 @@ def _finish(
         click.echo(json.dumps(summary))
     elif not quiet:
         for line in _describe(summary, verbose=verbose):
-            if not refused or line != f"warning: {refused}":  # which the last line says
+            if not refused or line != f"warning: {refused}":  # which is the last line anyway
                 click.echo(printable(line), err=True)
     if interrupted:
-        if outcome.simulation.left_alone:  # a step is still being taken in vain, on arrays that must stay until the end
+        if outcome.simulation.left_alone:  # an abandoned step still runs, on arrays that must stay until the end
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(128 + caught[0])
@@ -406,7 +424,7 @@ def _finish(
 
 
 def _refused(simulation: Simulation) -> str:
-    """Why --strict ends the run: excess energy, contacts that gave way far, unsolved steps; empty where it does not."""
+    """Why --strict ends the run (excess energy, contacts that yielded far, unsolved steps), or an empty string."""
     excess, residual = _excess(simulation), simulation.worst_residual
     if excess is not None:
         return _describe_excess(excess)
@@ -417,13 +435,13 @@ def _refused(simulation: Simulation) -> str:
 
 
 def _gives_way_far(simulation: Simulation) -> bool:
-    """Whether hard contacts gave way by more than a user may overlook."""
+    """Whether hard contacts yielded by more than a user may overlook."""
     found = simulation.gave_way
     return found is not None and (found[2] > _FAR or found[3] > _LARGE_SHARE)
 
 
 def _yielding(simulation: Simulation) -> dict[str, Any] | None:
-    """Where contacts gave way most; None: nowhere."""
+    """Where contacts yielded most, or None."""
     found = simulation.gave_way
     return None if found is None else dict(zip(("link_a", "link_b", "depth", "share"), found, strict=True))
 
@@ -473,13 +491,13 @@ def _summary(outcome: Outcome, output: Path | None) -> dict[str, Any]:
 
 
 def _excess(simulation: Simulation) -> dict[str, Any] | None:
-    """The first time that there was more kinetic energy than can have been given; None: never."""
+    """When the kinetic energy first exceeded what can have been supplied, or None."""
     found = simulation.energy_excess
     return None if found is None else dict(zip(("time", "joint", "factor"), found, strict=True))
 
 
 def _contacts(simulation: Simulation) -> dict[str, Any] | None:
-    """Most contacts in a step, the deepest [m], and room for how many; None where nothing can touch."""
+    """The largest number of contacts in a step, the deepest [m] and the room for contacts; None without contacts."""
     touching = simulation.plan.touching
     if touching is None:
         return None

@@ -1,4 +1,4 @@
-"""The options that make a RunConfig: names and numbers as typed, files of numbers, and their precedence."""
+"""The options that make a RunConfig: how typed names, numbers and files are read, and which takes precedence."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from artsim.sim.runs.configuration import (
 from artsim.sim.runs.plan import TIME_STEP, time_step
 
 R = TypeVar("R")
-_MOST_NUMBERS = 1 << 26  # bytes of a file of numbers
+_MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
 
 
 def finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """A finite number above 0, or nothing."""
+    """Check that the value is a finite number above 0, or None."""
     if value is not None and not (math.isfinite(value) and value > 0):
         raise click.BadParameter(f"{value:g} is not a finite number above 0")
     return value
 
 
 def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
-    """X,Y,Z."""
+    """Read X,Y,Z [m/s²]."""
     if value is None:
         return None
     numbers = tuple(_number(word, "--gravity") for word in value.split(","))
@@ -58,46 +58,59 @@ def _named(name: str, help_text: str, metavar: str = "[JOINT=]VALUE") -> Any:
 
 
 RUN_OPTIONS = (
-    click.option("--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Steps to take."),
-    click.option("--duration", type=float, callback=finite, help="Time to simulate [s], instead of --steps."),
-    click.option("--dt", type=float, callback=finite, help=f"Time step [s]; default: the file's, else {TIME_STEP}."),
     click.option(
-        "--every", type=click.IntRange(min=1), default=1, show_default=True, help="Record every this many steps."
+        "--steps", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of time steps to simulate."
     ),
-    click.option("--gravity", callback=read_gravity, metavar="X,Y,Z", help="Gravity [m/s²]; default: 0,0,-9.81."),
-    click.option("--keyframe", metavar="NAME", default="", help="Start from this keyframe of the file."),
+    click.option("--duration", type=float, callback=finite, help="Simulated time [s], given instead of --steps."),
+    click.option(
+        "--dt", type=float, callback=finite, help=f"Time step [s]; default: that of the model file, else {TIME_STEP}."
+    ),
+    click.option(
+        "--every", type=click.IntRange(min=1), default=1, show_default=True, help="Steps between two recorded rows."
+    ),
+    click.option(
+        "--gravity",
+        callback=read_gravity,
+        metavar="X,Y,Z",
+        help="Gravitational acceleration [m/s²]; default: 0,0,-9.81.",
+    ),
+    click.option("--keyframe", metavar="NAME", default="", help="Keyframe of the model file to start from."),
     _named(
-        "--q0", "Start coordinate of a joint [rad, m]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
+        "--q0", "Initial coordinate of a joint [rad, m]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
     ),
     _named(
-        "--v0", "Start velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.", "JOINT=VALUE|FILE"
+        "--v0",
+        "Initial velocity of a joint [rad/s, m/s]; V,V,… or a file gives those of all joints.",
+        "JOINT=VALUE|FILE",
     ),
-    _named("--activation", "Start state of an actuator with dynamics.", "ACTUATOR=VALUE"),
-    _named("--target", "Position target of a drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
-    _named("--target-velocity", "Velocity target of a drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
+    _named("--activation", "Initial activation of an actuator with dynamics.", "ACTUATOR=VALUE"),
+    _named("--target", "Position target of a joint drive [rad, m]; needs gains.", "JOINT=VALUE|FILE"),
+    _named("--target-velocity", "Velocity target of a joint drive [rad/s, m/s].", "JOINT=VALUE|FILE"),
     _named("--torque", "Constant joint force [N m, N].", "JOINT=VALUE|FILE"),
-    _named("--stiffness", "Drive stiffness [N m/rad, N/m], of one joint or of all that follow no other."),
-    _named("--damping", "Drive damping [N m s/rad, N s/m]."),
-    _named("--drive-limit", "Largest drive force [N m, N]; the joint's effort always bounds it."),
+    _named("--stiffness", "Stiffness of a joint drive [N m/rad, N/m]; without JOINT= that of all independent joints."),
+    _named("--damping", "Damping of a joint drive [N m s/rad, N s/m]; without JOINT= that of all independent joints."),
+    _named("--drive-limit", "Largest force of a joint drive [N m, N]; the joint's effort limit bounds it in any case."),
     click.option(
         "--drive-mode",
         type=click.Choice(["force", "acceleration"]),
         default="force",
         show_default=True,
-        help="Whether gains give a force, or an acceleration [1/s², 1/s].",
+        help="What the drive gains produce: a force, or an acceleration (gains in 1/s² and 1/s).",
     ),
     click.option(
         "--drive-limit-kind",
         type=click.Choice(["force", "impulse"]),
         default="force",
         show_default=True,
-        help="Whether --drive-limit is a force or an impulse per step [N m s, N s].",
+        help="What --drive-limit bounds: the force, or the impulse per step [N m s, N s].",
     ),
-    _named("--friction-coefficient", "Joint friction as this times the load in the joint (PhysX)."),
+    _named(
+        "--friction-coefficient", "Friction coefficient of a joint: friction per load transmitted by the joint (PhysX)."
+    ),
     _named(
         "--control",
-        "Control of an actuator; or inputs over time: .csv, .npz or .h5 with the names of actuators, joint.target, "
-        "joint.velocity, joint.torque.",
+        "Constant control of an actuator, or a .csv, .npz or .h5 file of inputs over time, whose columns are named "
+        "ACTUATOR, JOINT.target, JOINT.velocity or JOINT.torque.",
         "ACTUATOR=VALUE|FILE",
     ),
     click.option(
@@ -105,114 +118,118 @@ RUN_OPTIONS = (
         default="none",
         show_default=True,
         metavar="|".join([*CONTROLLERS, "FILE.py:FUNCTION"]),
-        help="Built-in controller, or function(t, qpos, qvel) -> forces (nv,).",
+        help="Built-in controller, or a Python function(t, qpos, qvel) that returns joint forces (nv,).",
     ),
     click.option(
         "--solver",
         type=click.Choice(list(SOLVERS)),
         default="newton",
         show_default=True,
-        help="newton: exact; pgs, tgs: Gauss-Seidel and its temporal kind, in the order of the PhysX guide; "
-        "block-gs: Gauss-Seidel joint by joint; propagation, direct: newton over recursions in the tree, in linear "
-        "time, or over a graph of joints.",
+        help="Constraint solver. newton: exact; pgs, tgs: projected and temporal Gauss-Seidel, in the order of the "
+        "PhysX guide; block-gs: Gauss-Seidel joint by joint; propagation, direct: newton by recursions over the tree "
+        "in linear time, or over a graph of joints.",
     ),
     click.option(
         "--iterations",
         type=click.IntRange(1, MAX_ITERATIONS),
         default=64,
         show_default=True,
-        help="Sweeps per step of pgs, tgs and block-gs. They start from no impulse, as PhysX does.",
+        help="Sweeps per step of the solvers pgs, tgs and block-gs, which start from zero impulses as PhysX does.",
     ),
     click.option(
         "--coupling-erp",
         type=click.FloatRange(min=0, max=1),
         default=0.0,
-        help="Share of the error of couplings, loops, tendon equalities and violated limits that a step takes back. "
-        "Default: over a tenth of a second, what a step leaves by itself at once.",
+        help="Error reduction parameter: share of the error of couplings, loops, tendon equalities and violated limits "
+        "that each step removes. Default: initial errors are removed over 0.1 s, errors left by a step in the next.",
     ),
     click.option(
         "--integrator",
         type=click.Choice(["auto", *INTEGRATORS]),
         default="auto",
         show_default=True,
-        help="auto: rk4 where the file wants it and nothing needs rows that push one way, else semi-implicit-euler.",
+        help="Integrator. auto: rk4 where the file asks for it and no constraint is one-sided, else "
+        "semi-implicit-euler.",
     ),
     click.option(
         "--coordinates",
         type=click.Choice(COORDINATES),
         default="reduced",
         show_default=True,
-        help="reduced: joint coordinates; maximal: six for every body, joints as constraints (slow, for cross-checks).",
+        help="Coordinates of the simulation. reduced: joint coordinates; maximal: six per body, with joints as "
+        "constraints (slow, for cross-checks).",
     ),
     click.option(
         "--scheme",
         type=click.Choice(SCHEMES),
         default="auto",
         show_default=True,
-        help="How maximal coordinates hold constraints: baumgarte, C̈ + α Ċ + β C = 0, or implicit, C = 0 at the "
-        "step's end; auto is implicit.",
+        help="How constraints are enforced in maximal coordinates. baumgarte: C̈ + α Ċ + β C = 0; implicit: C = 0 at "
+        "the end of the step; auto: implicit.",
     ),
     click.option(
         "--scheme-alpha",
         type=float,
-        help="α: baumgarte [1/s], default 1/dt; implicit: share of the force that is the step's end, default 1.",
+        help="α of the scheme. baumgarte: α [1/s], default 1/dt; implicit: weight of the force at the end of the step, "
+        "default 1.",
     ),
     click.option(
         "--scheme-beta",
         type=float,
-        help="β: baumgarte [1/s²], default 1/dt²; implicit: share of the velocity that is the step's end, default 1 "
-        "(below it joints are not held well).",
+        help="β of the scheme. baumgarte: β [1/s²], default 1/dt²; implicit: weight of the velocity at the end of the "
+        "step, default 1 (with smaller weights the joints drift apart).",
     ),
     click.option(
         "--coupling",
         type=click.Choice(COUPLINGS),
         default="auto",
         show_default=True,
-        help="Mimic joints, equalities of joints and of tendons: auto is exact unless the file says how soft (MJCF "
-        "solref); exact: eliminated (of tendons: hard rows); rows: hard constraint rows (both hold loops hard, too); "
-        "compliant: springs.",
+        help="How couplings (mimic joints, joint and tendon equalities) are enforced. exact: eliminated, or hard "
+        "constraint rows for tendons; rows: hard constraint rows; compliant: springs; auto: exact unless the file "
+        "makes them soft (MJCF solref). exact and rows also make loops hard.",
     ),
     click.option(
         "--coupling-frequency",
         type=float,
         callback=finite,
-        help="Natural frequency of couplings that are compliant [Hz].",
+        help="Natural frequency of compliant couplings [Hz].",
     ),
     click.option(
         "--coupling-damping",
         type=float,
         default=1.0,
         show_default=True,
-        help="Damping ratio of couplings that are compliant.",
+        help="Damping ratio of compliant couplings.",
     ),
     click.option(
         "--contacts/--no-contacts",
         default=True,
         show_default=True,
-        help="Whether anything touches: the ground with --ground, and the robot itself and its scene as the file says.",
+        help="Whether contacts are simulated: with the ground if --ground is given, and between the robot's links and "
+        "with its scene as the file says.",
     ),
     click.option(
-        "--self-collide", is_flag=True, help="Links of a URDF touch each other, neighbours excepted; otherwise none do."
+        "--self-collide", is_flag=True, help="Let the links of a URDF collide with each other, except neighbours."
     ),
     click.option(
         "--decompose",
         is_flag=True,
-        help="Meshes whose convex hulls are more than 1.2 times as large as they are collide as convex parts, not as "
-        "their hulls; needs artsim[decompose].",
+        help="Decompose meshes into convex parts for collision where the convex hull has more than 1.2 times the "
+        "volume of the mesh; needs artsim[decompose].",
     ),
     click.option(
         "--cone",
         type=click.Choice(CONES),
         default=CONES[0],
         show_default=True,
-        help="Shape of the friction cones. A pyramid, MuJoCo's default, holds less between its axes than the cone of "
-        "Coulomb's law.",
+        help="Shape of the friction cone. A pyramid, MuJoCo's default, allows less friction between its axes than the "
+        "cone of Coulomb's law.",
     ),
     click.option(
         "--continuous",
         is_flag=True,
-        help="Look between the start and the end of each step, too: a thin body that turns far in a step stops "
-        "where it would pass through another one, and loses the rest of the step's motion.",
+        help="Detect contacts continuously, within each step too: a thin body that turns far in one step stops where "
+        "it would pass through another body and loses the rest of the step's motion.",
     ),
     click.option(
         "--restitution",
@@ -226,47 +243,59 @@ RUN_OPTIONS = (
         type=click.IntRange(min=1),
         default=20_000,
         show_default=True,
-        help="Contacts at once; more stop the run.",
+        help="Largest number of simultaneous contacts; more of them stop the run.",
     ),
-    click.option("--ground", is_flag=True, help="Level ground, which the robot's collision geometry touches."),
+    click.option("--ground", is_flag=True, help="Add level ground that the robot's collision geometry can touch."),
     click.option(
         "--ground-friction",
         type=click.FloatRange(min=0),
         default=1.0,
         show_default=True,
-        help="Coefficient of friction of the ground; of it and that of a geom (1 where the file has none) the larger "
-        "counts.",
+        help="Coefficient of friction of the ground; a contact uses the larger of it and the geom's (1 where the file "
+        "gives none).",
     ),
     click.option("--ground-height", type=float, default=0.0, show_default=True, help="Height of the ground [m]."),
     click.option("--velocity-limits", is_flag=True, help="Enforce the joints' velocity limits."),
-    _named("--link-damping", "Damping of a link's linear and angular velocity [1/s]; * matches names.", "LINK=LIN,ANG"),
     _named(
-        "--link-velocity-limit", "Largest velocities of a link [m/s, rad/s]; either may be left out.", "LINK=LIN,ANG"
+        "--link-damping", "Damping of a link's linear and angular velocity [1/s]; LINK may contain *.", "LINK=LIN,ANG"
+    ),
+    _named(
+        "--link-velocity-limit",
+        "Largest linear and angular velocity of a link [m/s, rad/s]; either may be left out.",
+        "LINK=LIN,ANG",
     ),
     click.option(
-        "--com-velocity-limit", metavar="LIN,ANG", help="Largest velocities of the whole robot's centre of mass."
+        "--com-velocity-limit",
+        metavar="LIN,ANG",
+        help="Largest linear and angular velocity of the whole robot at its centre of mass [m/s, rad/s].",
     ),
     click.option(
         "--sleep-threshold",
         type=float,
         default=0.0,
         show_default=True,
-        help="Kinetic energy per mass [m²/s²] below which a link is still (PhysX: 5e-5); 0: the robot never sleeps.",
+        help="Kinetic energy per mass [m²/s²] below which a link counts as at rest (PhysX: 5e-5); 0: never sleep.",
     ),
     click.option(
         "--sleep-time",
         type=float,
         default=0.4,
         show_default=True,
-        help="How long all links are still before the robot sleeps [s].",
+        help="Time for which all links must be at rest before the robot sleeps [s].",
     ),
     click.option(
         "--record",
         "record",
         metavar="NAME,…",
-        help=f"What to record, or +NAME to add to the default. Known: {', '.join(RECORDED)}.",
+        help=f"Variables to record; +NAME adds to the default. Known: {', '.join(RECORDED)}.",
     ),
-    click.option("--seed", type=int, default=0, show_default=True, help="Stored with the run."),
+    click.option(
+        "--seed",
+        type=int,
+        default=0,
+        show_default=True,
+        help="Seed stored with the run, from which `artsim rollout` draws its samples.",
+    ),
 )
 
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
@@ -295,13 +324,13 @@ def run_options(command: Callable[..., R]) -> Callable[..., R]:
 def run_config(
     ctx: click.Context, options: Mapping[str, Any], stored: Mapping[str, Any], articulation: Articulation, **more: Any
 ) -> RunConfig:
-    """The configuration: what was typed (or set in ARTSIM_…), before `stored`, before the defaults.
+    """Make the configuration: typed values (or ARTSIM_…) take precedence over `stored`, and these over the defaults.
 
     Raises UsageError for unknown names and wrong lengths.
     """
     values = dict(stored)
     if was_typed(ctx, "keyframe"):
-        for name in ("q0", "v0", "control", "activation"):  # a stored start is that of another keyframe
+        for name in ("q0", "v0", "control", "activation"):  # a stored start belongs to another keyframe
             values.pop(name, None)
     labels, equipment = compile_model(articulation).labels, labels_of(articulation)
     names = {
@@ -355,12 +384,12 @@ def run_config(
 
 
 def was_typed(ctx: click.Context, name: str) -> bool:
-    """True for an option given on the command line or in the environment."""
+    """Whether an option was given on the command line or in the environment."""
     return ctx.get_parameter_source(name) not in (None, click.core.ParameterSource.DEFAULT)
 
 
 def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, Any]) -> float | None:
-    """The time to simulate, typed or else stored (it leaves `values`); typed steps win over a stored duration."""
+    """The simulated time [s], typed or else stored (removed from `values`); typed steps override a stored duration."""
     if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
         raise UsageError("give --steps or --duration, not both")
     stored: float | None = values.pop("duration", None)
@@ -385,11 +414,11 @@ def _read_record(text: str | None) -> tuple[str, ...]:
     for name in added:
         if name not in RECORDED:
             raise UsageError(f"--record: {name!r} is not known{nearest(name, RECORDED)}")
-    return tuple(name for name in RECORDED if name in added)  # the file's order
+    return tuple(name for name in RECORDED if name in added)  # in the order of the file
 
 
 def control_file(words: Sequence[str]) -> str | None:
-    """The one of --control's values that is a file. Raises UsageError for two."""
+    """The value of --control that is a file, or None. Raises UsageError for more than one."""
     files = control_files(words)
     if len(files) > 1:
         raise UsageError(f"--control: {len(files)} files, want one")
@@ -397,12 +426,12 @@ def control_file(words: Sequence[str]) -> str | None:
 
 
 def control_files(words: Sequence[str]) -> list[str]:
-    """Those of --control's values that are files."""
+    """The values of --control that are files."""
     return [word for word in words if Path(word).suffix.lower() in CONTROL_SUFFIXES or is_file(word)]
 
 
 def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> dict[str, float]:
-    """JOINT=VALUE, a list of numbers, a file of them, or (gains) one number for all; later ones win."""
+    """Read JOINT=VALUE, a list or file of numbers, or (gains) one number for all; later words override earlier ones."""
     flag = f"--{option.replace('_', '-')}"
     what = {"control": "an actuator", "activation": "an actuator state"}.get(option, "a joint")
     if option == "control":
@@ -425,7 +454,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Sequence[str]) -> di
 
 
 def _read_pairs(option: str, words: Sequence[str]) -> dict[str, tuple[float | None, ...]]:
-    """LINK=LIN,ANG; later ones win."""
+    """Read LINK=LIN,ANG words; later ones override earlier ones."""
     flag = f"--{option.replace('_', '-')}"
     pairs = {}
     for word in words:
@@ -437,7 +466,7 @@ def _read_pairs(option: str, words: Sequence[str]) -> dict[str, tuple[float | No
 
 
 def _read_pair(what: str, text: str) -> tuple[float | None, ...]:
-    """LIN,ANG; either may be left out."""
+    """Read LIN,ANG; either may be left out."""
     parts = text.split(",")
     if len(parts) != 2:
         raise UsageError(f"{what}: got {text!r}, want two numbers LIN,ANG")

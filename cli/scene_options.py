@@ -1,4 +1,4 @@
-"""One model or several in a scene: how they are read, where they stand, which of their links do not touch."""
+"""Options and arguments of commands that take one model or a scene: how models are read, placed and kept apart."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SCENE_OPTIONS = (
         "--place",
         multiple=True,
         metavar="[NAME=]X,Y,Z[,R,P,Y]",
-        help="Where a model stands [m], and roll, pitch, yaw [rad]; NAME is the file's without suffix.",
+        help="Position [m] and roll, pitch, yaw [rad] of a model; NAME is its file name without suffix.",
     ),
     click.option(
         "--srdf",
         multiple=True,
         metavar="[NAME=]FILE",
-        help="An SRDF: its disable_collisions do not touch; all other links of the robot do.",
+        help="SRDF file of a model: pairs in its disable_collisions do not collide, all other links of the robot do.",
     ),
 )
 
 
-# how a model was read; a stored text is read alike
+# how a model was read, so that its stored text is read in the same way
 OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "density"], ...] = (
     "base",
     "balance_inertia",
@@ -43,7 +43,7 @@ OF_MODEL: tuple[Literal["base", "balance_inertia", "ignore_unsupported", "densit
 
 
 class SceneOptions(NamedTuple):
-    """How models are read, which bases are fixed or free by name, where they stand, and their SRDFs."""
+    """How models are read, their bases by name (fixed or floating), their places and their SRDFs."""
 
     load: LoadOptions
     bases: dict[str, Base]
@@ -52,16 +52,16 @@ class SceneOptions(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is asked for that a model as it is does not have."""
+        """Whether no option asks for a placed, renamed or filtered model."""
         return not (self.place or self.srdf or self.bases.keys() - {""})
 
     def recorded(self, articulation: Articulation) -> dict[str, Any]:
-        """What the configuration of a run says of how its model was read."""
+        """The entries of a run's configuration that say how its model was read."""
         return {**{name: self.load[name] for name in OF_MODEL}, "base": articulation.base}
 
 
 def scene_options(command: Callable[..., R]) -> Callable[..., R]:
-    """Add the options of loading one model or several; the command gets them as one argument, `scene: SceneOptions`."""
+    """Add the options of loading one or several models; the command receives them as one argument, `scene`."""
 
     @functools.wraps(command)
     def wrapped(
@@ -86,20 +86,20 @@ def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Ca
 
 
 def without_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Models, and the NAME:=VALUE between them."""
+    """Separate the models from the NAME:=VALUE words between them."""
     models = [word for word in words if ":=" not in word or is_file(word)]
     return models, [word for word in words if word not in models]
 
 
 def input_files(words: Sequence[str], scene: SceneOptions) -> list[str]:
-    """The files that models and SRDFs are read from."""
+    """The files from which models and SRDFs are read."""
     words, _ = without_arguments(words)
     srdf = [word if is_file(word) else word.partition("=")[2] for word in scene.srdf]
     return [file for _, file in scene_names(words, is_file)] + srdf
 
 
 def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
-    """The model as it is, or the scene that was asked for.
+    """Load the single model as it is, or the scene that was asked for.
 
     Raises UsageError for names that no model has, and what load_articulation and load_scene raise.
     """
@@ -125,7 +125,7 @@ def load_models(words: Sequence[str], scene: SceneOptions) -> Articulation:
 
 
 def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    """[NAME=]VALUE as pairs; the name may be left out where there is one model."""
+    """Read [NAME=]VALUE words as pairs; with one model the name may be left out."""
     pairs = []
     for word in words:
         name, equals, value = word.partition("=")
@@ -142,7 +142,7 @@ def by_name(flag: str, words: Sequence[str], names: Sequence[str]) -> list[tuple
 
 
 def unknown(name: str, names: Sequence[str]) -> str:
-    """The line about a model that is not there."""
+    """The error line for a model name that does not exist."""
     known = [known for known in names if known]
     if not known:
         return f"there is one model, without a name, and none called {name!r}"
@@ -150,7 +150,7 @@ def unknown(name: str, names: Sequence[str]) -> str:
 
 
 def read_place(text: str) -> Pose:
-    """X,Y,Z or X,Y,Z,ROLL,PITCH,YAW."""
+    """Read X,Y,Z or X,Y,Z,ROLL,PITCH,YAW [m, rad]."""
     try:
         numbers = [parse_number(word) for word in text.split(",")]
     except ValueError as error:

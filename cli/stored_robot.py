@@ -1,4 +1,4 @@
-"""The robot of an output file, for commands that draw it or simulate it again."""
+"""The robot of an output file, for commands that draw or simulate it again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from artsim.sim.runs.configuration import RunConfig
 def stored_robot(
     recording: Recording, packages: Mapping[str, Path], mesh_root: Path | None, load: Load | None = None
 ) -> Articulation:
-    """The stored robot, with its meshes where they are at hand, else with what they collided as. Raises ModelError.
+    """Load the stored robot, with its meshes if they are available, else with their collision shapes.
 
-    `load` reads it instead, as `loaded_instead` does.
+    `load`, made by `loaded_instead`, reads another file in its place. Raises ModelError.
     """
     config, model = RunConfig.from_mapping(recording.config), recording.model
     text, name = recording.model_text, str(model.get("name", "model"))
@@ -37,9 +37,10 @@ def stored_robot(
 def loaded_instead(
     model: str, packages: Mapping[str, Path], mesh_root: Path | None, *, force: bool, meshes: bool
 ) -> Load:
-    """Reads a file in the place of stored models: it has to have their text; with `force`, their links and joints.
+    """Make a loader that reads a given file in place of stored models.
 
-    What it returns raises ModelError.
+    The file must have the stored text or, with `force`, the stored links, joints and actuators; otherwise the loader
+    raises ModelError.
     """
 
     def load(text: str, name: str, config: RunConfig) -> Articulation:
@@ -73,6 +74,6 @@ def _digest(text: str) -> str:
 
 
 def _parts(robot: Articulation) -> tuple[Any, ...]:
-    """What the entries of arrays are named after."""
+    """The parts after which the entries of arrays are named."""
     joints = [(joint.name, joint.kind, joint.parent, joint.child) for joint in robot.joints]
     return [link.name for link in robot.links], joints, [actuator.name for actuator in robot.actuators]

@@ -1,4 +1,4 @@
-"""Text from files, made harmless for a terminal."""
+"""Warnings and other text from files, made harmless for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_WARNINGS = 5
 
 
 def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim check shows them") -> None:
-    """A line on stderr for each of the first notes."""
+    """Print a line on stderr for each of the first notes, or for all."""
     shown = notes if all_of_them else notes[:MAX_WARNINGS]
     for note in shown:
         click.echo(f"warning: {one_line(note)}", err=True)
@@ -22,8 +22,9 @@ def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim
 def warn_of_model(
     notes: Sequence[object], models: Sequence[str], options: Sequence[str], *, all_of_them: bool = False
 ) -> None:
-    """One line on stderr for all that is odd about the models, which does not change from run to run; `options` are
-    what they are read with.
+    """Print one line on stderr for all warnings about the models, since these do not change from run to run.
+
+    `options` are the words with which the models were read.
     """
     if all_of_them:
         warn([str(note) for note in notes], all_of_them=True)
@@ -34,7 +35,7 @@ def warn_of_model(
 
 
 def one_line(text: str, most: int = 500) -> str:
-    """A message as one printable line; of a very long one, which quotes a file, the middle is left out."""
+    """The message as one printable line; the middle of a very long message, which quotes a file, is left out."""
     if len(text) > 2 * most:
         text = f"{text[:most]} … {text[-most:]}"
     text = printable(text)

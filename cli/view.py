@@ -1,4 +1,4 @@
-"""`artsim view`: a robot in the browser, with a slider for every joint."""
+"""`artsim view`: show a robot in the browser with a slider for every joint."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from artsim.cli.viewer import served, show, viewer_options
 def view(models: tuple[str, ...], port: int, browser: bool, scene: SceneOptions) -> None:
     """Show MODEL (URDF or MJCF, or - for standard input), or several in one scene, in a browser.
 
-    Sliders move the independent joints within their limits and those of the joints that follow them. The page is served
-    to this machine only, until Ctrl-C.
+    Sliders move the independent joints within their own limits and those of their followers. The page is served to this
+    machine only, until Ctrl-C.
     """
     articulation = load_models(models, scene)
     with served(f"artsim: {articulation.name}", port) as server:

@@ -1,4 +1,4 @@
-"""What commands with a viewer share: its options, its server, and the loop until somebody ends it."""
+"""What the commands with a viewer share: options, the server, and the loop that a signal ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VIEWER_OPTIONS = (
         type=click.IntRange(0, 65535),
         default=0,
         envvar="ARTSIM_PORT",
-        help="Where the page is served, on 127.0.0.1; default: a free port.",
+        help="Port of the page on 127.0.0.1; default: a free port.",
     ),
     click.option("--browser", is_flag=True, help="Open the page in the web browser."),
 )
@@ -33,7 +33,7 @@ def viewer_options(command: Callable[..., R]) -> Callable[..., R]:
 
 @contextlib.contextmanager
 def served(title: str, port: int) -> Iterator[Any]:
-    """A server of this machine's, stopped at the end. Raises UsageError: no viser, port taken."""
+    """Start a server on this machine and stop it at the end. Raises UsageError without viser or for a taken port."""
     from artsim.io.viewer.server import start_server, stop_server
 
     server = start_server(title, port)
@@ -44,7 +44,7 @@ def served(title: str, port: int) -> Iterator[Any]:
 
 
 def show(server: Any, run: Callable[[Callable[[], bool]], None], *, browser: bool) -> None:
-    """Say where the page is and run until a signal, which decides the exit code."""
+    """Print the page's address and run until a signal, which determines the exit code."""
     from artsim.io.viewer.server import url_of
 
     with caught_signals() as caught:

@@ -1,4 +1,4 @@
-"""`artsim warmup`: compile the kernels now rather than at the first use."""
+"""`artsim warmup`: compile the kernels now instead of at their first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from artsim.sim.stepping.packs import SOLVE_PACK, roll_entry
 def warmup() -> None:
     """Compile every kernel that is not in the cache yet, in minutes.
 
-    Those of solvers but the default, link rules, --continuous, rangefinders and `artsim bench` wait for their use.
+    Those of other solvers, link rules, --continuous, rangefinders and `artsim bench` are compiled at their first use.
     """
     for equipped in (False, True):
         for integrator in INTEGRATORS.values():

@@ -1,12 +1,11 @@
-"""Continuous check, on request: how much of a step's motion there is before something is deeper in something else than
-a part of its thickness.
+"""Optional continuous check: finds the share of a step's motion before penetration exceeds a share of the thickness.
 
-Contacts are found before they are there and the way to them is left open in a straight line (detection.py), which is
-exact for what does not turn. What turns far in one step moves along arcs, and a thin body's can lead through another
-thin one. So after the solver the poses between the start and the end of the step are looked at, all at the same time,
-by conservative advancement (Mirtich 1996; Zhang, Lee, Kim 2006): from each pose as far as the distances and the speeds
-of the pairs allow. Trees whose shapes would get too deep stop there, with the velocities that the step gave them, and
-lose the rest of the step's motion (as in Box2D); the next step finds the contact where it is.
+Contacts are detected speculatively, and the approach to them is left open along a straight line (detection.py), which
+is exact for what does not turn. What turns far in one step moves along arcs, which may carry one thin body through
+another. After the solver, this check therefore examines the poses between the start and the end of the step, for all
+pairs at once, by conservative advancement (Mirtich 1996; Zhang, Lee, Kim 2006): from each pose as far as the distances
+and speeds of the pairs allow. Trees whose shapes would penetrate too deeply stop there with the velocities that the
+step gave them, and lose the rest of the step's motion (as in Box2D); the next step finds the contact there.
 
 `advance` is an entry of its own, compiled only for runs that ask for it.
 """
@@ -23,17 +22,17 @@ from artsim.sim.contact.continuous import SLACK
 from artsim.sim.contact.detection import place_moving, velocity_of
 from artsim.sim.foundation.jit import inlined, njit
 
-_MOVING = 2.0  # shares of the step are up to 1: such trees move to the end
-_CLOSE = 0.1  # of the slack is left when a tree stops
-_TURN = 0.1  # [rad] in one advance: by as much do velocities turn before they are looked at again
-_MOST = 20_000  # distances of one step; then everything that is not done stops
+_MOVING = 2.0  # shares of the step are at most 1: such trees move to the end
+_CLOSE = 0.1  # share of the slack that is left when a tree stops
+_TURN = 0.1  # [rad] per advance, by which velocities turn before they are recomputed
+_MOST = 20_000  # distance queries per step; then every unfinished tree stops
 
 
 @njit
 def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) -> None:
-    """step.tangent (nv,), velocities to move with over the step, become those to the places where trees stop.
+    """Replace step.tangent (nv,), the velocities to move with over the step, by those to the places where trees stop.
 
-    data and contact_data then hold the places of the last pose that was looked at.
+    data and contact.data are left at the last pose examined.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -65,7 +64,8 @@ def advance(robot: Any, run: Any, contact: Any, narrow: Any, continuous: Any) ->
 
 @njit
 def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
-    """Of every body how fast its tree turns it at most, and how far it is from its tree's root along the links.
+    """For every body, the greatest rate at which its tree turns it, and its distance from the tree's root along the
+    links.
 
     Angular velocities of joints that turn against each other add up here: links that stay parallel move on circles.
     """
@@ -83,7 +83,7 @@ def _reaches(model: Any, step: Any, data: Any, continuous: Any) -> None:
 
 @njit
 def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> None:
-    """Shapes where they are after that share of the step, and the velocities of what still moves."""
+    """Place shapes at that share of the step, and compute the velocities of what still moves."""
     model, data = robot.model, robot.data
     step = run.step
     for n in range(step.stage_qpos.shape[0]):
@@ -100,8 +100,8 @@ def _pose(robot: Any, run: Any, contact: Any, continuous: Any, time: Any) -> Non
 
 @njit
 def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
-    """The pairs to look at: whose arcs leave the straight lines by more than their slack, and which may meet. False
-    when there are none. Shapes are at the end of the step.
+    """Choose the pairs to examine: those that may meet and whose arcs leave the straight lines by more than their
+    slack. False when there are none. Shapes are at the end of the step.
     """
     h = inputs.time_step[0]
     for n in range(contact.model.body.shape[0]):
@@ -137,7 +137,7 @@ def _choose(inputs: Any, contact: Any, narrow: Any, continuous: Any) -> bool:
 
 @inlined
 def _turns(inputs: Any, contact: Any, continuous: Any, n: Any) -> bool:
-    """Whether detection.py counts with less than the whole step for shape n."""
+    """Whether detection.py treats shape n as straight for less than the whole step."""
     turns: bool = inputs.time_step[0] * continuous.turning[contact.model.body[n]] > contact.data.straight[n]
     return turns
 
@@ -159,8 +159,9 @@ def _look(
     time: Any,
     enough: Any,
 ) -> None:
-    """continuous.next of candidate n, the share of the step up to which it can be no deeper than it may; its trees stop
-    where that is now, or where `enough` has been looked at."""
+    """Set continuous.next of candidate n, the share of the step up to which it cannot exceed its allowed depth; its
+    trees stop there if that is now, or once `enough` queries have been made.
+    """
     h = inputs.time_step[0]
     one = continuous.pair[continuous.chosen[n], 0]
     two = continuous.pair[continuous.chosen[n], 1]
@@ -178,7 +179,7 @@ def _look(
     for found in range(narrow.manifold.number[0]):
         gap = min(gap, narrow.manifold.gap[found])
     slack = SLACK * min(continuous.thickness[one], continuous.thickness[two])
-    if time == 0.0:  # what is deep already may stay, and move a little
+    if time == 0.0:  # a pair that starts deep may stay so, and move a little
         continuous.depth[n] = max(slack, 0.5 * slack - gap)
     room = gap + continuous.depth[n]
     if room < _CLOSE * slack or enough:
@@ -202,13 +203,13 @@ def _moves(continuous: Any, b: Any) -> bool:
 
 @inlined
 def _turning(continuous: Any, b: Any) -> Any:
-    """How fast body b turns at most [rad/s]."""
+    """Bound of the angular speed of body b [rad/s]."""
     return continuous.turning[b] if _moves(continuous, b) else 0.0
 
 
 @inlined
 def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two: Any) -> Any:
-    """A bound of the speed at which two shapes come nearer, until one of them has turned by _TURN [m/s]."""
+    """A bound of the speed at which two shapes approach, until one of them has turned by _TURN [m/s]."""
     u0, u1, u2 = velocity_of(model, data, contact, one)
     v0, v1, v2 = velocity_of(model, data, contact, two)
     apart = math.sqrt((u0 - v0) * (u0 - v0) + (u1 - v1) * (u1 - v1) + (u2 - v2) * (u2 - v2))
@@ -217,6 +218,6 @@ def _closing(model: Any, data: Any, contact: Any, continuous: Any, one: Any, two
 
 @inlined
 def _swinging(contact: Any, continuous: Any, n: Any) -> Any:
-    """How much its turning adds to that."""
+    """The part of that bound that comes from rotation."""
     b = contact.model.body[n]
     return _turning(continuous, b) * (contact.model.swing[n] + _TURN * (continuous.arm[b] + continuous.beside[n]))

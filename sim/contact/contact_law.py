@@ -1,8 +1,8 @@
-"""What a contact means, as small functions of values: of floats for one robot, of packs for 8 at once, in T.
+"""The laws of contact as small functions of values of type T: floats for one robot, packs of 8 values for a pack.
 
 The gap between two surfaces [m], along the normal N from the first body to the second, must not close; it opens at J v
-[m/s]. contact_rows.py makes rows of this for both widths; detection.py finds what of it does not follow from
-velocities. What holds in some lanes only is a T that is 1 there and 0 elsewhere.
+[m/s]. contact_rows.py builds rows from these laws in both widths; detection.py computes what does not follow from
+velocities. A condition that holds in some lanes only is a T that is 1 there and 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from artsim.sim.foundation.lanes import where_greater, zero_like
 from artsim.sim.foundation.scalars import least
 from artsim.sim.foundation.vec3 import crossed, dot, plus, plus_times
 
-_ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as one along it
-_ACROSS_INSIDE = 1e-3  # the same of what is inside: links that overlap where they are hinged
+_ACROSS = 1e-7  # sine of the angle to the surface up to which a motion counts as tangential
+_ACROSS_INSIDE = 1e-3  # the same in penetration: links that overlap where they are hinged
 _LOST = 1e-11  # share of its terms below which a sum is rounding
 _WORK = 1e-6  # share of what an impulse moves that counts as no work
-_PARTING = 10.0  # [rad/s or m/s] no dof faster to bring apart what is inside: some of it no joint can part
-_FARTHEST = 10.0  # [rad or m] no dof farther
-_SLOW = 1e-3  # [m/s] bringing apart that does not matter
+_PARTING = 10.0  # [rad/s or m/s] fastest dof while penetration is removed: some of it no joint can separate
+_FARTHEST = 10.0  # [rad or m] farthest motion of a dof
+_SLOW = 1e-3  # [m/s] separation speed that does not matter
 _SLOWEST_BOUNCE = 0.05  # [m/s] an arrival below it does not bounce
-_LASTING = 0.1  # 1 - e below which slower ones do: a ball that keeps its energy keeps it
+_LASTING = 0.1  # 1 - e below which slower arrivals do bounce: a ball that keeps its energy keeps it
 _ROUNDING = 1e-3  # of that speed
 
-# ------------------------------------------------------------------ which way it moves
+# ------------------------------------------------------------------ direction of motion
 
 
 @inlined
 def centre_of_curvature(arm: Any, N: Any, sign: Any, distance: Any, rounding: Any) -> Any:
-    """The centre about which a body's surface is round at the contact, from where `arm` to the contact's point starts.
+    """The centre of curvature of a body's surface at the contact, from where `arm` to the contact point starts.
 
     The point lies midway between the surfaces, which are `distance` apart; sign: 1 for the second body, -1 for the
-    first; rounding: the surface's radius, 0 of what is not a ball or a capsule.
+    first; rounding: the surface's radius, 0 unless the shape is a ball or a capsule.
     """
     return plus_times(arm, sign * (0.5 * distance + rounding), N)
 
 
 @inlined
 def point_velocity(linear: Any, angular: Any, x: Any) -> Any:
-    """Velocity of the point at x of what moves and turns like this about the origin of x."""
+    """Velocity of the point at x of a body with this velocity at, and angular velocity about, the origin of x."""
     return plus(crossed(angular, x), linear)
 
 
 @inlined
 def in_direction(frame: Any, j: Any, linear: Any, angular: Any) -> Any:
-    """A velocity in direction j of a contact: along normal and tangents, frame's rows, then about them."""
+    """Component of a velocity in direction j of a contact: along normal and tangents, frame's rows, then about them."""
     if j < 3:
         return dot(frame[j], linear)
     return dot(frame[j - 3], angular)
@@ -56,8 +56,9 @@ def in_direction(frame: Any, j: Any, linear: Any, angular: Any) -> Any:
 
 @inlined
 def parts(N: Any, linear: Any, angular: Any, x: Any, inside: Any) -> Any:
-    """1 where a dof, which moves like this about the origin of x, moves the point at x along N, and by more than what
-    rounding loses; inside: 1 where surfaces overlap already."""
+    """1 where a dof, with this motion about the origin of x, moves the point at x along N by more than rounding;
+    inside: 1 where surfaces penetrate already.
+    """
     v = point_velocity(linear, angular, x)
     terms = dot(angular, angular) * dot(x, x) + linear[0] * linear[0] + linear[1] * linear[1] + linear[2] * linear[2]
     along = dot(N, v)
@@ -69,7 +70,7 @@ def parts(N: Any, linear: Any, angular: Any, x: Any, inside: Any) -> Any:
 
 @inlined
 def overlaps(gap: Any) -> Any:
-    """1 where surfaces are so far inside each other that it takes a while to bring them apart."""
+    """1 where penetration is so deep that removing it takes several steps."""
     zero = zero_like(gap)
     return where_greater(zero - _SLOW * RECOVERY, gap, zero + 1.0, zero)
 
@@ -79,15 +80,16 @@ def overlaps(gap: Any) -> Any:
 
 @inlined
 def is_stuck(gap: Any, reach: Any) -> Any:
-    """1 where what is inside would stay there however far the dofs turn, of which reach is Σ |J|."""
+    """1 where penetration would remain however far the dofs move; reach is Σ |J|."""
     zero = zero_like(gap)
     return where_greater(-gap, _FARTHEST * reach, zero + 1.0, zero)
 
 
 @inlined
 def second_order(h: Any, drift: Any) -> Any:
-    """What a gap's second derivative, at the forces at hand and without impulses, adds to its rate over the step: of
-    that only what closes the gap counts."""
+    """What a gap's second derivative, under the present forces without impulses, adds to its rate over the step; only
+    the part that closes the gap counts.
+    """
     return 0.5 * h * least(drift, zero_like(drift))
 
 
@@ -96,23 +98,23 @@ def second_order(h: Any, drift: Any) -> Any:
 
 @inlined
 def slowest_bounce(e: Any) -> Any:
-    """The arrival below which nothing bounces [m/s]: else nothing came to rest, as what loses nothing never does."""
+    """The arrival speed below which nothing bounces [m/s]; without it, a bouncing body would never come to rest."""
     return _SLOWEST_BOUNCE * max(min(1.0, (1.0 - e) / _LASTING), _ROUNDING)
 
 
 @inlined
 def bounce_margin(gap: Any, e: Any, rate: Any, h: Any) -> Any:
-    """From 0 where what closes at -rate is met in this step, and fast enough to bounce [m/s or m]."""
+    """At least 0 if a contact that closes at -rate is met in this step, fast enough to bounce [m/s or m]."""
     zero = zero_like(gap)
     return least(-rate - slowest_bounce(e), -(where_greater(zero, gap, zero, gap) + h * rate))
 
 
 @inlined
 def rebound(gap: Any, N: Any, gravity: Any, e: Any, rate: Any) -> Any:
-    """The speed at which what closes at -rate opens after it is met; of floats.
+    """The speed at which a contact that closes at -rate opens after the impact; for floats.
 
-    Newton's law e at the surface, taken to where the body is when it turns round: it keeps the height it has there, so
-    that e² of the height it fell from is what it comes back to, and no step length adds to it.
+    Newton's law with e holds at the surface and is transferred to where the body turns round: the body keeps the height
+    it has there, so that it returns to e² of the height it fell from, whatever the time step.
     """
     gap = max(gap, 0.0)
     fall = max(-(N[0] * gravity[0] + N[1] * gravity[1] + N[2] * gravity[2]), 0.0)
@@ -125,21 +127,22 @@ def rebound(gap: Any, N: Any, gravity: Any, e: Any, rate: Any) -> Any:
 
 @inlined
 def does_work(work: Any, size: Any) -> Any:
-    """1 where impulses gain from the mean of the velocities before and after them; size: of the terms of `work`."""
+    """1 where impulses do positive work on the mean of the velocities before and after; size: of the terms of
+    `work`."""
     zero = zero_like(work)
     return where_greater(work, _WORK * size, zero + 1.0, zero)
 
 
 @inlined
 def brings_apart(rate: Any, gap: Any) -> Any:
-    """1 where a row brings back what is inside, at this share of the gap per second, fast enough to matter."""
+    """1 where a row that removes penetration at this share per second does so fast enough to matter."""
     zero = zero_like(gap)
     return where_greater(-rate * gap, zero + _SLOW, zero + 1.0, zero)
 
 
 @inlined
 def is_thrown(fastest: Any) -> Any:
-    """1 where a dof is faster than what is inside may be brought apart."""
+    """1 where a dof is faster than the removal of penetration may make it."""
     zero = zero_like(fastest)
     return where_greater(fastest, zero + _PARTING, zero + 1.0, zero)
 
@@ -149,8 +152,9 @@ def is_thrown(fastest: Any) -> Any:
 
 @inlined
 def stiffness_and_damping(time: Any, ratio: Any, most: Any, h: Any) -> Any:
-    """K [1/s²] and B [1/s] of a solref; most: of solimp. Times are two steps at least (MuJoCo: modeling chapter, Solver
-    parameters)."""
+    """K [1/s²] and B [1/s] of a solref; most: of solimp. Times are at least two steps (MuJoCo, Modeling chapter, Solver
+    parameters).
+    """
     if time > 0.0:
         time = max(time, 2.0 * h)
         return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
@@ -159,6 +163,7 @@ def stiffness_and_damping(time: Any, ratio: Any, most: Any, h: Any) -> Any:
 
 @inlined
 def held_beyond(slack: Any, cfm: Any, start: Any) -> Any:
-    """By how much a friction row of this softness would give way under the last step's impulse beyond what `slack` of
-    it allows [m/s]: friction is less soft than the cone that it is solved in."""
+    """By how much a friction row of this softness would yield under the last step's impulse beyond what `slack` of it
+    allows [m/s]: friction is stiffer than the cone in which it is solved.
+    """
     return (1.0 - slack) * cfm * start

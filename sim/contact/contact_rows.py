@@ -1,21 +1,22 @@
-"""A contact as rows: the gap, which must not close, and what friction holds within its cone.
+"""A contact as constraint rows: the gap, which must not close, and friction within its cone.
 
-The gap's row keeps the end of the step open: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would arrive within
-the step is stopped at the surface and not beyond it. Of the second order only what closes the gap counts: it is known
-for the velocity before the step, and a body that is stopped in the step has none of what would have lifted it. What is
-inside already is brought back over a tenth of a second, as with limits, but for what no joint can part
-(`limit_energy`). A soft contact (MJCF's solref and solimp) gives way as in MuJoCo.
+The normal row keeps the surfaces apart at the end of the step: gap + h J v⁺ + ½ h² drift ≥ 0, so that a body that would
+arrive within the step stops at the surface and not beyond it. Only the part of the second-order term that closes the
+gap counts: it is known for the velocity before the step, and a body stopped within the step has none of what would have
+lifted it. Initial penetration is removed over 0.1 s, as at limits, except for the part that no joint can separate
+(`limit_energy`). A soft contact (MJCF's solref and solimp) yields as in MuJoCo.
 
-Friction has up to five rows: two slips, the spin about the normal, the rolling about two tangents. Its cone is an
-ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it round. The rows of a contact follow
-each other and have the same columns in the same order, those of the dofs that move one of the bodies and not the other.
+Friction has up to five rows: two tangential directions, spin about the normal, rolling about the two tangents. Its cone
+is an ellipse, Σ (λ_k / μ_k)² ≤ λ_n²; the rows are scaled by μ_k / μ_1, which makes it circular. The rows of a contact
+are adjacent and have the same columns in the same order, those of the dofs that move one of the bodies and not the
+other.
 
-A pyramid (Anitescu and Potra 1997; MuJoCo's default) has two rows for each of these directions instead, along its edges
-n ± μ_k t_k, which push only: plain bounds. What slides then rises by up to μ times its speed, and between its
-directions a pyramid holds less, down to μ / √2.
+A pyramid (Anitescu and Potra 1997; MuJoCo's default) replaces these by two rows for each direction, along its edges n ±
+μ_k t_k, which can only push: plain bounds. A sliding body then rises at up to μ times its speed, and between its
+directions a pyramid transmits less friction, down to μ / √2.
 
-What of this is law stands in contact_law.py. The rows of a contact are made here for one robot and for packs
-(pack_rows.py) alike; contact_data is then a pack's slots, a slot being the contact n.
+The laws themselves are in contact_law.py. The rows are built here both for a single robot and for packs (pack_rows.py);
+for a pack, contact.data holds its slots, and contact n is a slot.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ from artsim.sim.run_data.run_records import (
     STOP_REASON,
 )
 
-_THROUGH = 0.5  # of a shape's thickness: contacts that gave way by as much stop the run
+_THROUGH = 0.5  # contacts that yielded by this share of a shape's thickness stop the run
 
 
 @njit
 def contact_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
-    """The rows of this step's contacts, and step.free with what adhesion does. Needs motion columns."""
+    """Build the rows of this step's contacts, and add adhesion to step.free. Needs motion columns."""
     inputs = run.inputs
     for n in range(contact.data.number[CONTACTS]):
         contact.data.pull[n] = contact.data.adhesion[n]
@@ -100,9 +101,9 @@ def is_pyramid(contact: Any, n: Any) -> bool:
 
 @inlined
 def _pull(run: Any, rows: Any, contact: Any, n: Any) -> None:
-    """step.free with the adhesion of contact n, along its normal."""
+    """Add the adhesion of contact n, along its normal, to step.free."""
     row = contact.data.row[n]
-    opposite = row + 1 if is_pyramid(contact, n) else row  # the mean of two edges
+    opposite = row + 1 if is_pyramid(contact, n) else row  # the mean of two edges is the normal
     for entry in range(rows.start[row], rows.stop[row]):
         normal = 0.5 * (rows.value[entry] + rows.value[entry - rows.start[row] + rows.start[opposite]])
         run.step.free[rows.column[entry]] -= run.inputs.time_step[0] * contact.data.pull[n] * normal
@@ -110,7 +111,7 @@ def _pull(run: Any, rows: Any, contact: Any, n: Any) -> None:
 
 @njit
 def _pull_by_actuators(equipment: Any, contact: Any) -> None:
-    """Share the force of an adhesion actuator among the contacts of its body."""
+    """Distribute the force of an adhesion actuator over the contacts of its body."""
     for a in range(equipment.model.actuator_transmission.shape[0]):
         if equipment.model.actuator_transmission[a] != BODY:
             continue
@@ -124,7 +125,7 @@ def _pull_by_actuators(equipment: Any, contact: Any) -> None:
 
 @inlined
 def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
-    """1: contact n, near enough to count, is one of the body that actuator a pulls at."""
+    """1 where contact n is near enough to count and is on the body that actuator a attracts."""
     first = contact.model.body[contact.data.shape[n, 0]] == equipment.model.actuator_target[a]
     second = contact.model.body[contact.data.shape[n, 1]] == equipment.model.actuator_target[a]
     return 1 if (first or second) and contact.data.near[n] == 1 else 0
@@ -135,7 +136,7 @@ def _is_of(equipment: Any, contact: Any, n: Any, a: Any) -> Any:
 
 @njit
 def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
-    """The rows of contact n, which start at the last step's impulses, without bias."""
+    """Append the rows of contact n, with the last step's impulses as warm start and without bias."""
     contact.data.row[n] = rows.number[ALL_ROWS]
     if is_pyramid(contact, n):
         _add_edges(rows, contact, n)
@@ -146,7 +147,7 @@ def add_rows(robot: Any, rows: Any, contact: Any, n: Any) -> None:
 
 @njit
 def _add_directions(rows: Any, contact: Any, n: Any) -> None:
-    """As many rows as contact n has dimensions, without columns."""
+    """Append as many rows as contact n has dimensions, without columns."""
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
     one = real(1.0, friction)
@@ -162,8 +163,9 @@ def _add_directions(rows: Any, contact: Any, n: Any) -> None:
 
 @njit
 def _add_edges(rows: Any, contact: Any, n: Any) -> None:
-    """Two rows for each direction in which contact n rubs, without columns; what contact_data.start holds is shared
-    among them."""
+    """Append two rows for each friction direction of contact n, without columns; the warm start contact.data.start is
+    shared among them.
+    """
     contact.data.rows[n] = 2 * (contact.data.dimension[n] - 1)
     for k in range(DIRECTIONS):
         contact.data.scale[n, k] = real(1.0, contact.data.scale[n, k])
@@ -178,7 +180,7 @@ def _add_edges(rows: Any, contact: Any, n: Any) -> None:
 
 @inlined
 def _or_one(friction: Any) -> Any:
-    """A coefficient of friction to divide by: 1 where there is none."""
+    """A friction coefficient to divide by: 1 where there is none."""
     zero = zero_like(friction)
     return where_greater(friction, zero, friction, zero + 1.0)
 
@@ -197,7 +199,7 @@ def _add_row(rows: Any, contact: Any, n: Any) -> Any:
 
 @inlined
 def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
-    """Impulse of contact n in its direction k, times contact_data.scale; impulse (rows,)."""
+    """Impulse of contact n in its direction k, times contact.data.scale; impulse (rows,)."""
     first = contact.data.row[n]
     if not is_pyramid(contact, n):
         return impulse[first + k]
@@ -212,7 +214,7 @@ def impulse_along(impulse: Any, contact: Any, n: Any, k: Any) -> Any:
 
 @inlined
 def _largest_friction(contact: Any, n: Any) -> Any:
-    """By which the rows are scaled: of sliding, or what else there is."""
+    """The coefficient by which the rows are scaled: that of sliding, or the largest present."""
     value = contact.data.friction[n, 0]
     for k in range(1, contact.data.dimension[n] - 1):
         value = where_greater(value, zero_like(value), value, contact.data.friction[n, k])
@@ -221,7 +223,8 @@ def _largest_friction(contact: Any, n: Any) -> Any:
 
 @njit
 def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Columns of all rows of contact n: what moves both bodies moves the contact's point of both alike."""
+    """Set the columns of all rows of contact n. Dofs that move both bodies move the contact point on both alike, and
+    drop out."""
     model, data = robot.model, robot.data
     first = contact.data.row[n]
     one = contact.model.body[contact.data.shape[n, 0]]
@@ -251,10 +254,10 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
 
 @njit
 def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
-    """1 where any dof moves the bodies of contact n apart, and not only along the surface, where the rest is rounding;
-    else `opening`, a T.
+    """1 where any dof separates the bodies of contact n, and not only along the surface, where the rest is rounding;
+    elsewhere `opening`, a T.
 
-    An impulse that mends an overlap against rounding has no bound.
+    An impulse against rounding, to remove an overlap, would be unbounded.
     """
     a = last_dof(model, contact.model.body[contact.data.shape[n, 0]])
     b = last_dof(model, contact.model.body[contact.data.shape[n, 1]])
@@ -277,14 +280,14 @@ def opens(model: Any, data: Any, contact: Any, n: Any, opening: Any) -> Any:
 
 @inlined
 def _motion_of(data: Any, k: Any) -> Any:
-    """What a unit velocity of dof k does at the tree's reference point: a velocity and an angular velocity."""
+    """Velocity and angular velocity at the tree's reference point for a unit velocity of dof k."""
     S = data.motion
     return (S[0, k], S[1, k], S[2, k]), (S[3, k], S[4, k], S[5, k])
 
 
 @inlined
 def _from_reference(data: Any, contact: Any, n: Any, end: Any) -> Any:
-    """Where contact n's point is from the reference point of the tree of one of its bodies [m]."""
+    """Position of contact n's point from the reference point of the tree of one of its bodies [m]."""
     return plus(triple(data.arm[contact.model.body[contact.data.shape[n, end]]]), triple(contact.data.arm[n, end]))
 
 
@@ -310,10 +313,10 @@ def _count_columns(model: Any, first: Any, second: Any) -> Any:
 
 @inlined
 def _add_column(robot: Any, rows: Any, contact: Any, n: Any, k: Any, end: Any, place: Any) -> Any:
-    """Dof k, which moves one end of contact n, in all its rows; where the next independent column goes.
+    """Enter dof k, which moves one end of contact n, in all its rows; return where the next independent column goes.
 
-    end: its sign, and the contact's point from the tree's reference point; place: entry and independent column in the
-    first row, and how many entries the rows are apart.
+    end: its sign, and the contact point from the tree's reference point; place: entry and independent column in the
+    first row, and the number of entries between rows.
     """
     sign, x = end
     entry, column, count = place
@@ -341,7 +344,7 @@ def _add_column(robot: Any, rows: Any, contact: Any, n: Any, k: Any, end: Any, p
 
 @njit
 def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Bias and softness of the rows of contact n, as if it had no restitution."""
+    """Bias and softness of the rows of contact n, without restitution."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     pyramid = is_pyramid(contact, n)
@@ -360,7 +363,7 @@ def set_targets(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> Non
 
 @inlined
 def _belt(contact: Any, n: Any, k: Any, pyramid: Any) -> Any:
-    """Velocity of moving surfaces in row k of contact n."""
+    """Velocity of moving surfaces along row k of contact n."""
     zero = zero_like(contact.data.friction[n, 0])
     if pyramid:
         mu = contact.data.friction[n, k // 2] if k < 4 else zero
@@ -376,7 +379,7 @@ def _drift(model: Any, data: Any, rows: Any, row: Any) -> Any:
 
 @inlined
 def aim_open(model: Any, data: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, belt: Any) -> None:
-    """Bias of contact n's row along the normal, or near it, of what does not bounce."""
+    """Bias of contact n's normal row, or of a pyramid edge, where the contact does not bounce."""
     h = inputs.time_step[0]
     one_sided(rows, inputs, row, contact.data.gap[n])
     stuck = is_stuck(contact.data.gap[n], _reach(rows, row))
@@ -397,7 +400,7 @@ def _reach(rows: Any, row: Any) -> Any:
 
 @njit
 def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: Any, pyramid: Any) -> None:
-    """Row k of contact n gives way as in MuJoCo; friction is damped, it has no place to go back to."""
+    """Make row k of contact n compliant as in MuJoCo; friction is damped only, since it has no reference position."""
     row = contact.data.row[n] + k
     hardness = contact.data.hardness[n]
     zero = zero_like(hardness)
@@ -416,11 +419,11 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
     rows.error[row] = zero
     rows.rate[row] = zero
     cfm = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
-    if pyramid:  # as soft in friction as the cone (MuJoCo, engine_core_constraint.c)
+    if pyramid:  # friction as soft as the cone's (MuJoCo, engine_core_constraint.c)
         square = contact.data.friction[n, 0] * contact.data.friction[n, 0]
         rows.cfm[row] = 2.0 * square * contact.model.slack[0] * (1.0 + square) * cfm
         return
-    rows.cfm[row] = cfm if k == 0 else rows.cfm[contact.data.row[n]]  # one for all rows of a cone
+    rows.cfm[row] = cfm if k == 0 else rows.cfm[contact.data.row[n]]  # one value for all rows of a cone
     if k > 0:
         rows.bias[row] -= held_beyond(contact.model.slack[0], rows.cfm[row], contact.data.start[n, k])
 
@@ -430,7 +433,7 @@ def _soften(state: Any, rows: Any, contact: Any, n: Any, k: Any, h: Any, belt: A
 
 @njit
 def _set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Bias of the rows of contact n, which has restitution, if it is met in this step."""
+    """Bias of the rows of contact n, which has restitution, if the impact occurs in this step."""
     pyramid = is_pyramid(contact, n)
     for k in range(contact.data.rows[n] if pyramid else 1):
         row = contact.data.row[n] + k
@@ -440,21 +443,21 @@ def _set_rebounds(robot: Any, inputs: Any, rows: Any, contact: Any, n: Any) -> N
 
 @inlined
 def _aim_rebound(model: Any, inputs: Any, rows: Any, contact: Any, n: Any, row: Any, rate: Any) -> None:
-    """Bias of contact n's row along the normal, or near it, which closed at -rate before the step."""
+    """Bias of contact n's normal row, or of a pyramid edge, where it closed at -rate before the step."""
     if bounces(contact, n, rate, inputs.time_step[0]):
         rows.bias[row] = min(rows.bias[row], -speed_of_rebound(model, contact, n, rate))
 
 
 @inlined
 def bounces(contact: Any, n: Any, rate: Any, h: Any) -> bool:
-    """Whether contact n, closing at -rate, is met in this step, and fast enough."""
+    """Whether contact n, closing at -rate, is met in this step, and fast enough to bounce."""
     met: bool = bounce_margin(contact.data.gap[n], contact.data.restitution[n], rate, h) >= 0.0
     return met
 
 
 @inlined
 def speed_of_rebound(model: Any, contact: Any, n: Any, rate: Any) -> Any:
-    """The speed at which contact n, closing at -rate, opens after it is met."""
+    """The speed at which contact n, closing at -rate, opens after the impact."""
     N = contact.data.frame[n, ALONG_NORMAL]
     return rebound(contact.data.gap[n], N, model.gravity, contact.data.restitution[n], rate)
 
@@ -473,12 +476,12 @@ def may_bounce(contact: Any) -> bool:
 
 @njit
 def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
-    """Halve the restitution of contacts whose impulses do work, and leave inside what takes too much to bring apart;
-    True when there are any: their rows are to be solved again.
+    """Halve the restitution of contacts whose impulses do work, and leave penetration whose removal takes too much
+    energy; True when there are any, whose rows must be solved again.
 
-    Newton's law beside friction can make energy: what a bounce throws back along the surface may be more than what it
-    takes across it (Kane and Levinson 1985; Stronge 1990). And no joint may be able to part what is inside (links that
-    overlap where they are hinged), or only at a speed that throws all about; it then only goes no deeper.
+    Newton's law with friction can gain energy: a bounce may return more along the surface than it takes across it (Kane
+    and Levinson 1985; Stronge 1990). A penetration may be one that no joint can separate (links that overlap where they
+    are hinged), or only at an excessive speed; such a contact is then only kept from getting deeper.
     """
     model, state = robot.model, robot.state
     inputs, step = run.inputs, run.step
@@ -502,11 +505,11 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
                 limited = True
         elif brings_apart(rows.rate[row], contact.data.gap[n]) > 0.0 and (
             throws(state, rows, rows.impulse, step, contact, n) > 0.0
-            or not (solved or rows.regularised[row] > 0)  # a crowd gives way and is not solved
+            or not (solved or rows.regularised[row] > 0)  # regularised contacts yield, and count as unsolved
         ):
             _leave_inside(inputs, rows, contact, n)
             limited = True
-    if limited and not solved:  # nor are its impulses a place to start from
+    if limited and not solved:  # unsolved impulses are no warm start either
         for row in range(rows.number[ALL_ROWS]):
             rows.impulse[row] = 0.0
     return limited
@@ -514,7 +517,7 @@ def limit_energy(robot: Any, run: Any, rows: Any, contact: Any) -> bool:
 
 @inlined
 def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
-    """Contact n only goes no deeper; nor does it give way from what it had."""
+    """Only keep contact n from getting deeper, without its compliance and warm start."""
     row = contact.data.row[n]
     for k in range(contact.data.rows[n] if is_pyramid(contact, n) else 1):
         rows.bias[row + k] -= rows.rate[row + k] * contact.data.gap[n] + second_order(
@@ -527,7 +530,8 @@ def _leave_inside(inputs: Any, rows: Any, contact: Any, n: Any) -> None:
 
 @inlined
 def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
-    """1 where contact n does work on a dof that is faster than what is inside may be brought apart, in both widths."""
+    """1 where contact n does work on a dof that moves faster than the removal of penetration may make it, in both
+    widths."""
     row = contact.data.row[n]
     fastest = zero_like(rows.bias[row])
     for entry in range(rows.start[row], rows.stop[row]):
@@ -540,7 +544,7 @@ def throws(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any)
 
 @inlined
 def _gains(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any) -> Any:
-    """1 where contact n's impulses do work, in both widths."""
+    """1 where contact n's impulses do positive work, in both widths."""
     work, size = work_of(state, rows, impulse, step, contact, n)
     return does_work(work, size)
 
@@ -560,13 +564,14 @@ def work_of(state: Any, rows: Any, impulse: Any, step: Any, contact: Any, n: Any
     return work, size
 
 
-# ------------------------------------------------------------------ what came of them
+# ------------------------------------------------------------------ results
 
 
 @njit
 def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
-    """contact_data.force = λ `scale` of the contacts' rows, less adhesion, which step.contact gets here;
-    step.contact_extremes."""
+    """contact.data.force = λ `scale` of the contacts' rows, less adhesion, which is added to step.contact here; updates
+    step.contact_extremes.
+    """
     for n in range(contact.data.number[CONTACTS]):
         for k in range(contact.data.force.shape[1]):
             carries = contact.data.row[n] >= 0 and k < contact.data.dimension[n]
@@ -605,9 +610,9 @@ def note_contact_forces(rows: Any, step: Any, contact: Any, scale: Any) -> None:
 
 @njit
 def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
-    """step.yielded of hard contacts that gave way: how deep they are, beyond what was inside at the start, and whose.
+    """Note in step.yielded the hard contacts that yielded: how much deeper they are than at the start, and their links.
 
-    What has gone through half of a shape stops the run: it comes out on the other side.
+    A contact that has passed half of a shape's thickness stops the run, since the shape would leave on the other side.
     """
     for n in range(contact.data.number[CONTACTS]):
         if step.counters[STEP_NUMBER] == 0:
@@ -627,7 +632,7 @@ def _note_yielding(rows: Any, step: Any, contact: Any) -> None:
 
 @inlined
 def _per_thickness(contact: Any, n: Any) -> Any:
-    """1 / the least extent of the shapes of contact n [1/m]; planes have none."""
+    """1 / the least extent of the shapes of contact n [1/m]; 0 for planes."""
     value = 0.0
     for end in range(2):
         for axis in range(3):
@@ -639,14 +644,14 @@ def _per_thickness(contact: Any, n: Any) -> Any:
 
 @inlined
 def is_felt(contact: Any, n: Any) -> bool:
-    """Whether contact n touches or carries something; others are only near."""
+    """Whether contact n touches or carries a force; speculative contacts do neither."""
     felt: bool = contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
     return felt
 
 
 @njit
 def take_off_contacts(model: Any, data: Any, step: Any, contact: Any) -> None:
-    """Subtract from step.link_force and step.link_torque (about the links' origins) what contacts do to their links."""
+    """Subtract the contacts' effect on links from step.link_force and step.link_torque (about the links' origins)."""
     for n in range(contact.data.number[CONTACTS]):
         F = contact.data.force[n]
         R = contact.data.frame[n]
@@ -664,7 +669,7 @@ def take_off_contacts(model: Any, data: Any, step: Any, contact: Any) -> None:
 
 @inlined
 def _along(R: Any, x: Any, y: Any, z: Any) -> Any:
-    """x, y, z along the rows of R, in world axes."""
+    """The vector with components x, y, z along the rows of R, in world axes."""
     return (
         R[0, 0] * x + R[1, 0] * y + R[2, 0] * z,
         R[0, 1] * x + R[1, 1] * y + R[2, 1] * z,

@@ -1,4 +1,4 @@
-"""What the continuous check knows of shapes, and its scratch; the kernel is in advancement.py. No numba here."""
+"""Constants and scratch of the continuous check, whose kernel is in advancement.py. Does not import numba."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import ContactBundle, Contacts, ContactWork, NarrowBundle, Touching, make_narrow
 from artsim.sim.run_data.run_records import RunBundle
 
-SLACK = 0.25  # of the thickness of the thinner one of two shapes may be lost in depth
+SLACK = 0.25  # share of the thinner shape's thickness that may be lost in penetration
 
 
 class ContinuousWork(NamedTuple):
-    """n shapes, np pairs that may touch, nb bodies. Kernels call it `a`."""
+    """Constants and scratch of the check: n shapes, np pairs that may touch, nb bodies."""
 
-    tree: ConstInts1  # (nb,) what moves together, or is tied by loops and couplings; 0: the world
-    thickness: ConstReals1  # (n,) least radius or half width, inf: of what has no other side [m]
-    beside: ConstReals1  # (n,) from its body's origin [m]
+    tree: ConstInts1  # (nb,) bodies that move together, or are tied by loops and couplings; 0: the world
+    thickness: ConstReals1  # (n,) least radius or half width; inf: a shape without another side [m]
+    beside: ConstReals1  # (n,) distance from its body's origin [m]
     pair: ConstInts2  # (np, 2) shapes, the smaller kind first
     stop: Reals1  # (nb,) share of the step after which a tree stops
     turning: Reals1  # (nb,) bound of a body's angular velocity while its tree moves [rad/s]
-    arm: Reals1  # (nb,) length of the way from the root of its tree, along the bodies' origins [m]
-    start: Reals2  # (n, 3) places of shapes at the start [m]
+    arm: Reals1  # (nb,) path length from the root of its tree, along the bodies' origins [m]
+    start: Reals2  # (n, 3) positions of shapes at the start [m]
     bent: Reals1  # (n,) how far its points leave straight lines at most [m]
-    way: Reals1  # (n,) how far they move at most [m]
+    way: Reals1  # (n,) how far its points move at most [m]
     number: Ints1  # (1,) of candidates
     chosen: Ints1  # (np,) their pairs
     next: Reals1  # (np,) share of the step when a candidate is looked at again
-    depth: Reals1  # (np,) how deep it may get [m]
+    depth: Reals1  # (np,) how deep the pair may get [m]
 
 
 ADVANCE = Entry(
@@ -65,7 +65,7 @@ ADVANCE = Entry(
 def connect_advancement(
     touching: Touching, equipped: Equipped | None, robot: RobotBundle, run: RunBundle, work: ContactWork
 ) -> object:
-    """Let the step, which gets `work`, call it, as long as the object returned is kept."""
+    """Let the step, which receives `work`, call the check as long as the returned object is kept."""
     continuous = make_continuous_work(touching, equipped, robot.model)
     work.straight[:] = _straight_angles(touching.contacts, continuous)
     contact = ContactBundle(touching.contacts, work)
@@ -74,7 +74,7 @@ def connect_advancement(
 
 
 def make_continuous_work(touching: Touching, equipped: Equipped | None, model: Model) -> ContinuousWork:
-    """The constants of a run, and zeroed scratch."""
+    """Return the constants of a run, and zeroed scratch."""
     g, kind = touching.contacts, touching.shapes.kind
     n, nb = len(g.body), len(model.body_parent)
     pairs = np.argwhere(np.triu(g.allowed >= 0, 1))
@@ -101,8 +101,8 @@ def make_continuous_work(touching: Touching, equipped: Equipped | None, model: M
 
 
 def _straight_angles(g: Contacts, work: ContinuousWork) -> Real:
-    """(n,) the angle by which a shape turns until its points are off their lines by what it may be deep [rad]."""
-    least = np.full(len(g.body), np.inf)  # of the pairs that it is in
+    """(n,) the rotation at which a shape's points leave their straight lines by its allowed depth [rad]."""
+    least = np.full(len(g.body), np.inf)  # over the pairs that it is in
     thickness = work.thickness[work.pair].min(axis=1)
     for end in range(2):
         np.minimum.at(least, work.pair[:, end], thickness)
@@ -112,7 +112,7 @@ def _straight_angles(g: Contacts, work: ContinuousWork) -> Real:
 
 
 def _trees(model: Model, equipped: Equipped | None) -> Array:
-    """(nb,) a number for what moves together."""
+    """(nb,) a number for each group of bodies that move together."""
     tree = np.arange(len(model.body_parent))
     for b in range(1, len(tree)):
         if model.body_parent[b] > 0:
@@ -128,7 +128,7 @@ def _trees(model: Model, equipped: Equipped | None) -> Array:
 
 
 def _thicknesses(shapes: Shapes) -> Real:
-    """(n,) of what has an inside on all sides; of planes, height fields and surfaces inf."""
+    """(n,) thickness of shapes that have an inside on all sides; inf for planes, height fields and surfaces."""
     result = np.full(len(shapes.kind), np.inf)
     for n, kind in enumerate(shapes.kind):
         size = shapes.size[n]

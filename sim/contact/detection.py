@@ -1,16 +1,16 @@
-"""Where contacts are in this configuration: shapes put in their places, boxes around them sorted and swept, pairs of
-shapes through collision's kernels.
+"""Detects the contacts of a configuration: places shapes, sorts and sweeps the boxes around them, and passes pairs of
+shapes to collision's kernels.
 
-Contacts are detected speculatively: each shape has a margin, how far it may move in the step, and what is nearer than
-two shapes' margins is a contact with a gap, which the step may close and no more. Should the step move a shape farther
-than that after all, contacts are looked for again with a larger margin (`outrun`). So nothing tunnels but what turns
-far in a step (advancement.py looks at that, on request; such a shape's margin is then only as large as its points move
-in straight lines). Where all fall together, what falls is seen from a frame that falls with it, in which it is slow and
-the ground is fast.
+Contacts are detected speculatively: each shape has a speculative margin, how far it may move in the step, and shapes
+nearer than the sum of their margins have a contact with a gap, which the step may close but not overshoot. Should the
+step move a shape beyond its margin after all, contacts are detected again with a larger one (`outrun`). Only what turns
+far within a step can then tunnel: advancement.py checks that on request, and such a shape's margin covers only the
+straight part of its points' motion. Where everything falls together, velocities are taken in a frame that falls along,
+in which the falling shapes are slow and the ground is fast.
 
 `detect` is an entry of its own, compiled once for all variants of the step, which calls it through its address: it
-reads where the shapes are and nothing else of the engine. Packs find the contacts of one lane after the other with it
-(pack_detection.py); what is told of one lane here is, for a single robot, told of lane 0.
+reads the places of the shapes and nothing else of the engine. Packs use it to detect the contacts of one lane after the
+other (pack_detection.py); arguments named `lane` are 0 for a single robot.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from artsim.sim.geometry.contacts import (
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import BROAD_PHASE, NARROW_PHASE
 
-_ACCELERATION = 20.0  # [m/s²] that bodies have without giving warning: gravity, and as much again
-_GROWTH = 1.5  # of margins that were too small
-_TOGETHER = 0.5  # of the speeds is left in a frame that is worth moving with
+_ACCELERATION = 20.0  # [m/s²] that a body may acquire without warning: gravity, and as much again
+_GROWTH = 1.5  # factor for margins that were too small
+_TOGETHER = 0.5  # share of the speeds left in a frame that is worth moving with
 _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
@@ -53,7 +53,7 @@ _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 @njit
 def place_static(model: Any, data: Any, contact: Any) -> None:
-    """Places of shapes that never move. Needs nothing."""
+    """Place the shapes that never move. Needs nothing."""
     for n in range(contact.model.body.shape[0]):
         contact.data.margin[n] = like(0.0, data)
         if contact.model.body[n] == 0:
@@ -62,7 +62,7 @@ def place_static(model: Any, data: Any, contact: Any) -> None:
 
 @njit
 def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
-    """Contacts of this configuration, or False when there is no room for all. Needs kinematics."""
+    """Detect the contacts of this configuration; False when they exceed the room. Needs kinematics."""
     place_shapes(robot, inputs, contact)
     if contact.data.advancement[0] != 0:
         for n in range(contact.model.body.shape[0]):
@@ -72,7 +72,7 @@ def find_contacts(robot: Any, inputs: Any, contact: Any) -> bool:
 
 @njit
 def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
-    """Where shapes are and how far they may move, in both widths. Needs kinematics."""
+    """Place all shapes and set how far they may move, in both widths. Needs kinematics."""
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     velocities(model, robot.state.qvel, data)
@@ -86,7 +86,7 @@ def place_shapes(robot: Any, inputs: Any, contact: Any) -> None:
 
 @njit
 def place_moving(model: Any, data: Any, contact: Any) -> None:
-    """Places of shapes that can move. Needs kinematics."""
+    """Place the shapes that can move. Needs kinematics."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _place(model, data, contact, n)
@@ -94,7 +94,7 @@ def place_moving(model: Any, data: Any, contact: Any) -> None:
 
 @njit
 def _choose_frame(model: Any, data: Any, contact: Any) -> None:
-    """contact_data.common: the mean velocity of the shapes that can move where most move with it, else 0."""
+    """contact.data.common: the mean velocity of the movable shapes if most of them move with it, else 0."""
     count = 0
     zero = like(0.0, data)
     all_of_it = zero
@@ -118,7 +118,7 @@ def _choose_frame(model: Any, data: Any, contact: Any) -> None:
 
 @njit
 def detected(robot: Any, contact: Any) -> bool:
-    """Contacts of the shapes' places and margins; see `find_contacts`."""
+    """Detect the contacts at the shapes' places and margins; see `find_contacts`."""
     run_entry(contact.data.detector)
     if contact.data.number[FOUND_CONTACTS] > contact.data.number[CONTACTS]:
         return False
@@ -128,7 +128,7 @@ def detected(robot: Any, contact: Any) -> bool:
 
 @njit
 def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> None:
-    """Where the contacts of a lane are on their bodies, and what `memory` has of them from the last step."""
+    """Locate the contacts of a lane on their bodies, and recall what `memory` holds of them from the last step."""
     for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
             body = contact.model.body[contact.data.shape[n, end]]
@@ -145,7 +145,7 @@ def _lane_triple(a: Any, n: Any, lane: Any) -> Any:
 
 @njit
 def note_found(before: Any, contact: Any) -> None:
-    """before (k, CONTACT_BEFORE): the contacts, before they are looked for again."""
+    """Copy the contacts to before (k, CONTACT_BEFORE) ahead of another detection."""
     for n in range(contact.data.number[CONTACTS]):
         known = before[n]
         known[SHAPE_A] = contact.data.shape[n, 0]
@@ -159,7 +159,7 @@ def note_found(before: Any, contact: Any) -> None:
 
 @njit
 def are_as_before(before: Any, contact: Any, count: Any) -> bool:
-    """Whether the contacts are the `count` of `before`: what was found with them holds."""
+    """Whether the contacts are the `count` of `before`, so that results obtained with those hold."""
     if contact.data.number[CONTACTS] != count:
         return False
     for n in range(count):
@@ -178,7 +178,7 @@ def are_as_before(before: Any, contact: Any, count: Any) -> bool:
 
 @inlined
 def _is_same(known: Any, contact: Any, n: Any) -> bool:
-    """Whether contact n is of the two shapes, and of the feature of them, that are known."""
+    """Whether contact n is between the same two shapes, at the same feature, as the known one."""
     same: bool = (
         known[SHAPE_A] == contact.data.shape[n, 0]
         and known[SHAPE_B] == contact.data.shape[n, 1]
@@ -189,7 +189,7 @@ def _is_same(known: Any, contact: Any, n: Any) -> bool:
 
 @njit
 def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
-    """True when step.velocity moves a shape farther than its margin, which is then larger."""
+    """Whether step.velocity moves a shape beyond its speculative margin, which is then enlarged."""
     inputs = run.inputs
     h = inputs.time_step[0]
     velocities(model, run.step.velocity, data)
@@ -204,7 +204,7 @@ def outrun(model: Any, data: Any, run: Any, contact: Any) -> bool:
 
 @inlined
 def widen(contact: Any, n: Any, way: Any) -> Any:
-    """1 where shape n goes farther than its margin, which is then larger; else 0; in both widths."""
+    """1 where shape n moves beyond its margin, which is then enlarged; else 0; in both widths."""
     margin = contact.data.margin[n]
     zero = zero_like(margin)
     contact.data.margin[n] = where_greater(way, margin, _GROWTH * way, margin)
@@ -213,7 +213,7 @@ def widen(contact: Any, n: Any, way: Any) -> Any:
 
 @inlined
 def _straight(data: Any, inputs: Any, contact: Any, n: Any) -> Any:
-    """The share of the step in which shape n moves straight on; all of it without the continuous check."""
+    """The share of the step in which shape n counts as moving straight; 1 without the continuous check."""
     share = 1.0
     if contact.data.advancement[0] != 0 and contact.model.body[n] > 0:
         angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
@@ -239,7 +239,7 @@ def _place(model: Any, data: Any, contact: Any, n: Any) -> None:
 
 @inlined
 def speed_bound(model: Any, data: Any, contact: Any, n: Any) -> Any:
-    """A bound of the speed of shape n's points, seen from the frame that moves with contact_data.common [m/s]."""
+    """A bound of the speed of shape n's points, in the frame that moves with contact.data.common [m/s]."""
     speed = minus(velocity_of(model, data, contact, n), contact.data.common)
     return length(speed) + length(data.angular_velocity[contact.model.body[n]]) * contact.model.swing[n]
 
@@ -252,13 +252,14 @@ def velocity_of(model: Any, data: Any, contact: Any, n: Any) -> Any:
     return plus(crossed(data.angular_velocity[body], arm), data.velocity[body])
 
 
-# ------------------------------------------------------------------ to second order
+# ------------------------------------------------------------------ second order
 
 
 @njit
 def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
-    """contact_data.drift and contact_data.swerve of every contact. Needs velocities, and accelerations as in
-    `set_drift`."""
+    """contact.data.drift and contact.data.swerve of every contact. Needs velocities, and accelerations as in
+    `set_drift`.
+    """
     for n in range(contact.data.number[CONTACTS]):
         note_turning(data, inputs, contact, n, 0)
         one = _straight(data, inputs, contact, contact.data.shape[n, 0])
@@ -268,8 +269,9 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
 
 @njit
 def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
-    """contact_data.tilt and contact_data.lag of contact n: what the turning of its normal and, where it stays, its way
-    over the two surfaces do in a lane. Needs velocities."""
+    """contact.data.tilt and contact.data.lag of contact n in a lane: the effects of the rotation of its normal and,
+    where the normal is still, of its motion over the two surfaces. Needs velocities.
+    """
     contact.data.tilt[n] = 0.0
     put(contact.data.lag[n], (0.0, 0.0, 0.0))
     if contact.data.soft[n] == 1:
@@ -289,7 +291,7 @@ def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> Non
 
 @inlined
 def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
-    """Velocity of the second surface's centre of curvature at contact n against the first one's, in a lane [m/s]."""
+    """Velocity of the second surface's centre of curvature at contact n relative to the first's, in a lane [m/s]."""
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     apart = (0.0, 0.0, 0.0)
     for end in range(2):
@@ -306,12 +308,14 @@ def _parting_of_centres(data: Any, contact: Any, n: Any, lane: Any) -> Any:
 
 @njit
 def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
-    """contact_data.drift of contact n: that of the two surfaces' centres of curvature along the normal, which may turn,
-    and of the contact's way over them; contact_data.swerve: the same along the tangents. In both widths.
+    """contact.data.drift of contact n: the acceleration along the normal of one surface's centre of curvature against
+    the other's, with the terms of the turning normal and of the contact's motion over the surfaces;
+    contact.data.swerve: the same along the tangents. In both widths.
 
-    A sphere's gap changes with its centre, whatever it turns. Of what turns farther than it moves straight on a second
-    derivative says little: one and two are the shares of the step in which the two shapes do. Needs angular velocities,
-    and the accelerations at zero independent acceleration, as the bias leaves them: less gravity, the world's too.
+    A sphere's gap changes with its centre, however it turns. For a shape that turns farther than it moves straight, a
+    second derivative says little: one and two are the shares of the step in which the two shapes move straight. Needs
+    angular velocities, and the accelerations at zero independent acceleration, as the bias leaves them: less gravity,
+    the world's too.
     """
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     drift = zero_like(contact.data.drift[n])
@@ -339,7 +343,7 @@ def set_drift(data: Any, contact: Any, n: Any, one: Any, two: Any) -> None:
 
 @inlined
 def _swerve(data: Any, contact: Any, n: Any, j: Any, N: Any, lagging: Any) -> Any:
-    """How the slip of contact n along its direction j changes where it rolls [m/s²]."""
+    """Rate of change of contact n's slip along its direction j where it rolls [m/s²]."""
     T = triple(contact.data.frame[n, j])
     value = dot(T, lagging)
     for end in range(2):
@@ -371,10 +375,10 @@ def acceleration_along(data: Any, body: Any, N: Any, r: Any) -> Any:
 
 @njit
 def _recall(memory: Any, contact: Any) -> None:
-    """contact_data.start, contact_data.regularised: impulses that these contacts had in the last step, and for how many
-    steps they gave way; 0 of new ones. memory: as State.contact.
+    """Warm-start contact.data.start and contact.data.regularised: impulses of these contacts in the last step, and for
+    how many steps they yielded; 0 for new ones. memory: as State.contact.
 
-    Contacts come in much the same order in every step: the search goes on from where the last one was found.
+    Contacts come in much the same order in every step, so each search goes on from where the last one ended.
     """
     known = _count_known(memory)
     at = 0
@@ -394,7 +398,7 @@ def _recall(memory: Any, contact: Any) -> None:
 
 @njit
 def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
-    """state.contact: the contacts and the impulses of their rows (none where the rows contradict each other)."""
+    """Store the contacts and their rows' impulses in state.contact (zeros where rows contradict each other)."""
     name_contacts(state.contact, contact)
     for n in range(contact.data.number[CONTACTS]):
         row = contact.data.row[n]
@@ -406,7 +410,7 @@ def remember(state: Any, rows: Any, contact: Any, agreed: Any) -> None:
 
 @njit
 def name_contacts(memory: Any, contact: Any) -> None:
-    """memory, as State.contact: which contacts there are, as if nothing acted at them."""
+    """Store in memory, laid out as State.contact, which contacts exist, with zero impulses."""
     count = min(contact.data.number[CONTACTS], memory.shape[0])
     for n in range(max(count, _count_known(memory))):
         for k in range(memory.shape[1]):
@@ -419,7 +423,7 @@ def name_contacts(memory: Any, contact: Any) -> None:
 
 @inlined
 def _count_known(memory: Any) -> Any:
-    """How many contacts a memory holds: they are its first."""
+    """How many contacts a memory holds: they come first in it."""
     known = 0
     while known < memory.shape[0] and memory[known, SHAPE_A] != memory[known, SHAPE_B]:
         known += 1
@@ -431,7 +435,7 @@ def _count_known(memory: Any) -> Any:
 
 @njit
 def detect(contact: Any, narrow: Any, clock: Any) -> None:
-    """All contacts between shapes: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
+    """Detect all contacts: planes with solids in order, then solids by sort and sweep (Baraff 1992, ch. 6).
 
     The order depends on the shapes' places alone. clock: None where nothing is timed.
     """
@@ -472,7 +476,7 @@ def detect(contact: Any, narrow: Any, clock: Any) -> None:
 
 @inlined
 def _bound(contact: Any, n: Any) -> None:
-    """The box around shape n, its margin and its reach."""
+    """Set the box around shape n, with its margin and its reach."""
     e = contact.model.extent[n]
     wide = contact.data.margin[n] + contact.model.reach[n]
     for k in range(3):
@@ -484,7 +488,7 @@ def _bound(contact: Any, n: Any) -> None:
 
 @inlined
 def _above_plane(contact: Any, a: Any, b: Any) -> Any:
-    """How far shape b's box is above the plane a [m]."""
+    """Height of shape b's box above the plane a [m]."""
     R = contact.data.rotation
     height = 0.0
     for k in range(3):
@@ -497,8 +501,9 @@ def _above_plane(contact: Any, a: Any, b: Any) -> Any:
 
 @njit
 def _sort(contact: Any) -> int:
-    """contact_data.order along the axis on which the shapes lie farthest apart, which is returned; equal ones by
-    number."""
+    """Sort contact.data.order along the axis on which the shapes are spread farthest, which is returned; ties go by
+    number.
+    """
     n = contact.data.order.shape[0]
     axis = 0
     widest = -1.0
@@ -533,7 +538,8 @@ def _after(contact: Any, a: Any, b: Any, axis: Any) -> bool:
 
 @inlined
 def _margin(contact: Any, a: Any, b: Any) -> Any:
-    """How far apart a and b are a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the pair's."""
+    """Distance below which a and b have a contact, active or not [m]: MuJoCo's sums of margins and gaps, or the
+    pair's."""
     k = contact.model.allowed[a, b] - 1
     if k >= 0:
         return contact.model.pair_margin[k] + contact.model.pair_gap[k]
@@ -542,7 +548,7 @@ def _margin(contact: Any, a: Any, b: Any) -> Any:
 
 @njit
 def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
-    """Contacts of a pair whose boxes meet."""
+    """Detect the contacts of a pair whose boxes overlap."""
     mark(clock, BROAD_PHASE)
     reach = contact.data.margin[a] + contact.data.margin[b] + _margin(contact, a, b)
     manifold = narrow.manifold
@@ -570,8 +576,9 @@ def _touch(contact: Any, narrow: Any, clock: Any, a: Any, b: Any) -> None:
 
 @inlined
 def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
-    """The normal and two tangents: y of the world laid into the plane, or z where the normal is near y (as in MuJoCo,
-    where the two frictions of a pair depend on it)."""
+    """Set the normal and two tangents: the world's y projected into the plane, or z where the normal is near y (as in
+    MuJoCo, where the two frictions of a pair depend on it).
+    """
     y, z = (1.0, 0.0) if abs(n1) < 0.5 else (0.0, 1.0)
     along = y * n1 + z * n2
     u0 = -along * n0
@@ -592,7 +599,7 @@ def _set_frame(R: Any, n0: Any, n1: Any, n2: Any) -> None:
 
 @inlined
 def _set_belt(contact: Any, n: Any) -> None:
-    """Velocities of the two surfaces at contact n, of geoms that are belts."""
+    """Velocities of the two surfaces at contact n where geoms are belts."""
     for k in range(3):
         contact.data.belt[n, k] = 0.0
     for end in range(2):
@@ -613,7 +620,8 @@ def _set_belt(contact: Any, n: Any) -> None:
 
 @njit
 def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
-    """Properties of contact n of the two shapes, or of their explicit pair. MuJoCo: computation chapter, Contact."""
+    """Set properties of contact n from the two shapes, or their explicit pair (MuJoCo, Computation chapter,
+    Contact)."""
     k = contact.model.allowed[a, b] - 1
     contact.data.distance[n] = distance
     contact.data.restitution[n] = max(contact.model.restitution[a], contact.model.restitution[b])
@@ -636,7 +644,7 @@ def _combine(contact: Any, n: Any, a: Any, b: Any, distance: Any) -> None:
     if contact.data.near[n] == 0:
         contact.data.adhesion[n] = 0.0
     if contact.data.soft[n] == 1 and contact.data.gap[n] > 0.0:
-        contact.data.dimension[n] = 0  # found only: what is soft begins to act at the surface
+        contact.data.dimension[n] = 0  # detected only: a soft contact begins to act at the surface
     elif contact.data.friction[n, 0] <= 0.0 and contact.data.friction[n, 1] <= 0.0:
         contact.data.dimension[n] = 1
 
@@ -676,7 +684,7 @@ def _mix(contact: Any, n: Any, a: Any, b: Any) -> None:
 
 @inlined
 def _share(contact: Any, a: Any, b: Any) -> Any:
-    """How much of a's softness counts beside b's: 0 to 1."""
+    """Weight of a's softness in the mix with b's: 0 to 1."""
     if contact.model.priority[a] != contact.model.priority[b]:
         return 1.0 if contact.model.priority[a] > contact.model.priority[b] else 0.0
     first = contact.model.mix[a] if contact.model.mix[a] >= _MIXED else 0.0

@@ -1,12 +1,12 @@
-"""Several impacts within one step, one after the other: what is struck strikes what it then meets.
+"""Resolves several impacts within one step in sequence: what is struck strikes what it then meets.
 
 Newton's law asks a contact to open at e times the speed at which it closed before the step. A ball that rests against
-the next one does not close at all: asked of all at once, the law gives a row of balls speeds that no row ever had, or
-stops what is only struck later in the step. Here impacts are taken in turn: those contacts that close fast enough to be
-met within the step are struck, all of them together; with the velocities that this leaves the next ones are looked for.
-Friction waits for the solver, which gets the speeds at which contacts open at the end of all this.
+the next one does not close at all: applied to all contacts at once, the law gives a row of balls speeds that no real
+one has, or stops what is struck only later in the step. Impacts are therefore taken in turn: contacts that close fast
+enough to be met within the step are struck, all together, and the resulting velocities show which come next. Friction
+waits for the solver, which receives the speeds at which contacts open at the end of the sequence.
 
-Contacts that have no restitution hold at once whatever is pressed on them.
+Contacts without restitution hold at once, whatever is pressed on them.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 from artsim.sim.solvers.direct import solve_graph
 from artsim.sim.solvers.propagation import solve_tree
 
-_ROUNDS = 1000  # of impacts; what then still closes no longer bounces
+_ROUNDS = 1000  # impacts in sequence; contacts that then still close no longer bounce
 _SWEEPS = 200  # over the contacts struck together
-_EXACT = 1e-13  # of the fastest of their speeds
-_IDLE = -1e308  # a wish that is always met
+_EXACT = 1e-13  # tolerance, relative to the fastest of their speeds
+_IDLE = -1e308  # a wish that is always satisfied
 
 
 @njit
 def pass_on_blows(state: Any, inputs: Any, rows: Any, contact: Any) -> bool:
-    """Whether a contact bounces while another one, which could, is pressed on and does not."""
+    """Whether a contact bounces while another, which could, is pressed on and does not."""
     meets = False
     pressed = False
     for n in range(contact.data.number[CONTACTS]):
@@ -55,10 +55,10 @@ def _can_bounce(contact: Any, n: Any) -> bool:
 
 @njit
 def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bool:
-    """Bias of the contacts that bounce, by all impacts of the step in turn; False where there is no second turn.
+    """Bias of the contacts that bounce, from all impacts of the step in sequence; False where there is no second round.
 
-    Half of the step's forces act before the impacts and half after them, so that elastic ones keep the energy that the
-    integrator keeps, ½ v² with v in the middle of the step. Needs M̂ factorised, in data, tree or graph.
+    Half of the step's forces act before the impacts and half after, so that elastic impacts conserve the energy that
+    the integrator conserves, ½ v² with v in the middle of the step. Needs M̂ factorised, in data, tree or graph.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -86,7 +86,7 @@ def take_blows(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> bo
 
 @inlined
 def _find_half(model: Any, data: Any, step: Any, solver: Any, half: Any) -> None:
-    """Half of what the forces do to the velocities in the step (nu,)."""
+    """Half of the velocity change by forces in the step (nu,)."""
     x = data.reduced
     for a in range(x.shape[0]):
         x[a] = 0.5 * step.free[a]
@@ -106,10 +106,10 @@ def _rate(rows: Any, row: Any, v: Any) -> Any:
 
 @njit
 def weaken(state: Any, rows: Any, step: Any, contact: Any) -> bool:
-    """Take from the restitution of contacts that took part where all contacts together make energy; True if they do.
+    """Reduce the restitution of participating contacts where all contacts together gain energy; True if they do.
 
-    One alone may: it hands on what another one took. Opening more slowly by a share of x they do less work by about
-    half of x of its terms' sizes.
+    A single contact may gain energy, since it passes on what another one took. Opening more slowly by a share x reduces
+    the work by about half of x times the size of its terms.
     """
     work = 0.0
     size = 0.0
@@ -129,7 +129,7 @@ def weaken(state: Any, rows: Any, step: Any, contact: Any) -> bool:
 
 @njit
 def _choose(model: Any, inputs: Any, rows: Any, contact: Any, v: Any, half: Any) -> bool:
-    """contact_data.wish of the contacts that are struck now, and of those that hold; whether any is struck."""
+    """Set contact.data.wish of the contacts struck now and of those that hold; return whether any is struck."""
     h = inputs.time_step[0]
     struck = False
     for n in range(contact.data.number[CONTACTS]):
@@ -150,7 +150,7 @@ def _choose(model: Any, inputs: Any, rows: Any, contact: Any, v: Any, half: Any)
 
 @njit
 def _strike(model: Any, data: Any, rows: Any, contact: Any, solver: Any, v: Any) -> None:
-    """v after the impact: no contact opens more slowly than it should, and only those push that just do."""
+    """v after the impact: no contact opens more slowly than it should, and only contacts at that bound push."""
     for _ in range(_SWEEPS):
         fastest = 0.0
         left = 0.0
@@ -178,7 +178,7 @@ def _strike(model: Any, data: Any, rows: Any, contact: Any, solver: Any, v: Any)
 
 @njit
 def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, v: Any) -> None:
-    """v += M̂⁻¹ Jᵀ `amount` of a row; data.reduced holds M̂⁻¹ Jᵀ then, where the row's trees are."""
+    """v += M̂⁻¹ Jᵀ `amount` of a row; data.reduced then holds M̂⁻¹ Jᵀ where the row's trees are."""
     x = data.reduced
     if rows.start[row] == rows.stop[row]:
         return
@@ -203,7 +203,7 @@ def _push(model: Any, data: Any, rows: Any, solver: Any, row: Any, amount: Any, 
 
 @inlined
 def _tree_of(model: Any, a: Any, solver: Any) -> Any:
-    """The first dof of the tree of independent dof a, and the one after its last; all where trees are coupled."""
+    """First dof, and the one past the last, of the tree of independent dof a; of all dofs where trees are coupled."""
     count = model.independent_parent.shape[0]
     if solver.tree is not None or solver.graph is not None or model.coupling_follower.shape[0] > 0:
         return 0, count

@@ -1,11 +1,11 @@
-"""Records of packs with constraint rows: joint friction, and contacts with what never moves.
+"""Records of packs with constraint rows: joint friction, and contacts of moving shapes with static ones.
 
-A contact between a shape that moves and one that does not ties nothing together that the tree does not tie already, so
-that the order of elimination is the same whatever touches. Each such pair of shapes has a few slots: rows of a pack are
-those of all slots that some robot is in contact at, and do nothing to the others. Contacts of bodies that both move are
-not known here: a robot that has one takes its step alone.
+A contact between a shape that moves and one that does not connects nothing that the tree does not connect already, so
+the elimination order does not depend on what touches. Each such pair of shapes has a few slots: the rows of a pack are
+those of all slots at which some robot is in contact, and have no effect on the others. Contacts between two moving
+bodies are not handled here: a robot that has one takes its step alone.
 
-No numba here.
+This file does not import numba.
 """
 
 from __future__ import annotations
@@ -38,46 +38,47 @@ from artsim.sim.geometry.contacts import CONTACT_BEFORE, DIRECTIONS, Contacts, T
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import NewtonWork, newton_shapes
 
-MOST_PAIRS = 256  # of shapes, of which each has memory for all its slots
-_USUAL = 8  # contacts of a pair; those of spheres and capsules are fewer
+MOST_PAIRS = 256  # of shapes, each with memory for all its slots
+_USUAL = 8  # contacts of a pair; spheres and capsules have fewer
 
 
 class PackSolver(NamedTuple):
-    """What the rows of a pack and their solver share."""
+    """State shared by the rows of a pack and their solver."""
 
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
-    rubbing: ConstInts1  # (nr,) dofs with friction
+    rubbing: ConstInts1  # (nr,) dofs with joint friction
     held: Lanes1  # (nr,) impulses of their rows in the last step
-    bound: Lanes1  # (1,) 1: has rows
-    skip: Lanes1  # (1,) 1: nothing is asked of the solver
-    solved: Lanes1  # (1,) 1: the rows are met
+    bound: Lanes1  # (1,) 1: the lane has rows
+    skip: Lanes1  # (1,) 1: the solver ignores the lane
+    solved: Lanes1  # (1,) 1: the rows are solved
     free: Lanes1  # (nu,) velocities without rows
-    change: Lanes1  # (nu,) what the solver found
+    change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
 
 
 class PackContacts(NamedTuple):
-    """The contacts of a pack in a step; k slots, n shapes. What ContactWork has too means the same here, of the shapes
-    of all lanes, and of a slot as of a contact."""
+    """The contacts of a pack in a step; k slots, n shapes. Fields that ContactWork has too mean the same here, for the
+    shapes of all lanes, and for a slot as for a contact.
+    """
 
     first: ConstInts2  # (n, n) first slot of a pair of shapes, -1: has none
-    room: ConstInts2  # (n, n) how many it has
+    room: ConstInts2  # (n, n) number of slots of a pair
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     half: Ints1  # (1,) which half of `memory` is of the last step
     memory: Reals4  # (2, lanes, contacts, CONTACT_MEMORY) contacts as State has them, of the last step and of this
-    before: Reals3  # (lanes, contacts, CONTACT_BEFORE) those of this step, as ContactWork has them
+    before: Reals3  # (lanes, contacts, CONTACT_BEFORE) contacts of this step, as ContactWork has them
     slot: Ints2  # (lanes, contacts) of a contact; -1: it has no row
-    found: Ints1  # (lanes,) contacts
-    touching: Lanes1  # (1,) 1: there are contacts, near or far
-    away: Lanes1  # (1,) 1: of which one has no slot
-    outrun: Lanes1  # (1,) 1: the step goes farther than contacts were looked for, and there are others
-    factor: Lanes1  # (1,) of friction
-    # of shapes
+    found: Ints1  # (lanes,) number of contacts
+    touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
+    away: Lanes1  # (1,) 1: one of them has no slot
+    outrun: Lanes1  # (1,) 1: the step leaves a shape's margin, and there are others
+    factor: Lanes1  # (1,) factor on friction
+    # per shape
     common: Lanes1  # (3,)
     position: Lanes2  # (n, 3)
     rotation: Lanes3  # (n, 3, 3)
     margin: Lanes1  # (n,)
-    # of a slot, alike in all lanes
+    # per slot, the same in all lanes
     active: Ints1  # (k,) 1: some lane is in contact
     shape: Ints2  # (k, 2)
     row: Ints1  # (k,)
@@ -90,9 +91,9 @@ class PackContacts(NamedTuple):
     restitution: Reals1  # (k,)
     scale: Lanes2  # (k, DIRECTIONS)
     belt: ConstReals2  # (k, 3) 0: moving surfaces have no slots
-    regularised: ConstInts1  # (k,) 0: nor has what gives way
-    # of a slot's lanes; zeros where there is no contact, so that the rows move nothing
-    present: Lanes1  # (k,) 1: there is one
+    regularised: ConstInts1  # (k,) 0: nor have contacts that yield
+    # per slot and lane; zeros where there is no contact, so that its rows have no effect
+    present: Lanes1  # (k,) 1: the lane has this contact
     gap: Lanes1  # (k,)
     distance: Lanes1  # (k,)
     arm: Lanes3  # (k, 2, 3)
@@ -106,7 +107,7 @@ class PackContacts(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """PackContacts' first and room, how many slots there are, and their rows at most."""
+    """PackContacts.first and room, the number of slots, and the most rows that they can have."""
 
     first: Array
     room: Array
@@ -116,7 +117,7 @@ class Slots(NamedTuple):
 
 
 def world_pairs(touching: Touching) -> Array:
-    """(pairs, 2) shapes that may touch of which one moves."""
+    """(pairs, 2) shapes that may touch, of which one is static."""
     g = touching.contacts
     moves = g.body > 0
     pairs: Array = np.argwhere(np.triu((g.allowed >= 0) & (moves[:, None] != moves)))
@@ -124,7 +125,7 @@ def world_pairs(touching: Touching) -> Array:
 
 
 def make_slots(model: Model, touching: Touching) -> Slots:
-    """Slots of those pairs."""
+    """Allot slots to those pairs."""
     g, kind = touching.contacts, touching.shapes.kind
     n = len(g.body)
     first, room = np.full((n, n), -1), np.zeros((n, n), np.int64)
@@ -151,7 +152,7 @@ def _widest(g: Contacts, a: int, b: int) -> int:
 
 
 def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: int) -> PackContacts:
-    """Room for so many contacts of each lane."""
+    """Allocate so many contacts for each lane."""
     n, k = len(touching.contacts.body), slots.number
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackContacts._fields, (k,)),
@@ -181,7 +182,7 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 def make_pack_rows(
     model: Model, slots: Slots | None, rubbing: Array, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
-    """Rows of friction in the dofs `rubbing` and of contacts in all slots, and what solves them."""
+    """Allocate the rows of friction in the dofs `rubbing` and of contacts in all slots, and their solver's scratch."""
     nv, nu = len(model.dof_body), len(model.independent_dof)
     n, entries = len(rubbing), len(rubbing)
     if slots is not None:
@@ -209,7 +210,7 @@ def make_pack_rows(
 
 
 def enlarged(slots: PackContacts, contacts: int) -> PackContacts:
-    """Room for more contacts of each lane; what is known of them kept."""
+    """Enlarge each lane's room for contacts, keeping those present."""
     _, width, known, size = slots.memory.shape
     memory, slot = np.zeros((2, width, contacts, size)), np.zeros((width, contacts), np.int64)
     memory[:, :, :known] = slots.memory

@@ -1,4 +1,4 @@
-"""Contacts of a pack: found lane by lane, and put into slots (pack_contacts.py), which are the contacts of all lanes.
+"""Detects the contacts of a pack lane by lane, and enters them in slots (pack_contacts.py), the contacts of all lanes.
 
 `found` is the ContactWork that detection fills for one lane after the other; `slots` are PackContacts.
 """
@@ -29,7 +29,7 @@ from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS, FOUND_CONTACTS
 
 @njit
 def place_world(model: Any, data: Any, contact: Any) -> None:
-    """Places of shapes that never move, once for all lanes."""
+    """Place the shapes that never move, once for all lanes."""
     place_static(model, data, contact)
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] == 0:
@@ -46,7 +46,7 @@ def _copy_place(contact: Any, n: Any, lane: Any) -> None:
 
 @njit
 def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
-    """Contacts of every lane, in slots; False when there is no room for all of a lane's. Needs kinematics."""
+    """Detect every lane's contacts and enter them in slots; False when they exceed a lane's room. Needs kinematics."""
     data = robot.data
     place_shapes(robot, inputs, contact)
     zero = like(0.0, data)
@@ -69,7 +69,7 @@ def find_in_lanes(robot: Any, inputs: Any, contact: Any, alive: Any) -> bool:
 
 @njit
 def _detect(contact: Any, lane: Any) -> None:
-    """The contacts of a lane into found.data."""
+    """Detect the contacts of a lane into found.data."""
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _copy_place(contact, n, lane)
@@ -97,7 +97,7 @@ def _clear(contact: Any, slot: Any, zero: Any) -> None:
 
 @njit
 def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) -> None:
-    """The contacts that detection found into a lane: its memory, and contact_data."""
+    """Enter the contacts that detection found in a lane: in its memory and in contact.data."""
     recognise(model, data, contact.data.memory[contact.data.half[0], lane], contact.found, lane)
     note_found(contact.data.before[lane], contact.found)
     name_contacts(contact.data.memory[1 - contact.data.half[0], lane], contact.found)
@@ -119,7 +119,7 @@ def _take_contacts(model: Any, data: Any, inputs: Any, contact: Any, lane: Any) 
 
 @inlined
 def _slot_of(contact: Any, n: Any) -> Any:
-    """The slot of contact n: those of a pair follow each other. -1: it has none."""
+    """The slot of contact n, -1: none. The slots of a pair are adjacent."""
     a = contact.found.data.shape[n, 0]
     b = contact.found.data.shape[n, 1]
     place = 0
@@ -134,8 +134,9 @@ def _slot_of(contact: Any, n: Any) -> Any:
 
 @inlined
 def _fits(contact: Any, n: Any, slot: Any) -> bool:
-    """Whether contact n is of a kind that slots know, and of as many dimensions as that of other lanes. What gives way
-    (Rows.eased) is for the solver of single robots."""
+    """Whether contact n is of a kind that slots support, and of the same dimension as in other lanes. Contacts that
+    yield (Rows.regularised) are left to the solver of single robots.
+    """
     belt = contact.found.data.belt[n]
     still = belt[0] == 0.0 and belt[1] == 0.0 and belt[2] == 0.0
     alike = contact.data.active[slot] == 0 or contact.data.dimension[slot] == contact.found.data.dimension[n]
@@ -145,7 +146,7 @@ def _fits(contact: Any, n: Any, slot: Any) -> bool:
 
 @njit
 def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot: Any) -> None:
-    """Contact n of a lane into a slot."""
+    """Enter contact n of a lane in a slot."""
     if contact.data.active[slot] == 0:
         _describe(contact, n, slot)
     note_turning(data, inputs, contact.found, n, lane)
@@ -169,7 +170,7 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
 
 @njit
 def _describe(contact: Any, n: Any, slot: Any) -> None:
-    """What a slot's contacts have in common, from the first one."""
+    """Set what a slot's contacts have in common from the first one."""
     contact.data.active[slot] = 1
     contact.data.dimension[slot] = contact.found.data.dimension[n]
     contact.data.soft[slot] = contact.found.data.soft[n]
@@ -185,8 +186,9 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
 
 @njit
 def find_outrun(model: Any, data: Any, run: Any, contact: Any, alive: Any, beyond: Any) -> None:
-    """contact_data.outrun: 1 of lanes, of those that hold so far, whose step leaves the margins of shapes and finds
-    other contacts with larger ones."""
+    """contact.data.outrun: 1 in lanes, of those still solved, whose step leaves the shapes' margins and finds other
+    contacts with larger ones.
+    """
     velocities(model, run.step.velocity, data)
     contact.data.outrun[0] = like(0.0, data)
     for n in range(contact.model.body.shape[0]):

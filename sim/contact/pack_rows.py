@@ -1,7 +1,7 @@
-"""Constraint rows of a pack: joint friction, and contacts in slots (pack_contacts.py).
+"""Builds the constraint rows of a pack: joint friction, and contacts in slots (pack_contacts.py).
 
-A slot is a contact of contact/contact_rows.py, whose functions make its rows in all lanes at once; a lane without that
-contact has zeros there, and its rows move nothing.
+A slot is treated as a contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that
+contact has zeros there, and its rows have no effect.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.geometry.contacts import DIRECTIONS
 from artsim.sim.run_data.run_records import ALL_ROWS
 
-_IN_DOUBT = 1e-12  # [m/s or m] a bounce that is missed by less is for a single robot to tell
+_IN_DOUBT = 1e-12  # [m/s or m] a bounce missed by less is left to the single robot's step
 
 
 @njit
 def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any) -> None:
-    """All rows. Needs motion columns, and the accelerations that the bias leaves."""
+    """Build all rows. Needs motion columns, and the accelerations that the bias leaves."""
     model = robot.model
     rows.number[ALL_ROWS] = 0
     for n in range(solver.pack.rubbing.shape[0]):
@@ -47,7 +47,7 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
 
 @njit
 def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -> None:
-    """The rows of a slot."""
+    """Build the rows of a slot."""
     data = robot.data
     opening = opens(robot.model, data, contact, slot, 1.0 - contact.data.present[slot])
     if highest(1.0 - opening) > 0.0:
@@ -59,7 +59,7 @@ def _contact_rows(robot: Any, inputs: Any, rows: Any, contact: Any, slot: Any) -
 
 @inlined
 def _leave_out(contact: Any, slot: Any, opening: Any) -> None:
-    """A slot's contact is none in the lanes in which it does not open: `opening` is 0 there."""
+    """Remove a slot's contact from the lanes in which it does not open: `opening` is 0 there."""
     contact.data.present[slot] = _kept(contact.data.present[slot], opening)
     contact.data.gap[slot] = _kept(contact.data.gap[slot], opening)
     contact.data.hardness[slot] = _kept(contact.data.hardness[slot], opening)
@@ -80,8 +80,9 @@ def _kept(value: Any, opening: Any) -> Any:
 
 @njit
 def may_gain_energy(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) -> Any:
-    """More than 0 where `contact.limit_energy` may want to: a contact is met in this step that bounces, or throws what
-    it brings apart."""
+    """More than 0 where `contact_rows.limit_energy` may intervene: a contact met in this step bounces, or the removal
+    of its penetration throws something.
+    """
     state = robot.state
     worst = like(-1.0, robot.data)
     for slot in range(contact.data.active.shape[0]):
@@ -102,7 +103,7 @@ def may_gain_energy(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) 
 
 @njit
 def note_impulses(data: Any, solver: Any, contact: Any, alive: Any, beyond: Any) -> None:
-    """The impulses found into the memories of the lanes whose rows these are."""
+    """Store the impulses found in the memories of the lanes whose rows these are."""
     for slot in range(contact.data.active.shape[0]):
         for k in range(contact.data.dimension[slot] if contact.data.active[slot] == 1 else 0):
             contact.data.start[slot, k] = impulse_along(solver.pack.impulse, contact, slot, k)

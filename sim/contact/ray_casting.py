@@ -1,4 +1,4 @@
-"""Rays from rangefinders to what is nearest along them. An entry of its own, which a step calls through its address."""
+"""Casts rays from rangefinders to the nearest surface. An entry of its own, which a step calls through its address."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from artsim.sim.foundation.vec3 import turn
 
 @njit
 def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, placed: Any) -> None:
-    """equipment_data.ray_hit of every ray in equipment_data.ray: the distance, -1 where nothing is met, and the normal
-    there, world axes.
+    """Set equipment.data.ray_hit of every ray in equipment.data.ray: the distance, -1 where nothing is met, and the
+    normal there, world axes.
 
-    What is on the ray's own link does not count. Needs kinematics.
+    The ray's own link does not count. Needs kinematics.
     """
     for n in range(sights.body.shape[0]):
         _place(model, data, sights, placed, n)
@@ -41,7 +41,7 @@ def cast_rays(model: Any, data: Any, equipment: Any, sights: Any, shapes: Any, p
 
 @njit
 def _place(model: Any, data: Any, sights: Any, placed: Any, n: Any) -> None:
-    """P of shape n."""
+    """Pose P of shape n."""
     c = sights.place[n]
     T = sights.turn[n]
     placed.position[n, 0], placed.position[n, 1], placed.position[n, 2] = point_of(

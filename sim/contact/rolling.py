@@ -1,14 +1,16 @@
-"""How a contact changes in a step to second order: its point moves over round surfaces, its normal turns with faces.
+"""Second-order change of a contact within a step: its point moves over curved surfaces, its normal turns with faces.
 
-A contact's rows say how fast the two bodies' points at the contact move against each other. Where a rim or an ellipsoid
-rolls, the contact has moved on by the end of the step, to a point that moves differently: to second order by half of
-the step's time times ω × s, ω the angular velocity of the two against each other and s the velocity of the contact
-over the surface. Where the normal turns by d against a surface, s is W⁻¹ d, W the surface's shape operator (do Carmo
-1976, ch. 3); along a rim it is the rim's circle that turns. Without it what rolls sinks in proportion to the step.
+The rows of a contact give the relative velocity of the two bodies' points at the contact. Where a rim or an ellipsoid
+rolls, the contact has moved on by the end of the step to a point that moves differently: to second order by half of the
+time step times ω × s, with ω the relative angular velocity of the two bodies and s the velocity of the contact over the
+surface. Where the normal turns by d relative to a surface, s is W⁻¹ d, W being the surface's shape operator (do Carmo
+1976, ch. 3); along a rim, the rim's circle turns. Without this term a rolling body sinks in proportion to the time
+step.
 
-A normal N of a face turns with it, that of two edges with both. With c the vector between the two surfaces' centres of
-curvature (or points, of what is sharp) the gap is N·c less their radii, and its second derivative N·c̈ + 2 Ṅ·ċ + N̈·c,
-the last of which is -|c| |Ṅ|². What slides over a face that turns would sink into it without the last two (`tilt`).
+The normal N of a face turns with it, that of two edges with both. With c the vector between the two surfaces' centres
+of curvature (or points, where they are sharp), the gap is N·c less their radii, and its second derivative is N·c̈ + 2
+Ṅ·ċ + N̈·c, the last term being -|c| |Ṅ|². A body sliding over a turning face would sink into it without the last two
+(`tilt`).
 """
 
 from __future__ import annotations
@@ -24,18 +26,18 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
 _LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
 _UPRIGHT = 1e-3  # sine of the angle of axis and normal below which no point of a rim is foremost
-_ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis: of what touches a face, not an edge or a corner
-_ACROSS = 1e-7  # cosine of a normal and an edge across it
-_CROSSING = 0.1  # sine of the angle of two edges, below which their normal may turn about as fast as it likes
-_FARTHEST = 0.5  # [rad] in a step: of what turns farther a second derivative says nothing
+_ON_FACE = 1.0 - 1e-9  # cosine of a normal and a box's axis above which the contact is on a face, not an edge
+_ACROSS = 1e-7  # cosine below which a normal and an edge are perpendicular
+_CROSSING = 0.1  # sine of the angle of two edges below which their normal may turn arbitrarily fast
+_FARTHEST = 0.5  # [rad] rotation per step above which a second derivative says nothing
 
 
 @njit
 def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) -> Any:
     """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
 
-    p0, p1: the point's x and y [m]; normal: the outward one; turning: how fast it turns against the surface [rad/s];
-    size: half extents [m].
+    p0, p1: the point's x and y [m]; normal: the outward one; turning: its angular velocity relative to the surface
+    [rad/s]; size: half extents [m].
     """
     m0, m1, m2 = normal
     d0, d1, d2 = turning
@@ -63,7 +65,7 @@ def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) 
 
 @inlined
 def _is_face(contact: Any, a: Any, N: Any) -> bool:
-    """Whether a contact along N is on a flat face of shape a: a plane, or what the solid's axes look along."""
+    """Whether a contact along N is on a flat face of shape a: a plane, or a face across an axis of the solid."""
     m0, m1, m2 = along_axes(contact.data, a, (N[0], N[1], N[2]))
     flat = abs(m2) > _ON_FACE
     if contact.model.rolls[a] == SHARP:
@@ -74,7 +76,7 @@ def _is_face(contact: Any, a: Any, N: Any) -> bool:
 
 @inlined
 def _smallest(contact: Any, a: Any) -> Any:
-    """How far a contact may move over a shape: its radius or smallest half extent; a plane has no end."""
+    """How far a contact may move over a shape: its radius or smallest half extent; unbounded on a plane."""
     e = contact.model.extent[a]
     if contact.model.rolls[a] == RIM:
         return e[0]
@@ -83,7 +85,7 @@ def _smallest(contact: Any, a: Any) -> Any:
 
 @njit
 def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
-    """ω × s of contact n [m/s²], world axes, for the angular velocity of its second body against its first."""
+    """ω × s of contact n [m/s²], world axes, for the relative angular velocity of its second body to its first."""
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     c = crossed(turning, N)
     way = (0.0, 0.0, 0.0)
@@ -101,24 +103,24 @@ def lag(contact: Any, n: Any, turning: Any, h: Any) -> Any:
             s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, (m0, m1, m2), (d0, d1, d2))
             most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
             if h * h * dot(s, s) > most * most:
-                continue  # half a step's worth says nothing
+                continue  # a velocity that crosses the shape within a step says nothing
             way = plus(way, turn(contact.data.rotation, b, s[0], s[1], s[2]))
     return crossed(turning, way)
 
 
 @inlined
 def rolls(contact: Any, a: Any, b: Any) -> bool:
-    """Whether one of two shapes does."""
+    """Whether contacts roll over one of the two shapes."""
     rolling: bool = contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
     return rolling
 
 
-# ------------------------------------------------------------------ normals that turn
+# ------------------------------------------------------------------ rotating normals
 
 
 @inlined
 def has_still_normal(contact: Any, n: Any) -> bool:
-    """Whether contact n is on a face of what never moves."""
+    """Whether contact n is on a face of a static shape."""
     N = contact.data.frame[n, ALONG_NORMAL]
     still = False
     for end in range(2):
@@ -129,10 +131,10 @@ def has_still_normal(contact: Any, n: Any) -> bool:
 
 @njit
 def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> Any:
-    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where nothing tells how its normal turns.
+    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where the rotation of its normal is unknown.
 
-    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where
-    face lies on face either may be the one that holds the normal: the one that closes the gap less counts.
+    first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where two faces
+    meet, either may carry the normal: the one that closes the gap less counts.
     """
     N = contact.data.frame[n, ALONG_NORMAL]
     a = contact.data.shape[n, 0]
@@ -141,7 +143,7 @@ def tilt(contact: Any, n: Any, first: Any, second: Any, apart: Any, h: Any) -> A
     on_second = _is_face(contact, b, N)
     length = contact.data.distance[n]
     if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
-        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would make energy
+        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on it would gain energy
     if on_first or on_second:
         value = -1e308
         if on_first:
@@ -166,7 +168,7 @@ def _turning(rate: Any, apart: Any, length: Any, h: Any) -> Any:
 
 @inlined
 def _edge(contact: Any, b: Any, N: Any) -> Any:
-    """The axis of box b that lies across N; -1: none."""
+    """The axis of box b that is perpendicular to N; -1: none."""
     m0, m1, m2 = along_axes(contact.data, b, (N[0], N[1], N[2]))
     edge = -1
     if contact.model.square[b] == 1 and abs(m2) <= _ACROSS:
@@ -180,7 +182,7 @@ def _edge(contact: Any, b: Any, N: Any) -> Any:
 
 @inlined
 def _rate_of_edges(contact: Any, N: Any, a: Any, i: Any, b: Any, j: Any, first: Any, second: Any) -> Any:
-    """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays across both."""
+    """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays perpendicular to both."""
     e = axis(contact.data, a, i)
     k = axis(contact.data, b, j)
     along_first = -dot(N, crossed(first, e))

@@ -1,4 +1,4 @@
-"""Hard loops and tendon equalities aimed by where the velocities found lead."""
+"""Aims hard loops and tendon equalities at where the velocities found lead, and solves the rows again."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from artsim.sim.run_data.run_records import LASTING_ROWS, RESIDUAL
 from artsim.sim.solvers.solve import solve_again
 from artsim.sim.stepping.system import found
 
-_AIMS = 12  # at closed loops and tendon equalities, at most
-_MISSED = 1e-6  # [m or rad] after which they are aimed once more
-_CLOSED = 1e-9  # [m or rad] that needs no further aim
-_FASTER = 1.5  # than before, at most, an aim may make the fastest dof
-_NEARER = 0.5  # of the miss before, else an aim has not helped
+_AIMS = 12  # aims per step at most
+_MISSED = 1e-6  # [m or rad] miss above which the rows are aimed once more
+_CLOSED = 1e-9  # [m or rad] miss below which no further aim is needed
+_FASTER = 1.5  # largest growth of the fastest generalised velocity that an aim may cause
+_NEARER = 0.5  # an aim has helped if it leaves at most this share of the previous miss
 
 
 @njit
 def close_loops(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
-    """Solve once more, hard loops and tendon equalities aimed by where the velocities found lead.
+    """Solve once more with hard loops and tendon equalities aimed at where the velocities found lead.
 
-    What bends is then right to third order; where a step turns so far that this is too little, again, as long as that
-    brings them nearer. What no aim brings nearer (a row that others hold, one too many) would pull without end: it is
-    taken back, and all aims where rows that are aimed contradict each other, or nearly: an aim mends what is of second
-    order in the step, and to do so turns no velocity into a much larger one.
+    Curved constraints are then satisfied to third order. Where a step turns too far for that, aims are repeated as long
+    as each reduces the miss. A miss that no aim reduces (a redundant row held by others) would be pulled on without
+    end, so that aim is taken back. All aims are taken back where aimed rows contradict each other, or nearly do: an aim
+    corrects what is of second order in the step, and must not turn a velocity into a much larger one for it.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -79,7 +79,7 @@ def _fastest(step: Any) -> Any:
 
 @njit
 def _take_aims_back(rows: Any) -> None:
-    """Biases as before all aims; impulses that the aims called for are forgotten."""
+    """Restore the biases from before all aims, and clear the impulses that the aims called for."""
     for n in range(rows.number[LASTING_ROWS]):
         if rows.bias[n] != rows.unaimed[n]:
             rows.bias[n] = rows.unaimed[n]
@@ -88,8 +88,10 @@ def _take_aims_back(rows: Any) -> None:
 
 @njit
 def _find_misses(robot: Any, run: Any, rows: Any, equipment: Any) -> Any:
-    """rows.miss of all rows but contacts' where step.velocity leads, and the largest; data and equipment_data stay as
-    they are."""
+    """Set rows.miss of all rows but the contacts' for where step.velocity leads, and return the largest.
+
+    `data` and equipment.data are left as they are.
+    """
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     for n in range(rows.number[LASTING_ROWS]):

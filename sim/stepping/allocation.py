@@ -1,6 +1,6 @@
-"""Room for what a step finds and records: every constraint row that there can be, scratch, shapes of recorded rows.
+"""Allocates what a step finds and records: every constraint row that can occur, scratch, recorded rows.
 
-No numba here: the process that starts with warm kernels imports this.
+This file does not import numba, since the process that starts with warm kernels imports it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artsim.sim.run_data.run_records import Block, Rows, Step
 
 
 def make_rows(of: RowOrigins) -> Rows:
-    """Room for every row that a step can have."""
+    """Allocate every row that a step can have."""
     nv, (n, entries, _) = len(of.model.dof_body), total_room(of)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(Rows._fields, (n,)),
@@ -29,7 +29,7 @@ def make_rows(of: RowOrigins) -> Rows:
 
 
 def make_step(model: Model) -> Step:
-    """The scratch of a step."""
+    """Allocate the scratch of a step."""
     nv, nu, nq, nl = len(model.dof_body), len(model.independent_dof), int(model.body_coord[-1]), len(model.link_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Step._fields, (nv,))
     shapes |= {
@@ -54,7 +54,7 @@ def make_step(model: Model) -> Step:
 
 
 def block_shapes(model: Model, equipped: Equipped | None = None) -> dict[str, tuple[int, ...]]:
-    """Shape of one row of each recorded field."""
+    """Return the shape of one row of each recorded field."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     nv, nq, nl = len(model.dof_body), int(model.body_coord[-1]), len(model.link_body)
     return {

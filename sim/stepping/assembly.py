@@ -1,7 +1,7 @@
-"""Constraint rows: one shape for every kind, built joint by joint in the order in which the PhysX guide solves them.
+"""Assembles the constraint rows: one record for every kind, built joint by joint in the PhysX guide's solving order.
 
-Each kind is declared in kinds.py and built in a file of its own; adding one is a declaration, a builder and its line in
-`build_rows`, and one in `needs_rows` where no step can do without it.
+Each kind is declared in kinds.py and built in a file of its own. Adding a kind takes a declaration, a builder and its
+line in `build_rows`, and one in `needs_rows` if every step with it needs rows.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
 
 @njit
 def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
-    """Whether every step has rows, or couplings to eliminate: else one without any is tried first.
+    """Whether every step has rows or couplings to eliminate; otherwise a step without rows is tried first.
 
-    Limits and contacts do not count, which such a step can find to be met.
+    Limits and contacts do not count, since a step without rows can find them to be satisfied.
     """
     if model.coupling_follower.shape[0] + model.row_follower.shape[0] > 0:
         return True
@@ -49,12 +49,12 @@ def needs_rows(model: Any, inputs: Any, equipment: Any, rules: Any) -> bool:
 
 @njit
 def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
-    """All rows of this step: rows.number of them, with the impulses of the last step. Needs rows.implicit.
+    """Build all rows of this step, rows.number of them, with the impulses of the last step. Needs rows.implicit.
 
-    Those of contacts come and go, the others are the same ones in the same order at every step.
+    The number of contact rows changes; all other rows are the same at every step, in the same order.
 
-    A coupling comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and the
-    drive is as often on the leader as on the follower.
+    A coupling's row comes at the first of its two joints: the guide solves a joint's mimic joint before its drive, and
+    the drive may be on the leader as well as on the follower.
     """
     model, state, data = robot.model, robot.state, robot.data
     inputs = run.inputs
@@ -75,11 +75,11 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
     if rules is not None:
         link_rows(model, data, inputs, rows, rules)
     if equipment is not None:
-        tendon_spring_rows(model, data, inputs, rows, equipment)  # which are not always there
+        tendon_spring_rows(model, data, inputs, rows, equipment)  # present in some steps only
     for n in range(rows.number[ALL_ROWS]):
         rows.impulse[n] = state.impulse[n]
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
-    if contact is not None:  # last: their number changes, and the others keep their places
+    if contact is not None:  # last: their number changes, and the other rows keep their places
         contact_rows(robot, run, rows, equipment, contact)
 
 
@@ -91,7 +91,7 @@ def _first_dof(model: Any, c: Any) -> Any:
 
 @njit
 def add_constraint_forces(rows: Any, step: Any, scale: Any) -> None:
-    """Add Jᵀ λ `scale` of all rows to the step's forces by source."""
+    """Add `scale` Jᵀ λ of all rows to the step's forces by source."""
     for n in range(rows.number[ALL_ROWS]):
         kind = rows.kind[n]
         for e in range(rows.start[n], rows.start[n + 1]):
@@ -100,19 +100,19 @@ def add_constraint_forces(rows: Any, step: Any, scale: Any) -> None:
 
 @njit
 def count_limits(rows: Any, step: Any) -> None:
-    """Count the step for every dof that is at a limit."""
+    """Count this step in step.limit_steps for every dof that is at a limit."""
     counted = -1
     for n in range(rows.number[ALL_ROWS]):
         if LIMITS[rows.kind[n]]:
             k = rows.dof[n]
-            if k != counted and rows.impulse[n] > 0.0:  # a dof's rows stand together
+            if k != counted and rows.impulse[n] > 0.0:  # the rows of one dof are adjacent
                 step.limit_steps[k] += 1
                 counted = k
 
 
 @inlined
 def _add_force(kind: Any, k: Any, force: Any, step: Any) -> None:
-    tau = TAU[kind]  # before the loop over entries it would let the compiler fuse their product into the sum
+    tau = TAU[kind]  # inside the loop over entries the compiler would fuse their product into the sum
     if tau == TAU_COUPLING:
         step.coupling[k] += force
     elif tau == TAU_PASSIVE:

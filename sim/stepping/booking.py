@@ -1,4 +1,4 @@
-"""What a solved step leaves: joint forces by source, the state at its end, and where the next step's solver starts."""
+"""Books a solved step: joint forces by source, the state at its end, and the warm start of the next step."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from artsim.sim.stepping.sleeping import count_still, note_commands
 
 @njit
 def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any) -> None:
-    """Joint forces by source and qacc, from the velocities found."""
+    """Book the joint forces by source and qacc from the velocities found."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
@@ -73,7 +73,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
     add_constraint_forces(rows, step, 1.0 / h)
     if step.counters[EVALUATION] == STIFFENED:
         book_midpoint(model, state.qvel, data, step)
-    elif step.counters[EVALUATION] == AGAIN:  # booked where it is recorded
+    elif step.counters[EVALUATION] == AGAIN:  # otherwise booked where it is recorded
         velocities(model, state.qvel, data)
     if equipment is not None:
         clear_loop_forces(equipment)
@@ -85,7 +85,7 @@ def book_forces(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, r
 
 @njit
 def rest(robot: Any, step: Any) -> None:
-    """Of a robot asleep: forces that balance, out of those of a step from rest, of which the remainder is passive."""
+    """Balance the forces of a sleeping robot: the remainder of those of a step from rest is booked as passive."""
     model, state, data = robot.model, robot.state, robot.data
     step.counters[AT_REST] = 1
     step.counters[EVALUATION] = ONCE
@@ -104,7 +104,7 @@ def rest(robot: Any, step: Any) -> None:
 
 @njit
 def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweeps: Any) -> None:
-    """The state at the end of the step."""
+    """Advance the state to the end of the step."""
     state = robot.state
     inputs, step = run.inputs, run.step
     _hand_on(state, rows, contact)
@@ -131,12 +131,12 @@ def move_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sweep
         note_commands(state, run)
         count_still(robot, run, equipment)
     if equipment is not None:
-        note_tendon_errors(robot, step, equipment)  # moves w on to where the step ends
+        note_tendon_errors(robot, step, equipment)  # leaves `data` at the end of the step
 
 
 @njit
 def _move(robot: Any, run: Any, contact: Any, v: Any) -> None:
-    """Positions at the end of the step, or where trees stop if passages are looked for."""
+    """Integrate positions to the end of the step, or to where trees stop under the continuous check."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     if contact is not None and connected(contact.data.advancement):
@@ -152,9 +152,9 @@ def _move(robot: Any, run: Any, contact: Any, v: Any) -> None:
 
 @njit
 def _hand_on(state: Any, rows: Any, contact: Any) -> None:
-    """state.impulse, state.contact: where the solver starts in the next step.
+    """Store state.impulse and state.contact, the solver's warm start in the next step.
 
-    What rows that contradict each other do to their impulses is not handed on: it would grow from step to step.
+    The impulses of rows that contradict each other are not stored, since they would grow from step to step.
     """
     agreed = rows.report[RESIDUAL] <= UNSOLVED
     for n in range(state.impulse.shape[0]):
@@ -165,8 +165,9 @@ def _hand_on(state: Any, rows: Any, contact: Any) -> None:
 
 @njit
 def note_load(robot: Any, step: Any) -> None:
-    """state.load of this step, where friction depends on it: |F| (linear dofs) or √(|F|² + |T|²) (angular) in the
-    joint."""
+    """Set state.load for this step where friction depends on it: the magnitude of the force through the joint, |F| for
+    linear dofs and √(|F|² + |T|²) for angular ones.
+    """
     model, state, data = robot.model, robot.state, robot.data
     wanted = False
     for k in range(state.load.shape[0]):
@@ -187,7 +188,7 @@ def note_load(robot: Any, step: Any) -> None:
 
 @njit
 def settle(robot: Any, step: Any) -> None:
-    """Followers from their leaders, and what is left of the couplings."""
+    """Set followers from their leaders, and measure the remaining coupling error."""
     model, state = robot.model, robot.state
     expand(model, state.qpos, state.qvel, robot.data)
     for c in range(model.row_follower.shape[0]):

@@ -1,4 +1,4 @@
-"""Lengths and mobilities that are defined in the pose of the file, found before the first step."""
+"""Computes, before the first step, the lengths and mobilities that are defined in the pose of the file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def calibrate(robot: Any, equipment: Any, step: Any) -> None:
-    """Lengths and mobilities that are defined in the pose of the file, into equipment_data. Once.
+    """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once.
 
-    Mobilities are MuJoCo's, of the tree without couplings but with the tendons' inertia. That M, factorised, stands in
-    data.mass_matrix and equipment_data.row2 until the step makes its own.
+    Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. That M is left factorised in
+    data.mass_matrix and equipment.data.row2 until the step computes its own.
     """
     model, data = robot.model, robot.data
     if equipment.data.calibrated[0] == 1.0:
         return
     equipment.data.calibrated[0] = 1.0
-    q = step.stage_qpos  # a constant array would have all that follows compiled a second time
+    q = step.stage_qpos  # a constant array would compile everything below a second time
     for k in range(step.velocity.shape[0]):
         step.velocity[k] = 0.0
     rest_lengths(robot, q, step.velocity, equipment)
@@ -41,7 +41,7 @@ def calibrate(robot: Any, equipment: Any, step: Any) -> None:
         equipment.data.tendon_length0[t] = equipment.data.tendon_length[t]
     for a in range(equipment.model.actuator_target.shape[0]):
         equipment.data.actuator_damping[a] = -equipment.model.bias_parameters[a, PER_VELOCITY]
-    if _needs_mobilities(model, equipment):  # else M may be singular
+    if _needs_mobilities(model, equipment):  # otherwise M may be singular
         composites(model, data)
         mass_matrix(model, data)
         add_tendon_inertia(model, data, equipment)
@@ -55,7 +55,7 @@ def calibrate(robot: Any, equipment: Any, step: Any) -> None:
 
 @njit
 def _needs_mobilities(model: Any, equipment: Any) -> bool:
-    """True when something is given relative to the robot's inertia."""
+    """Whether anything is given relative to the robot's inertia."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if (
             equipment.model.actuator_gain[a] == MUSCLE
@@ -69,10 +69,10 @@ def _needs_mobilities(model: Any, equipment: Any) -> bool:
 
 @njit
 def _calibrate_actuators(model: Any, data: Any, equipment: Any) -> None:
-    """equipment_data.acceleration0 = |M⁻¹ J|, and damping ratios as dampings 2 ζ √(k_p m), m = 1 / J M⁻¹ Jᵀ (position
-    servos).
+    """Set equipment.data.acceleration0 = |M⁻¹ J|, and convert the damping ratios of position servos to dampings 2 ζ
+    √(k_p m), where m = 1 / J M⁻¹ Jᵀ.
 
-    Of the servo of a rotation J M⁻¹ Jᵀ is the mean of its three.
+    For a servo of a rotation, J M⁻¹ Jᵀ is the mean over its three axes.
     """
     y = equipment.data.row
     for a in range(equipment.model.actuator_target.shape[0]):
@@ -103,7 +103,7 @@ def _calibrate_actuators(model: Any, data: Any, equipment: Any) -> None:
 
 @njit
 def _servo_damping(equipment: Any, a: Any, mobility: Any) -> Any:
-    """The velocity coefficient of an affine bias; a positive one of a servo is its damping ratio."""
+    """The velocity coefficient of an affine bias; a positive coefficient of a servo is its damping ratio."""
     rate = equipment.model.bias_parameters[a, PER_VELOCITY]
     kp = -equipment.model.bias_parameters[a, PER_LENGTH]
     if rate <= 0.0 or (equipment.model.gain_parameters[a, CONSTANT] != kp and equipment.model.actuator_gain[a] != PID):

@@ -1,8 +1,8 @@
-"""Delayed controls and sensors: samples are kept at the end of every step, or of a sensor's ticks, and read later.
+"""Delayed controls and sensors: samples are stored at the end of every step, or of a sensor's tick, and read later.
 
-What is read in a step was kept before it, so the least delay is one step (MuJoCo's computation chapter, "Delays").
-Before the oldest sample and after the newest these hold. One difference: with RK4 MuJoCo keeps of a sensor what the
-last of the four stages makes of it; here it is its value at the start of the step, as without a delay.
+A step reads samples that earlier steps stored, so the least delay is one step (MuJoCo, Computation chapter, "Delays").
+Outside the stored range the oldest or the newest sample holds. One difference: with RK4, MuJoCo stores a sensor's value
+at the last of the four stages; here it is the value at the start of the step, as without a delay.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from artsim.sim.stepping.recording import joint_wrenches
 
 @njit
 def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
-    """equipment_data.control of the controls that are delayed; equipment_data.pending[0] 1: one of them will be another
-    than it is now."""
+    """Set equipment.data.control of the delayed controls; set equipment.data.pending[0] to 1 if one of them is still to
+    change."""
     step = run.step
     row = step.counters[CONTROL_ROW]
     now = step.counters[STEP_NUMBER] + equipment.data.stage[0]
@@ -35,8 +35,8 @@ def delay_controls(state: Any, run: Any, equipment: Any, delays: Any) -> None:
 
 @njit
 def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> None:
-    """equipment_data.felt (outputs,): what the sensors measure in this step; equipment_data.sensor: what they tell of
-    it, or of another."""
+    """Set equipment.data.felt (outputs,), the sensors' values measured in this step, and equipment.data.sensor, the
+    values they report, which may be delayed."""
     state = robot.state
     step = run.step
     joint_wrenches(robot, state.qvel, step, equipment, contact)
@@ -55,7 +55,7 @@ def feel(robot: Any, run: Any, equipment: Any, delays: Any, contact: Any) -> Non
 
 @njit
 def keep_samples(state: Any, run: Any, equipment: Any, delays: Any) -> None:
-    """Keep the controls of this step, and what the sensors measured that tick in it."""
+    """Store the controls of this step, and the values of the sensors that ticked in it."""
     step = run.step
     now = step.counters[STEP_NUMBER]
     row = step.counters[CONTROL_ROW]
@@ -81,7 +81,7 @@ def _ticks(history: Any, delays: Any, line: Any, now: Any) -> bool:
 
 @inlined
 def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
-    """Where a sample of this step goes: in the place of the oldest, or of one that is of this step, too."""
+    """The slot for a sample of this step: that of the oldest sample, or of a sample of this same step."""
     start = delays.place[line]
     slot = int(history[start + NEWEST])
     if history[start + HEAD + slot] != now:
@@ -93,7 +93,7 @@ def _next_slot(history: Any, delays: Any, line: Any, now: Any) -> Any:
 
 @inlined
 def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
-    """Step of the sample of this age (0: the oldest), and where it stands."""
+    """The step and the slot of the sample of this age (0: the oldest)."""
     start = delays.place[line]
     slot = (int(history[start + NEWEST]) + 1 + age) % delays.samples[line]
     return history[start + HEAD + slot], start + HEAD + delays.samples[line] + slot * delays.size[line]
@@ -101,7 +101,7 @@ def _at(history: Any, delays: Any, line: Any, age: Any) -> Any:
 
 @njit
 def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
-    """Number k of a line's samples at a time [steps]."""
+    """Sample k of a line at a time [steps]."""
     last = delays.samples[line] - 1
     first_step, first = _at(history, delays, line, 0)
     last_step, newest = _at(history, delays, line, last)
@@ -109,7 +109,7 @@ def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
         return history[first + k]
     if time >= last_step - NEARLY:
         return history[newest + k]
-    low, high = 0, last  # the samples around it: low before, high at it or after
+    low, high = 0, last  # the samples around that time: low before it, high at or after it
     while high - low > 1:
         middle = (low + high) // 2
         step, _ = _at(history, delays, line, middle)
@@ -139,7 +139,7 @@ def _sample(history: Any, delays: Any, line: Any, k: Any, time: Any) -> Any:
 
 @inlined
 def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
-    """Of the cubic at a sample: that of its two neighbours; at the ends of what is kept it is level (Catmull-Rom)."""
+    """Slope of the cubic at a sample, from its two neighbours; zero at both ends of the buffer (Catmull-Rom)."""
     if age == 0 or age == delays.samples[line] - 1:
         return 0.0
     begin, a = _at(history, delays, line, age - 1)
@@ -149,5 +149,5 @@ def _slope(history: Any, delays: Any, line: Any, k: Any, age: Any) -> Any:
 
 @inlined
 def _on_cubic(value: Any, rise: Any, s: Any, left: Any, right: Any) -> Any:
-    """Hermite's cubic from `value` over `rise`, of these slopes per length, at the share s of it."""
+    """Hermite cubic from `value` over `rise`, with these slopes per length, at the fraction s of it."""
     return value + s * s * (3.0 - 2.0 * s) * rise + s * (1.0 - s) * ((1.0 - s) * left - s * right)

@@ -1,8 +1,9 @@
-"""Energy is watched: a run that has more kinetic energy than it can have been given is wrong, and says so once.
+"""Watches energy: a run whose kinetic energy exceeds what it can have received is wrong, and is reported once.
 
-Given are the energy at the start, what potential energy has become less since (weights, springs), the work of applied
-forces, drives, actuators, the medium and compensated weights, and for the first moments that of what brings joints,
-loops and contacts into place. All else (dampers, friction, limits, couplings, contacts) can only take.
+What it can have received is the energy at the start, the potential energy released since (weights, springs), the work
+of applied forces, drives, actuators, the medium and compensated weights, and, during the first moments, the work that
+brings joints, loops and contacts into place. Everything else (dampers, friction, limits, couplings, contacts) can only
+dissipate.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from artsim.sim.equipment.tendons import inertia_energy, tendon_paths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import AT_START, EXCESS_DOF, EXCESS_FACTOR, EXCESS_STEP, GIVEN, MOST, STEP_NUMBER
 
-EVERY = 16  # steps between looks
-TOO_MUCH = 1.2  # times what was given: steps of a reasonable size stay within a few per cent
-_SLACK = 5e-5  # J/kg that nothing needs to have given: 1 cm/s
-_LOOSE = 0.125  # J/kg where loops, equalities or contacts are closed at up to 0.5 m/s
-_PLACING = 0.2  # s at the start in which bodies are brought into place
+EVERY = 16  # steps between checks
+TOO_MUCH = 1.2  # times the energy received: steps of a reasonable size stay within a few per cent
+_SLACK = 5e-5  # [J/kg] tolerated in any case: 1 cm/s
+_LOOSE = 0.125  # [J/kg] where loops, equalities or contacts are closed at up to 0.5 m/s
+_PLACING = 0.2  # [s] at the start, during which bodies are brought into place
 
 
 @njit
 def energies(robot: Any, step: Any, equipment: Any) -> Any:
-    """Kinetic and potential energy at the state [J]; data and equipment_data are then at the state."""
+    """Kinetic and potential energy at the state [J]; leaves data and equipment.data at the state."""
     model, state, data = robot.model, robot.state, robot.data
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
@@ -46,7 +47,7 @@ def energies(robot: Any, step: Any, equipment: Any) -> Any:
 
 @njit
 def watch_energy(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
-    """Compare what the state has with what it was given, before a step; step.watch notes the first excess."""
+    """Compare the energy of the state before a step with what it received; the first excess goes to step.watch."""
     model = robot.model
     if step.watch[EXCESS_STEP] > 0.0:
         return
@@ -80,7 +81,7 @@ def note_work(run: Any, equipment: Any, before: Any, after: Any) -> None:
 
 @inlined
 def _is_loose(equipment: Any, contact: Any) -> bool:
-    """Whether there is something that may start open, or inside something else."""
+    """Whether a loop or equality may start open, or a contact in penetration."""
     if contact is not None:
         return True
     if equipment is not None:
@@ -91,7 +92,7 @@ def _is_loose(equipment: Any, contact: Any) -> bool:
 
 @njit
 def _liveliest(model: Any, data: Any) -> Any:
-    """The last dof of the body that has most kinetic energy. Needs `world_inertia` and `velocities`."""
+    """The last dof of the body with the most kinetic energy. Needs `world_inertia` and `velocities`."""
     found = 0
     most = -1.0
     for i in range(1, model.body_parent.shape[0]):

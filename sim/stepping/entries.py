@@ -1,4 +1,4 @@
-"""The compiled entries of a run: what simulates it, by integrator, solver and what there is. No numba here."""
+"""Selects a run's compiled entry by integrator, solver and the features in use. Does not import numba."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOLVE = Entry("solve_alone", "artsim.sim.solvers.alone", (RobotBundle, Rows, Ste
 
 
 def solver_of(integrator: Integrator, solver: Solver) -> Solver:
-    """The solver that an integrator's steps are solved by, where this one is chosen."""
+    """The solver that solves an integrator's steps when this one is chosen."""
     return SOLVERS[integrator.solver] if integrator.solver else solver
 
 
@@ -31,7 +31,7 @@ def simulate_entry(
     *,
     clocked: bool = False,
 ) -> Entry:
-    """The kernel of an integrator and a solver, without what serves equipment, contacts or rules that are not there.
+    """The kernel of an integrator and a solver, pruned of equipment, contacts and rules that the run lacks.
 
     clocked: with marks between the phases of a step, if the integrator has any.
     """

@@ -1,4 +1,4 @@
-"""The step of a robot, or a pack, that nothing but joints holds, in O(n)."""
+"""The step of a robot or a pack that only its joints constrain, in O(n)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def free_step(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """The step without rows, by the articulated-body algorithm in O(n)."""
+    """Take the step without rows by the articulated-body algorithm in O(n) (Featherstone 2008, ch. 7)."""
     model = robot.model
     step = run.step
     h = run.inputs.time_step[0]

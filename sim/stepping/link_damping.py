@@ -1,6 +1,6 @@
-"""Damping of links' motion: -c m v at the centre of mass and -c I ω; implicit, as that of joints is.
+"""Damping of link motion, -c m v at the centre of mass and -c I ω, integrated implicitly like that of joints.
 
-D = Σ Jᵀ diag(c m, c I) J has the sparsity of M, and h D is added to it: stable at any c and time step.
+D = Σ Jᵀ diag(c m, c I) J has the sparsity of M, and h D is added to it, which is stable at any c and time step.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def add_link_damping(model: Any, data: Any, h: Any, rules: Any) -> None:
 
 @njit
 def link_damping_forces(model: Any, v: Any, data: Any, rules: Any) -> None:
-    """rule_data.force (nv,) = -D v. Needs kinematics; leaves velocities at v in data."""
+    """rules.data.force (nv,) = -D v. Needs kinematics; leaves data with the velocities at v."""
     velocities(model, v, data)
     for i in range(model.body_parent.shape[0]):
         for axis in range(3):

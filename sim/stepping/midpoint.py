@@ -1,21 +1,21 @@
-"""What a semi-implicit step does again, where one evaluation at its start is not enough: spin, taut bodies, bends.
+"""Re-evaluates a semi-implicit step where one evaluation at its start is not enough: spin, taut bodies, curvature.
 
-Three causes, one remedy: the step is evaluated again with what the first evaluation found, until it stays as it is.
-Where that leads away, or to rows that are not solved, the evaluation before is the step.
+All three have one remedy: the step is evaluated again with what the previous evaluation found, until it no longer
+changes. Where an evaluation leads away from there, or leaves rows unsolved, the evaluation before it is the step.
 
-Spin: gyroscopic and Coriolis terms are those of the velocity midway, ½ (v + v⁺). That is the implicit midpoint rule:
-of a free body it keeps energy and the length of the angular momentum, where terms at the start feed in energy by (hω)²
-a step. A body that turns alone has it solved for beforehand, and is not evaluated again (foresee_spin). What has
-contacts turns as at the start: how it is struck within the step is not known.
+Spin: gyroscopic and Coriolis terms act at the midpoint velocity ½ (v + v⁺). This implicit midpoint rule conserves the
+energy and the angular momentum of a free body, where terms at the start feed in energy by (hω)² per step. The spin of a
+body that turns alone is solved for beforehand, without a second evaluation (foresee_spin). A body with contacts uses
+the terms at the start, since how it is struck within the step is not known.
 
-Taut bodies: a force F that pulls body i at r holds it like a spring of (F·r) (1 - r̂ r̂ᵀ) against turning. A light body
-in a heavy chain swings by that faster than the step can follow. ½ h² of it is added to the body's inertia, which is an
-implicit spring as far as stability goes (actuation.py) and O(h²) otherwise; the joint of a body whose swing cannot be
-followed at all is damped by _DAMPING of it too. It is the positive part of the geometric stiffness, body by body; the
-forces are those through joints and loops.
+Taut bodies: a force F that pulls body i at r resists rotation like a spring of stiffness (F·r) (1 - r̂ r̂ᵀ). A light
+body in a heavy chain swings on that spring faster than the step can resolve. ½ h² times the stiffness is added to the
+body's inertia, which acts as an implicit spring as far as stability goes (actuation.py) and is O(h²) otherwise; where
+the step cannot resolve the swing at all, the body's joint is also damped by _DAMPING times the stiffness. The stiffness
+is the positive part of the geometric stiffness, body by body; the forces are those through joints and loops.
 
-Bends: a coupling that is not linear has its follower's acceleration by the secants of the steps before and after, as
-SHAKE has it: Ġu becomes (g(y + hu⁺) - 2 g(y) + g(y - hu)) / h² less G u̇ (coupling.py).
+Curvature: the follower's acceleration of a nonlinear coupling comes from the secants of the steps before and after, as
+in SHAKE: Ġu becomes (g(y + hu⁺) - 2 g(y) + g(y - hu)) / h² less G u̇ (coupling.py).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from artsim.sim.foundation.vec3 import cross, symmetric_times, turn
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
 
-MOST_EVALUATIONS = 8  # at most; each makes the error of a spin smaller by about ½ hω
+MOST_EVALUATIONS = 8  # each reduces the error of a spin by a factor of about ½ hω
 SETTLED = 1e-4  # change of velocities, relative to the largest, that ends them: less is of third order in the step
-_SPINS = 1e-4  # [rad] that a body alone turns in a step before its spin is foreseen
-_FORESEEN = 5  # Newton's steps, of which four reach rounding at 0.3 rad a step
-_TURN = 0.02  # [rad] that a body in a mechanism turns in a step before its spin counts
-_FREE_RATE = 0.01  # hω² [1/s], by which an explicit step feeds in energy: of free bodies and balls, where it counts
-_TAUT = 0.05  # h² times a body's stiffness over its inertia
-_NODES = 4.0  # (hω)² of the fastest swing of equal bodies in a row, over that of one alone
+_SPINS = 1e-4  # [rad] per step above which the spin of a body alone is foreseen
+_FORESEEN = 5  # Newton iterations, of which four reach rounding at 0.3 rad per step
+_TURN = 0.02  # [rad] per step above which the spin of a body in a mechanism counts
+_FREE_RATE = 0.01  # hω² [1/s], the rate at which explicit terms feed in energy, above which free bodies and balls count
+_TAUT = 0.05  # threshold of h² times a body's stiffness over its inertia
+_NODES = 4.0  # (hω)² of the fastest swing in a row of equal bodies, over that of one alone
 _DAMPING = 0.1
 _WEIGHT = 0.5
 
 
 @njit
 def note_struck(data: Any, contact: Any) -> None:
-    """data.struck of the contacts found."""
+    """Set data.struck from the contacts found."""
     for i in range(data.struck.shape[0]):
         data.struck[i] = 0.0
     for n in range(contact.data.number[CONTACTS]):
@@ -56,11 +56,11 @@ def note_struck(data: Any, contact: Any) -> None:
 
 @njit
 def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
-    """middle (nv,), which is v: of bodies that turn alone, the angular velocity midway through the step, solved for.
+    """middle (nv,), which holds v, gets the midpoint angular velocity of the bodies that turn alone.
 
-    I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): so nothing else needs to
-    be evaluated again, and the energy of a spin stays to rounding. Whatever has contacts, or turns by less than
-    _SPINS, is left as it is. Needs kinematics and `world_inertia`.
+    It solves I (ω - ω₀) 2 / h + ω × I ω = c × m g about the centre of mass (free) or the joint (ball): no second
+    evaluation is needed, and the energy of a spin is kept to rounding. Bodies with contacts, or that turn by less than
+    _SPINS, are left as they are. Needs kinematics and `world_inertia`.
     """
     for i in range(1, model.body_parent.shape[0]):
         if model.body_alone[i] == 1:
@@ -78,7 +78,7 @@ def foresee_spin(model: Any, v: Any, data: Any, h: Any, middle: Any) -> None:
 
 @inlined
 def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
-    """The angular velocity of body i, which turns alone, midway; its angular dofs begin with `first`. By Newton."""
+    """Midpoint angular velocity of body i, which turns alone, by Newton's method; `first` is its first angular dof."""
     h0, h1, h2 = data.moment[i, 0], data.moment[i, 1], data.moment[i, 2]
     I0, I1, I2, I3, I4, I5 = (
         data.inertia[i, 0],
@@ -147,21 +147,22 @@ def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
 
 @inlined
 def unsettled(robot: Any, step: Any) -> Any:
-    """More than 0 where step.middle is not where the velocities found lead, but for bodies that have contacts."""
+    """More than 0 where step.middle is not where the velocities found lead, except for bodies with contacts."""
     change, most = misled(robot, step)
     return change - SETTLED * most
 
 
 @inlined
 def misled(robot: Any, step: Any) -> Any:
-    """How far step.middle is from where the velocities found lead, at most, and the largest of these [rad/s or m/s]."""
+    """The largest distance of step.middle from where the velocities found lead, and the largest of these [rad/s or
+    m/s]."""
     model, data = robot.model, robot.data
     change = like(0.0, data)
     most = change
     for a in range(step.next.shape[0]):
         k = model.independent_dof[a]
         if model.dof_linear[k] == 1 and model.body_alone[model.dof_body[k]] == 1:
-            continue  # no force goes by it
+            continue  # no force depends on it
         middle = 0.5 * (robot.state.qvel[k] + step.next[a])
         change = largest(change, absolute(middle - step.middle[k]) * (1.0 - data.struck[model.dof_body[k]]))
         most = largest(most, absolute(middle))
@@ -170,8 +171,7 @@ def misled(robot: Any, step: Any) -> Any:
 
 @njit
 def go_midway(robot: Any, step: Any) -> None:
-    """step.middle between the velocities of start and end, but for bodies that have contacts: these stay as they
-    were."""
+    """Set step.middle to the mean of start and end velocities, except for bodies with contacts, which keep theirs."""
     state = robot.state
     for k in range(step.middle.shape[0]):
         step.start_qvel[k] = step.middle[k]
@@ -182,15 +182,15 @@ def go_midway(robot: Any, step: Any) -> None:
 
 @njit
 def go_back(step: Any) -> None:
-    """step.middle as it was before go_midway."""
+    """Restore step.middle from before go_midway."""
     for k in range(step.middle.shape[0]):
         step.middle[k] = step.start_qvel[k]
 
 
 @inlined
 def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
-    """More than 0: a body without contacts turns too fast for one evaluation; what hangs on a body may be too heavy
-    for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
+    """More than 0 where a body without contacts turns too fast for one evaluation; and whether what hangs on a body may
+    be too heavy for it (a bound: |F| ≤ carried mass times the acceleration of the joint that carries it).
 
     Needs the bodies' angular velocities and accelerations.
     """
@@ -204,7 +204,7 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
         o1 = data.angular_velocity[i, 1]
         o2 = data.angular_velocity[i, 2]
         fast = h * (o0 * o0 + o1 * o1 + o2 * o2) - most
-        turning = largest(turning, fast * (1.0 - data.struck[i]))  # how the struck turn midway is not known
+        turning = largest(turning, fast * (1.0 - data.struck[i]))  # how a struck body turns midway is not known
         above = model.body_parent[i]
         if above == 0:
             continue
@@ -223,7 +223,7 @@ def turning_and_tautness(model: Any, data: Any, h: Any) -> Any:
 
 @njit
 def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> bool:
-    """Whether a loop's force, in equipment_data.loop_force, may be too large for a body between it and the root."""
+    """Whether a loop's force, in equipment.data.loop_force, may be too large for a body between it and the root."""
     for n in range(equipment.model.loop_kind.shape[0]):
         F = equipment.data.loop_force[n]
         square = h * h * h * h * (F[0] * F[0] + F[1] * F[1] + F[2] * F[2])
@@ -243,7 +243,7 @@ def loops_pull(model: Any, data: Any, h: Any, equipment: Any) -> bool:
 
 @njit
 def clear_stiffening(data: Any) -> None:
-    """No body is stiffened, no joint damped for it."""
+    """Clear the stiffening of all bodies and the damping of joints that goes with it."""
     zero = like(0.0, data)
     for k in range(data.slack.shape[0]):
         data.slack[k] = zero
@@ -254,10 +254,10 @@ def clear_stiffening(data: Any) -> None:
 
 @njit
 def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> bool:
-    """data.stiffening (nb, 6) and data.slack (nv,), dampings of joints, of the forces at step.qacc and v; False: of
-    none.
+    """Set data.stiffening (nb, 6) and the joint dampings data.slack (nv,) from the forces at step.qacc and v; False if
+    no body needs them.
 
-    Loops' forces are in equipment_data.loop_force.
+    The forces of loops are in equipment.data.loop_force.
     """
     inverse_dynamics(model, v, step.qacc, data, step.force)
     if equipment is not None:
@@ -292,7 +292,7 @@ def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: An
 
 @inlined
 def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
-    """What body i's own mass, less its acceleration, does at its centre."""
+    """Add the stiffness of body i's own weight less inertial force, which acts at its centre of mass."""
     mass = model.body_mass[i]
     if mass <= 0.0:
         return
@@ -310,7 +310,7 @@ def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
 
 @njit
 def _take_loops_off_joints(model: Any, data: Any, equipment: Any) -> None:
-    """What loops carry does not go through the joints between their bodies and the root."""
+    """Subtract the loops' forces from the joints between their bodies and the root, which do not transmit them."""
     for n in range(equipment.model.loop_kind.shape[0]):
         for end in range(2):
             sign = 1.0 if end == 0 else -1.0
@@ -336,7 +336,7 @@ def _hold_by_loops(data: Any, equipment: Any) -> None:
 
 @njit
 def _weigh(model: Any, data: Any, h: Any) -> bool:
-    """From stiffnesses to inertias, of all bodies if one needs it; joints' dampings."""
+    """Turn the stiffnesses of all bodies into inertias if one body needs it, and set the dampings of joints."""
     worst = 0.0
     for i in range(1, model.body_parent.shape[0]):
         I = data.inertia[i]
@@ -360,7 +360,7 @@ def _weigh(model: Any, data: Any, h: Any) -> bool:
 
 @njit
 def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
-    """tau (nv,) += Jᵀ B α of the stiffened bodies, at the angular accelerations in data, whose forces it overwrites."""
+    """tau (nv,) += Jᵀ B α of the stiffened bodies at the angular accelerations in data; overwrites their forces."""
     for i in range(model.body_parent.shape[0]):
         al = data.angular_acceleration[i]
         t0, t1, t2 = symmetric_times(data.stiffening, i, al[0], al[1], al[2])
@@ -376,7 +376,7 @@ def add_stiffened_bias(model: Any, data: Any, tau: Any, scratch: Any) -> None:
 
 @njit
 def stiffen_composites(model: Any, data: Any) -> None:
-    """Add to data.composite_inertia what the bodies below are stiffened by."""
+    """Add the stiffening of descendant bodies to data.composite_inertia."""
     for c in range(6):
         for i in range(data.stiffening.shape[0]):
             data.force_sum[i] = data.stiffening[i, c]
@@ -387,9 +387,9 @@ def stiffen_composites(model: Any, data: Any) -> None:
 
 @njit
 def book_midpoint(model: Any, v: Any, data: Any, step: Any) -> None:
-    """Add to step.passive by how much the step's inertial forces were others than M qacc + bias at its start.
+    """Add to step.passive the difference between the step's inertial forces and M qacc + bias at its start.
 
-    M qacc + bias(q, v) is then the sum of all recorded forces as in any other step. v: at the step's start.
+    M qacc + bias(q, v) then equals the sum of all recorded forces, as in any other step. v: at the step's start.
     """
     inverse_dynamics(model, step.middle, step.qacc, data, step.force)
     if step.counters[EVALUATION] == STIFFENED:

@@ -1,8 +1,8 @@
-"""The stages of step.solve_step that a pack takes otherwise than a robot alone: all its lanes at once.
+"""Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
 
-All lanes take the step without rows, or that with rows of joint friction and of contacts with what never moves.
-lanes.beyond tells which of them that leads beyond another bound, which touch something else, and which the solver of
-packs does not settle: pack_step.py takes their steps one by one.
+All lanes take the step without rows, or the step with the rows of joint friction and of contacts with static shapes.
+lanes.beyond marks the lanes that violate another bound, touch something else, or are not solved by the packs' solver:
+pack_step.py takes the steps of those lanes one by one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from artsim.sim.stepping.packs import CROWD
 
 @njit
 def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
-    """Forces at the state, and what drives aim at."""
+    """Forces at the state, and the targets of drives."""
     inputs, step = run.inputs, run.step
     for k in range(step.applied.shape[0]):
         step.applied[k] = inputs.torque[0, k]
@@ -46,7 +46,7 @@ def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
-    """The contacts of the step; False, and lanes.counters[CROWD] = 1, where there is no room for all."""
+    """Detect the step's contacts; False, with lanes.counters[CROWD] = 1, where they exceed the room."""
     if not find_in_lanes(robot, run.inputs, contact, run.lanes.data.alive):
         run.lanes.data.counters[CROWD] = 1
         return False
@@ -55,7 +55,7 @@ def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
 
 @njit
 def start_in_lanes(robot: Any, run: Any) -> None:
-    """What the evaluation starts from: the velocities before the step, spin foreseen."""
+    """Set what the evaluation starts from: the velocities before the step, with spin foreseen."""
     state, data = robot.state, robot.data
     step = run.step
     for k in range(step.middle.shape[0]):
@@ -66,7 +66,7 @@ def start_in_lanes(robot: Any, run: Any) -> None:
 
 @njit
 def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether no lane has rows; the others take the step without, whose velocities are then in solver.pack.free."""
+    """Whether no lane has rows; otherwise the velocities of the step without rows are in solver.pack.free."""
     if solver.pack is None:
         free_step(robot, run, rows, equipment)
         return True
@@ -81,7 +81,7 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
 
 @njit
 def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """step.next, step.velocity of the lanes with rows by the pack's solver, of the others from the step without."""
+    """step.next and step.velocity: by the pack's solver in lanes with rows, from the step without rows elsewhere."""
     lanes, step = run.lanes, run.step
     zero = like(0.0, robot.data)
     run_entry(solver.pack.entry)
@@ -96,7 +96,7 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
 
 @njit
 def look_beyond(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
-    """lanes.beyond: more than 0 of lanes that a robot alone would solve again (retries.py)."""
+    """Set lanes.beyond to more than 0 in lanes that a single robot would solve again (retries.py)."""
     lanes = run.lanes
     if contact is not None:
         lanes.data.beyond[0] = largest(lanes.data.beyond[0], contact.data.away[0])
@@ -108,7 +108,7 @@ def look_beyond(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, s
 
 @njit
 def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
-    """pack.bound: who has rows; pack.skip: who is not asked for. The dead are counted among both."""
+    """Set pack.bound, the lanes with rows, and pack.skip, those the solver ignores. Both include dead lanes."""
     one = like(1.0, robot.data)
     solver.pack.bound[0] = one if solver.pack.rubbing.shape[0] > 0 else zero_like(one)
     solver.pack.skip[0] = zero_like(one)
@@ -139,7 +139,7 @@ def _needs_more(robot: Any, run: Any, solver: Any) -> Any:
 
 @inlined
 def _beyond_bounds(robot: Any, run: Any, rows: Any) -> Any:
-    """More than 0 where the step without rows breaks a limit of a joint or a drive."""
+    """More than 0 where the step without rows violates a limit of a joint or a drive."""
     beyond = like(-1.0, robot.data)
     for k in range(run.step.velocity.shape[0]):
         beyond = largest(beyond, beyond_limits(robot, run, k))
@@ -150,7 +150,7 @@ def _beyond_bounds(robot: Any, run: Any, rows: Any) -> Any:
 
 @inlined
 def _beyond_actuators(robot: Any, run: Any, equipment: Any) -> Any:
-    """More than 0 where an actuator or the sum of a joint's is beyond its bounds at the end of the step."""
+    """More than 0 where an actuator, or the sum of a joint's actuators, exceeds its bounds at the end of the step."""
     state = robot.state
     step = run.step
     h = run.inputs.time_step[0]

@@ -1,7 +1,7 @@
-"""Steps of a pack: 8 robots of one model at once, with masses, gains, inputs and states of their own.
+"""Steps of a pack: 8 robots of one model at once, each with its own masses, gains, inputs and state.
 
-Its lanes go through the same page as a robot alone, step.solve_step. Those for which that is not all take the step of a
-single robot instead, the very entry that `artsim run` calls: so a lane never depends on what the others do.
+Lanes go through the same stages as a single robot, step.solve_step. A lane for which these do not suffice takes the
+step of a single robot instead, through the entry that `artsim run` calls, so that no lane ever depends on the others.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from artsim.sim.stepping.step import solve_step
 
 @njit
 def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """As step.simulate, for a pack: fewer steps where there is no room for all contacts. rules is None.
+    """Take a pack's steps as step.simulate does, or fewer where the contacts exceed the room. rules is None.
 
-    run.lanes holds what is known of the lanes, the arrays of the step of a single robot, and inputs over time;
-    solver.pack what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers
-    go on and mean nothing.
+    run.lanes holds the state of the lanes, the arrays of a single robot's step, and inputs over time; solver.pack holds
+    what rows share, None where there are none. A lane whose velocities are not finite is dead: its numbers are computed
+    on but carry no meaning.
     """
     state, data = robot.state, robot.data
     block, lanes = run.block, run.lanes
@@ -62,7 +62,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
 
 @njit
 def _choose_inputs(data: Any, inputs: Any, equipment: Any, lanes: Any) -> None:
-    """The one row of inputs: those that act on this step; and what they make of the equipment."""
+    """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
     row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
     if row == lanes.data.counters[INPUT_ROW]:
         return
@@ -76,7 +76,7 @@ def _choose_inputs(data: Any, inputs: Any, equipment: Any, lanes: Any) -> None:
 
 @njit
 def _actuate(data: Any, inputs: Any, equipment: Any) -> None:
-    """The actuators' forces by dof, as equipment/actuators.py has them."""
+    """The actuators' forces by dof, as in equipment/actuators.py."""
     zero = like(0.0, data)
     for k in range(equipment.data.offset.shape[0]):
         equipment.data.actuator_total[k] = zero
@@ -107,7 +107,7 @@ def _actuate(data: Any, inputs: Any, equipment: Any) -> None:
 
 @inlined
 def _spread_row(data: Any, table: Any, row: Any, out: Any) -> None:
-    """Row `row` of the table (1 or lanes, rows, n) into the lanes of out (1, n)."""
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n)."""
     for k in range(out.shape[1]):
         if table.shape[0] == 1:
             out[0, k] = like(table[0, row, k], data)
@@ -118,7 +118,7 @@ def _spread_row(data: Any, table: Any, row: Any, out: Any) -> None:
 
 @njit
 def _record(state: Any, block: Any, row: Any) -> None:
-    """The state before the step as row `row` of the block at hand."""
+    """Record the state before the step as row `row` of the block at hand."""
     if block.qpos.shape[1] > 0:
         n = block.qpos.shape[2]
         start = block.plan[FIRST_SAMPLE] * block.qpos.shape[1] + row
@@ -140,7 +140,8 @@ def _record_final(state: Any, block: Any, lane: Any) -> None:
 
 @njit
 def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
-    """One semi-implicit step of all lanes; none, and lanes.counters[CROWD] = 1, where contacts find no room."""
+    """Take one semi-implicit step of all lanes; none, with lanes.counters[CROWD] = 1, where contacts exceed the
+    room."""
     model, state, data = robot.model, robot.state, robot.data
     lanes, step = run.lanes, run.step
     solve_step(robot, run, rows, equipment, contact, None, solver)
@@ -171,7 +172,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
 
 @njit
 def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> None:
-    """The step of one lane by the entry of single robots, with rows where they are needed; the result into lanes."""
+    """Take the step of one lane by the entry of single robots, with rows if needed; the result goes into lanes."""
     state = robot.state
     if contact is not None:
         _take_contacts(contact, lanes, lane)
@@ -202,7 +203,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
 
 @njit
 def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
-    """A lane's contacts of the last step, and its friction."""
+    """Copy a lane's contacts of the last step, and its friction, to the single robot."""
     memory = contact.data.memory[contact.data.half[0], lane]
     for n in range(memory.shape[0]):
         for j in range(memory.shape[1]):
@@ -218,7 +219,7 @@ def _take_contacts(contact: Any, lanes: Any, lane: Any) -> None:
 
 @njit
 def _take_robot(model: Any, inputs: Any, lanes: Any, lane: Any) -> None:
-    """What is a lane's own beside its state."""
+    """Copy what a lane has of its own beside its state to the single robot."""
     _take_lane(model.body_mass, lane, lanes.single.body_mass)
     _take_lane(model.carried_mass, lane, lanes.single.carried_mass)
     _take_lane(model.body_moment, lane, lanes.single.body_moment)
@@ -249,14 +250,14 @@ def _put_lane(values: Any, out: Any, lane: Any) -> None:
 
 @njit
 def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
-    """Lanes whose velocities at the end of the step without rows are not finite, and which nothing else replaces."""
+    """Mark lanes whose end velocities of the step without rows are not finite and are not replaced by another step."""
     state, data = robot.state, robot.data
     step = run.step
     total = like(0.0, data)
     for k in range(step.next.shape[0]):
         total = total + 0.0 * step.next[k]
     one = like(1.0, data)
-    lanes.data.dead[0] = where_greater(one, total, zero_like(one), one)  # not a number is not less than one
+    lanes.data.dead[0] = where_greater(one, total, zero_like(one), one)  # NaN does not compare less than one
     if highest(lanes.data.dead[0]) > 0.0:
         for lane in range(lane_count(state.qpos)):
             if (
@@ -272,7 +273,7 @@ def _find_dead(robot: Any, run: Any, lanes: Any) -> None:
 
 @njit
 def _end(state: Any, lanes: Any, block: Any, lane: Any, dof: Any) -> None:
-    """A lane stops here: the state before the step is its final one."""
+    """Stop a lane: its final state is the one before the step."""
     lanes.data.alive[lane] = 0
     lanes.data.stopped[lane] = lanes.data.counters[STEP]
     lanes.data.stopped_dof[lane] = dof
@@ -281,7 +282,7 @@ def _end(state: Any, lanes: Any, block: Any, lane: Any, dof: Any) -> None:
 
 @njit
 def _take_over(robot: Any, lanes: Any) -> None:
-    """What lanes found that took the step alone; solvers of the others start from nothing the next time."""
+    """Take over the results of lanes stepped alone; the solvers of the others start cold in the next step."""
     state = robot.state
     zero = like(0.0, robot.data)
     beyond = lanes.data.beyond[0]

@@ -1,4 +1,4 @@
-"""Records of the step of 8 robots at once, and its entries. No numba here."""
+"""Records of the step of 8 robots at once, and its entries. Does not import numba."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PackStep = with_lanes(
 
 
 class PackControls(NamedTuple):
-    """Inputs over time: of all lanes alike (1, rows, nv or ncontrol), or of each (WIDTH, rows, …)."""
+    """Inputs over time: shared by all lanes (1, rows, nv or ncontrol), or one of each (WIDTH, rows, …)."""
 
     start_step: ConstInts1  # (rows,)
     torque: ConstReals3
@@ -65,13 +65,14 @@ class PackControls(NamedTuple):
 
 
 class PackActuators(NamedTuple):
-    """Actuators of joints of one dof whose force is gain · control + bias - stiffness · length - damping · velocity.
+    """The na actuators of one-dof joints, whose force is gain · control + bias - stiffness · length - damping ·
+    velocity.
 
-    na of them. The length is gear times the coordinate.
+    The length is gear times the coordinate.
     """
 
     dof: ConstInts1  # (na,)
-    control: ConstInts1  # (na,) which
+    control: ConstInts1  # (na,) index of its control
     implicit: ConstInts1  # (na,) 1: part of M̂
     gear: ConstReals1
     gain: ConstReals1
@@ -82,16 +83,16 @@ class PackActuators(NamedTuple):
     control_upper: ConstReals1
     force_lower: ConstReals1
     force_upper: ConstReals1
-    dof_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
+    dof_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
     dof_upper: ConstReals1
-    dof_implicit: ConstInts1  # (nv,) 1: one of them is part of M̂
+    dof_implicit: ConstInts1  # (nv,) 1: one of the dof's actuators is part of M̂
 
 
 class PackActuation(NamedTuple):
-    """What the actuators do, by dof, as in EquipmentWork."""
+    """The actuators' effect by dof, as in EquipmentWork."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
-    actuator_total: Lanes1  # (nv,) of explicit ones
+    actuator_total: Lanes1  # (nv,) of the explicit ones
     offset: Lanes1
     stiffness: Lanes1
     damping: Lanes1
@@ -100,27 +101,27 @@ class PackActuation(NamedTuple):
 
 
 class PackWork(NamedTuple):
-    """What is known of the lanes."""
+    """State of the lanes in a pack's step."""
 
-    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, ALONE: steps that lanes took alone, CROWD: there
-    # was no room for a lane's contacts
+    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, ALONE: steps that lanes took alone, CROWD: a
+    # lane's contacts exceeded the room
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
-    stopped: Ints1  # (lanes,) at which step; -1: not
+    stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
-    beyond: Lanes1  # (1,) more than 0: the step without rows breaks a bound
-    dead: Lanes1  # (1,) more than 0: it is not finite
+    beyond: Lanes1  # (1,) more than 0: the step without rows violates a bound
+    dead: Lanes1  # (1,) more than 0: the step is not finite
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)
-    impulse: Lanes1  # (rows,) where their solver starts
-    found: Lanes1  # (rows,) where it ended
+    impulse: Lanes1  # (rows,) warm start of their solver
+    found: Lanes1  # (rows,) result of their solver
 
 
 class Single(NamedTuple):
-    """The arrays of a single robot's step that a lane's numbers are put into and taken from."""
+    """Arrays of a single robot's step, through which a lane's numbers pass when it takes a step alone."""
 
-    counters: Ints1  # Step's
+    counters: Ints1  # as in Step
     qpos: Reals1
     qvel: Reals1
     impulse: Reals1
@@ -138,7 +139,7 @@ class Single(NamedTuple):
     target: Reals2
     target_velocity: Reals2
     control: Reals2
-    contact: Reals2  # State's
+    contact: Reals2  # as in State
     contact_friction: Reals2
     pair_friction: Reals2
 
@@ -154,7 +155,7 @@ class RolloutBlock(NamedTuple):
 
 
 class LaneBundle(NamedTuple):
-    """What tells a pack's run from a single robot's."""
+    """The part of the run's records that only packs have."""
 
     data: PackWork
     single: Single
@@ -162,7 +163,7 @@ class LaneBundle(NamedTuple):
 
 
 class PackContactBundle(NamedTuple):
-    """What may touch, the contacts of all lanes, and those that detection found for one lane."""
+    """Shapes that may touch, the contacts of all lanes, and those that detection found for one lane."""
 
     model: Contacts
     data: PackContacts
@@ -174,7 +175,7 @@ SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (PackModel, W
 
 
 def roll_entry(rows: bool, touching: bool) -> Entry:
-    """The kernel of packs, without what serves constraint rows or contacts that are not there."""
+    """The packs' kernel, pruned of constraint rows or contacts that the run lacks."""
     bundles = (
         with_members(RobotBundle, model=PackModel),
         with_members(RunBundle, inputs=PackInputs, step=PackStep, block=RolloutBlock, lanes=LaneBundle),

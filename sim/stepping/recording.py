@@ -1,4 +1,4 @@
-"""A row of the recorded block: forces by source, the wrench through every link's joint, what was asked for."""
+"""Records a row of the block: forces by source, the wrench through every link's joint, and requested quantities."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from artsim.sim.run_data.run_records import (
 
 @njit
 def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
-    """Write the step's row: the state before it, the acceleration over it and the forces that made it."""
+    """Record the step's row: the state before it, the acceleration over it and the forces that caused it."""
     model, state, data = robot.model, robot.state, robot.data
     step, block = run.step, run.block
     row = step.counters[ROWS_RECORDED]
@@ -83,7 +83,7 @@ def record(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> Non
     _copy(step.coupling, row, block.tau_coupling)
     _copy_wrenches(step, row, 1.0, block.incoming_wrench)
     if equipment is not None and block.sensors.shape[0] > 0:
-        if not connected(equipment.data.feeler):  # else it has been done, in this step as in all
+        if not connected(equipment.data.feeler):  # otherwise already done, in this step as in all
             sensor_values(robot, run, equipment, contact)
         _copy(equipment.data.sensor, row, block.sensors)
     if contact is not None and block.contact_count.shape[0] > 0:
@@ -101,7 +101,7 @@ def _copy(values: Any, row: Any, out: Any) -> None:
 
 @njit
 def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
-    """What joint friction does, as two parts: in the ratio of what is constant in its bound and what goes by load."""
+    """Split joint friction in two, in the ratio of the constant and the load-dependent part of its bound."""
     block = run.block
     for k in range(robot.model.friction.shape[0]):
         for out in (block.friction_constant, block.friction_by_load):
@@ -120,7 +120,7 @@ def _frictions(robot: Any, run: Any, rows: Any, row: Any) -> None:
 
 @njit
 def is_full(run: Any, contact: Any) -> bool:
-    """Whether there is no room in the block for the contacts of one more step."""
+    """Whether the block lacks room for the contacts of one more step."""
     block = run.block
     full: bool = (
         block.contact_count.shape[0] > 0 and block.contacts[0] + contact.data.gap.shape[0] > block.contact_step.shape[0]
@@ -130,7 +130,7 @@ def is_full(run: Any, contact: Any) -> bool:
 
 @njit
 def _contacts(run: Any, row: Any, contact: Any) -> None:
-    """Contacts that touch or carry something; those that are only near are left out."""
+    """Record the contacts that touch or carry a force; those that are only near are left out."""
     block = run.block
     first = block.contacts[0]
     k = first
@@ -162,7 +162,7 @@ def _clear_wrenches(step: Any) -> None:
 
 @inlined
 def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
-    """Wrenches of the links (nl, 6) times sign; 0 has no sign."""
+    """Copy the wrenches of the links (nl, 6) times sign; zeros get no sign."""
     for link in range(min(out.shape[0], 1) * step.link_force.shape[0]):
         for k in range(3):
             out[row, link, k] = 0.0 + sign * step.link_force[link, k]
@@ -171,8 +171,9 @@ def _copy_wrenches(step: Any, row: Any, sign: Any, out: Any) -> None:
 
 @njit
 def _take_off_all(robot: Any, step: Any, equipment: Any, contact: Any) -> None:
-    """Subtract from step.link_force and step.link_torque all that acts on links but their weights and the tree's
-    joints."""
+    """Subtract from step.link_force and step.link_torque all that acts on links except their weights and the tree's
+    joints.
+    """
     model, data = robot.model, robot.data
     if equipment is not None:
         take_off_loops(model, data, step, equipment)
@@ -196,10 +197,11 @@ def _poses(model: Any, data: Any, row: Any, block: Any) -> None:
 
 @njit
 def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) -> None:
-    """step.link_force, step.link_torque: what each link receives through its joint, by Newton and Euler per link.
+    """step.link_force, step.link_torque: what each link receives through its joint, by Newton-Euler per link.
 
-    Link by link and not body by body, since a link merged into another still has a joint that carries it. What loop
-    joints, contacts, spatial tendons and actuators at sites do is taken off; all else counts as acting in the joints.
+    Computed link by link rather than body by body, since a link merged into another still has a joint that transmits
+    force. The forces of loop joints, contacts, spatial tendons and actuators at sites are subtracted; all other forces
+    count as acting in the joints.
     """
     model, data = robot.model, robot.data
     accelerations(model, v, step.qacc, data)
@@ -227,7 +229,7 @@ def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) 
         f0 = mass * (data.acceleration[i, 0] + g0 + s0)
         f1 = mass * (data.acceleration[i, 1] + g1 + s1)
         f2 = mass * (data.acceleration[i, 2] + g2 + s2)
-        # I α + ω × I ω in link axes, then turned
+        # I α + ω × I ω in link axes, then rotated
         u0, u1, u2 = turned_back(R, o0, o1, o2)
         q0, q1, q2 = turned_back(R, a0, a1, a2)
         L0, L1, L2 = symmetric_times(model.link_inertia, link, u0, u1, u2)
@@ -260,7 +262,7 @@ def joint_wrenches(robot: Any, v: Any, step: Any, equipment: Any, contact: Any) 
 
 @inlined
 def _between(model: Any, data: Any, link: Any, above: Any) -> Any:
-    """From the origin of the link above to the link's [m]; there may be several bodies between them."""
+    """From the origin of the link above to the link's [m]; several bodies may lie between them."""
     _, p = link_frame(model, data, link)
     _, y = link_frame(model, data, above)
     d0 = p[0] - y[0]
@@ -277,8 +279,9 @@ def _between(model: Any, data: Any, link: Any, above: Any) -> Any:
 
 @njit
 def _coupling_remainder(model: Any, v: Any, data: Any, step: Any) -> None:
-    """step.coupling = M qacc + bias - all other forces: what exact couplings carry. Tendons' inertias are forces
-    here."""
+    """step.coupling = M qacc + bias - all other forces: what exact couplings transmit. Tendons' inertias count as
+    forces here.
+    """
     inverse_dynamics(model, v, step.qacc, data, step.force)
     for k in range(step.force.shape[0]):
         known = step.applied[k] + step.drive[k] + step.passive[k] + step.limit[k] + step.loop[k] + step.tendon[k]
@@ -344,7 +347,7 @@ def _on_request(robot: Any, rows: Any, run: Any, row: Any, equipment: Any) -> No
 
 @njit
 def _jacobians(model: Any, data: Any, row: Any, block: Any) -> None:
-    """Jacobians of all links at their centres of mass: of each the columns of its chain, as in jacobian_columns."""
+    """Jacobians of all links at their centres of mass: for each the columns of its chain, as in jacobian_columns."""
     motion_columns(model, data)
     S = data.motion
     end = 0

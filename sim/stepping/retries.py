@@ -1,17 +1,18 @@
-"""Why a step is solved again, and from where: the loop of step.solve_step goes round by what `look_again` finds.
+"""Decides whether a step is solved again, and from where: step.solve_step loops on what `look_again` returns.
 
 | the velocities found show that | what changes | solved again | at most |
 |---|---|---|---|
-| an actuator leaves its bounds (equipment/actuators.py) | it is a constant force | from the rows | 2 (nv + actuators) |
+| an actuator leaves its bounds (equipment/actuators.py) | its force becomes constant | from the rows | 2 (nv +
+actuators) |
 | hard loops and tendon equalities miss (stepping/aims.py) | their biases | on the spot | 12 |
-| blows follow each other (contact/impacts.py) | biases of contacts | on the spot | 6 |
-| contacts make energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
-| a link is too fast (constraints/link_velocity_rows.py) | the direction held | from the rows | 8 |
-| bodies are taut (midpoint.py) | they are stiffened | from the bias | 1 |
-| bodies turn fast, couplings bend (midpoint.py) | where the bias acts | from the bias | 8 |
-| shapes outrun the search for contacts (detection.py) | the contacts | from the bias | 3; 39 where some bounce |
+| impacts cause further impacts (contact/impacts.py) | biases of contacts | on the spot | 6 |
+| contacts gain energy (contact/contact_rows.py) | biases of contacts | on the spot | 6 |
+| a link is too fast (constraints/link_velocity_rows.py) | the direction bounded | from the rows | 8 |
+| bodies are taut (midpoint.py) | their inertias are stiffened | from the bias | 1 |
+| bodies turn fast, couplings curve (midpoint.py) | where the bias acts | from the bias | 8 |
+| shapes leave their speculative margins (detection.py) | the contacts | from the bias | 3; 39 if some bounce |
 
-The table is in order: what stands higher is settled before what stands lower is looked at, and again after it.
+The table is in order: each line is settled before those below it are examined, and again after them.
 """
 
 from __future__ import annotations
@@ -78,14 +79,14 @@ from artsim.sim.stepping.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
 
-_SEARCHES = 4  # for contacts, where the step moves shapes farther than they were looked for
-_SEARCHES_OF_BLOWS = 40  # the same where they bounce, each of what the last ones struck
-_ATTEMPTS_AT_ENERGY = 6  # of contacts that make energy; of a bounce each time by half
+_SEARCHES = 4  # for contacts, where the step moves shapes farther than their margins
+_SEARCHES_OF_BLOWS = 40  # the same where contacts bounce: each search finds what those just struck meet
+_ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restitution
 
 
 @njit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
-    """What evaluations with these contacts start from: the velocities before the step, spin foreseen."""
+    """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
     if run.lanes is not None:
         start_in_lanes(robot, run)
         return
@@ -113,7 +114,7 @@ def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
 
 @njit
 def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether the step without rows is all there is: it is tried, in O(n), where only limits can ask for some."""
+    """Whether the step without rows suffices. It is tried, in O(n), where only limits may call for rows."""
     if run.lanes is not None:
         return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
     inputs, step = run.inputs, run.step
@@ -137,9 +138,9 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
 
 @njit
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
-    """From where the step is to be solved again, by what its velocities show; SOLVED where it is not.
+    """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are not solved again: those that call for it take the step alone.
+    Lanes of a pack are not solved again: those that require it take the step alone.
     """
     if run.lanes is not None:
         look_beyond(robot, run, rows, equipment, contact, solver)
@@ -159,7 +160,7 @@ def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 @njit
 def _leaves_bounds(robot: Any, run: Any, equipment: Any) -> bool:
-    """Whether rows are to be made again since actuators leave their bounds, or come back to them."""
+    """Whether rows must be rebuilt since actuators leave their bounds, or return within them."""
     step = run.step
     most = 1
     if equipment is not None:
@@ -173,8 +174,9 @@ def _leaves_bounds(robot: Any, run: Any, equipment: Any) -> bool:
 
 @njit
 def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
-    """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers' steps are the
-    recipe's, as written."""
+    """Solve the same rows again with other biases, of loops and of contacts. The sweeping solvers take the published
+    step as it stands, without this.
+    """
     if solver.sweeps is not None:
         return
     if equipment is not None and (has_hard_loops(equipment) or has_hard_equalities(equipment)):
@@ -185,7 +187,7 @@ def _solve_on(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, sol
 
 @njit
 def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """Solve again where impacts follow each other, and while contacts make energy, each time with less of a bounce."""
+    """Solve again where impacts cause further ones, and while contacts gain energy, with ever less restitution."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     if pass_on_blows(state, run.inputs, rows, contact):
@@ -211,7 +213,7 @@ def _limit_restitution(robot: Any, run: Any, rows: Any, contact: Any, solver: An
 
 @njit
 def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
-    """Whether rows are to be made again since links are faster than they may be, in directions not held yet."""
+    """Whether rows must be rebuilt since links exceed their velocity bounds in directions that have no row yet."""
     step = run.step
     step.retries[RULE_ROUNDS] += 1
     if aim_bounds(robot, run, rules) and step.retries[RULE_ROUNDS] < MOST_ROUNDS:
@@ -223,18 +225,18 @@ def _breaks_rules(robot: Any, run: Any, rows: Any, rules: Any) -> bool:
 
 @njit
 def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
-    """Whether the bias is to act elsewhere than at step.middle, which is then moved, or on stiffened bodies.
+    """Whether the bias must act at another step.middle, which is then moved, or on stiffened bodies.
 
-    The first evaluation tells what is taut, which the second one stiffens, and whether bodies turn fast or couplings
-    bend; where they do, step.middle follows the velocities found until it stays. An evaluation that leads away from
-    there, or leaves rows unsolved, is taken back.
+    The first evaluation shows what is taut, which the second one stiffens, and whether bodies turn fast or couplings
+    curve; if so, step.middle follows the velocities found until it no longer changes. An evaluation that leads away
+    from there, or leaves rows unsolved, is taken back.
     """
     step = run.step
     if step.retries[EVALUATIONS] == 0:
         step.retries[EVALUATIONS] = 1
         if _turns_fast_or_is_taut(robot, run, rows, equipment, contact):
             step.retries[BENT_OR_FAST] = 1
-        if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies go is nowhere
+        if step.counters[EVALUATION] == STIFFENED:  # where unstiffened bodies would go carries no information
             return True
     if step.retries[BENT_OR_FAST] == 0 or step.retries[AWAY] == 1 or step.retries[EVALUATIONS] > MOST_EVALUATIONS:
         return False
@@ -257,12 +259,13 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
 
 @njit
 def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> bool:
-    """Whether bodies turn too fast for one evaluation. Taut ones are stiffened; step.counters says so."""
+    """Whether bodies turn too fast for one evaluation. Taut ones are stiffened, and step.counters[EVALUATION] says
+    so."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     h = run.inputs.time_step[0]
     free = rows.number[ALL_ROWS] == 0 and step.counters[FREE_STEPS_POSSIBLE] == 1 and not _touches(contact)
-    if not free:  # else they are there
+    if not free:  # otherwise they are up to date
         for k in range(step.qacc.shape[0]):
             step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
         accelerations(model, state.qvel, step.qacc, data)
@@ -280,8 +283,9 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, cont
 
 @njit
 def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
-    """Whether shapes move farther than contacts were looked for, and there are others; or no room for all: then
-    step.counters say so. Velocities of bodies are those before the step again."""
+    """Whether shapes leave their speculative margins and meet other contacts. Where these exceed the room,
+    step.counters say so. Bodies then have their velocities from before the step again.
+    """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     step.retries[SEARCHES] += 1
@@ -303,7 +307,7 @@ def _outruns_contacts(robot: Any, run: Any, contact: Any, solver: Any) -> bool:
 
 @njit
 def _holds(robot: Any, run: Any, equipment: Any) -> bool:
-    """True when the velocities found break no limit of a joint, a drive or a tendon."""
+    """Whether the velocities found satisfy all limits of joints, drives and tendons."""
     step = run.step
     if not limits_hold(robot, run):
         return False
@@ -318,7 +322,7 @@ def _holds(robot: Any, run: Any, equipment: Any) -> bool:
 
 @njit
 def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
-    """Actuators beyond their bounds leave M̂ and the rows. True when there are any."""
+    """Remove actuators beyond their bounds from M̂ and the rows. True when there are any."""
     if equipment is not None:
         return clamp_actuators(robot, run, equipment)
     return False
@@ -326,7 +330,7 @@ def _clamped(robot: Any, run: Any, equipment: Any) -> bool:
 
 @inlined
 def _springs_are_rows(equipment: Any) -> bool:
-    """Whether tendons' springs are too fast for this step to be explicit."""
+    """Whether tendons' springs are too stiff to be explicit at this time step."""
     if equipment is not None:
         rows: bool = equipment.data.tendon_by_row[0] == 1.0
         return rows
@@ -335,7 +339,7 @@ def _springs_are_rows(equipment: Any) -> bool:
 
 @inlined
 def _touches(contact: Any) -> bool:
-    """Whether there are contacts, near or far."""
+    """Whether there are contacts, touching or speculative."""
     if contact is not None:
         touches: bool = contact.data.number[CONTACTS] > 0
         return touches

@@ -1,7 +1,6 @@
-"""The classical Runge-Kutta method of order 4, for free motion: everything explicit, couplings exact or as rows.
+"""Classical Runge-Kutta method of order 4 for free motion: all forces explicit, couplings exact or as rows.
 
-It has no rows that push one way: a run that meets a limit stops. Rotations are integrated on the group
-(Munthe-Kaas 1999).
+It has no unilateral rows: a run that meets a limit stops. Rotations are integrated on the group (Munthe-Kaas 1999).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ from artsim.sim.stepping.system import bare_system
 
 @njit
 def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """As step.simulate; a recorded row holds the first stage's acceleration and forces."""
+    """Take the block's steps as step.simulate does; a recorded row holds the first stage's acceleration and forces."""
     model, state = robot.model, robot.state
     step, block = run.step, run.block
     begin(robot, run, equipment, rules)
@@ -92,7 +91,7 @@ def simulate_rk4(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, 
 
 @njit
 def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solver: Any, activation: Any) -> None:
-    """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), everything explicit; equality rows as
+    """step.qacc (nv,), step.next = u̇ (nu,) and the forces at (q, v), all explicit, with equality rows as
     constraints."""
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -147,7 +146,7 @@ def _stage(robot: Any, q: Any, v: Any, run: Any, rows: Any, equipment: Any, solv
 
 @njit
 def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
-    """step.coupling of the compliant coupling rows as explicit springs."""
+    """step.coupling of the compliant coupling rows, as explicit springs."""
     for c in range(model.row_follower.shape[0]):
         if model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0 and step.effective_coupling[c] > 0.0:
             follower = model.row_follower[c]
@@ -164,8 +163,9 @@ def _spring_couplings(model: Any, q: Any, v: Any, step: Any) -> None:
 
 @njit
 def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """Equalities as rows on the accelerations, with Baumgarte's terms (CS 599, scribe notes, 2011): C̈ + 2 a Ċ + a² C =
-    0, a = 0.1 / h."""
+    """Constrain accelerations by the equality rows, with Baumgarte stabilisation (CS 599, scribe notes, 2011): C̈ + 2 a
+    Ċ + a² C = 0, a = 0.1 / h.
+    """
     inputs = run.inputs
     a = 0.1 / inputs.time_step[0]
     rows.number[ALL_ROWS] = 0
@@ -177,7 +177,7 @@ def _hold(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, equipment:
 
 @njit
 def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, a: Any) -> None:
-    """The rows of hard couplings, and of those that give way as MuJoCo's do."""
+    """The rows of hard couplings, and of compliant ones of MuJoCo's kind."""
     h = run.inputs.time_step[0]
     for c in range(model.row_follower.shape[0]):
         if model.row_frequency[c] > 0.0 and model.row_impedance[c, D_MIN] < 0.0:
@@ -205,9 +205,9 @@ def _hold_couplings(model: Any, q: Any, v: Any, data: Any, run: Any, rows: Any, 
 
 @njit
 def _finish(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
-    """Stages two to four and the state at the end of the step (Munthe-Kaas 1999 for the rotations).
+    """Take stages two to four and advance the state to the end of the step (Munthe-Kaas 1999 for the rotations).
 
-    Stage one's acceleration is in step.qacc. A limit that the step would break stops the run: RK4 has no rows for it.
+    Stage one's acceleration is in step.qacc. A limit that the step would violate stops the run: RK4 has no rows for it.
     """
     model, state = robot.model, robot.state
     step = run.step
@@ -293,7 +293,7 @@ def _advance(robot: Any, run: Any, equipment: Any) -> None:
         for n in range(state.activation.shape[0]):
             state.activation[n] = equipment.data.start_activation[n]
             equipment.data.activation_rate[n] = equipment.data.sum_activation[n] / 6.0
-        # what advances exactly does so with the step's start, as in MuJoCo
+        # exact integration advances these with the values at the step's start, as in MuJoCo
         for n in range(equipment.data.start_length.shape[0]):
             equipment.data.actuator_length[n] = equipment.data.start_length[n]
             equipment.data.actuator_velocity[n] = equipment.data.start_velocity[n]
@@ -302,7 +302,9 @@ def _advance(robot: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def _inside(robot: Any, step: Any, equipment: Any) -> bool:
-    """False when a coordinate or a tendon is beyond its limit; then step.counters say why and which (tendons: + nv)."""
+    """Whether all coordinates and tendons are within their limits; if not, step.counters say why and which (tendons: +
+    nv).
+    """
     model, state = robot.model, robot.state
     for k in range(state.qvel.shape[0]):
         c = model.dof_coord[k]

@@ -1,11 +1,11 @@
-"""Sleeping, as PhysX has it: a robot whose links have all been slow for a while stands still and is not stepped.
+"""Sleeping as in PhysX: a robot whose links have all been slow for a while is at rest and is not stepped.
 
-Slow is every link whose kinetic energy per mass is below the threshold. A robot that is commanded to move slowly stays
-awake: while a drive has a target velocity, an actuator's state changes, or a delayed control is still to act. What
-wakes is any change of the inputs: forces, targets, controls.
+A link is slow when its kinetic energy per mass is below the threshold. A robot that is commanded to move slowly stays
+awake: while a drive has a target velocity, an actuator's state changes, or a delayed control is still to act. Any
+change of the inputs wakes it: forces, targets, controls.
 
-A sleeping robot has no velocity and no acceleration, and its recorded forces balance: they are those of a step from
-rest, and what the step would still move by is held by a passive force, as by stiction.
+A sleeping robot has zero velocity and acceleration, and its recorded forces balance: they are those of a step from
+rest, and a passive force, acting like stiction, cancels what the step would still move.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
 from artsim.sim.run_data.run_records import AT_REST, CONTROL_ROW, SLEEP_ENERGY, SLEEP_STEPS
 
-_CHANGE = 1e-9  # of an activation in a step, relative to the larger of it and 1: less is none
+_CHANGE = 1e-9  # change of an activation per step, relative to the larger of it and 1, that counts as none
 
 
 @njit
 def is_asleep(state: Any, run: Any) -> bool:
-    """Whether the step is slept through; a change of the inputs wakes."""
+    """Whether the robot sleeps through this step; a change of the inputs wakes it."""
     inputs = run.inputs
     if inputs.sleep[SLEEP_ENERGY] <= 0.0 or state.still[0] < inputs.sleep[SLEEP_STEPS]:
         return False
@@ -53,7 +53,7 @@ def _commands_differ(state: Any, run: Any) -> bool:
 
 @njit
 def note_commands(state: Any, run: Any) -> None:
-    """state.command: the inputs of this step."""
+    """Store the inputs of this step in state.command."""
     inputs = run.inputs
     row = run.step.counters[CONTROL_ROW]
     nv = state.qvel.shape[0]
@@ -67,8 +67,9 @@ def note_commands(state: Any, run: Any) -> None:
 
 @njit
 def count_still(robot: Any, run: Any, equipment: Any) -> None:
-    """state.still after the step; a robot that falls asleep loses its velocity. equipment_data.start_activation: before
-    the step."""
+    """Update state.still after the step; a robot that falls asleep loses its velocity. equipment.data.start_activation
+    holds the activations before the step.
+    """
     state = robot.state
     inputs = run.inputs
     still = _slow(robot, inputs) and not _moved_on_purpose(state, run)
@@ -89,8 +90,9 @@ def count_still(robot: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def _slow(robot: Any, inputs: Any) -> bool:
-    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is of the step's
-    start."""
+    """Whether ½ v² + ½ ωᵀ I ω / m of every link with mass is below the threshold [m²/s²]; data is that of the step's
+    start.
+    """
     model, data = robot.model, robot.data
     velocities(model, robot.state.qvel, data)
     moving = False

@@ -1,7 +1,7 @@
 """The step, and the loop over a block of steps.
 
-Semi-implicit Euler: kinematics → M̂ and bias → constraint rows → solver → positions. A robot that nothing but limits
-bounds takes the step without rows first, in O(n), and is done when it breaks none.
+Semi-implicit Euler: kinematics → M̂ and bias → constraint rows → solver → positions. A robot that only limits constrain
+first takes the step without rows, in O(n), which stands if it violates no limit.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from artsim.sim.stepping.system import find_velocities, set_bias, set_rows, set_
 
 @njit
 def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """Take the block's steps from the state, recording every so many-th, or stop early with the reason in
+    """Take the block's steps from the state, recording a row every STEPS_PER_ROW, or stop early with the reason in
     step.counters.
 
-    None are `equipment` of a robot that has none, `contact` of a run without contact, `rules` where links have no
-    damping and no limits, members of `solver` that the chosen one does not use, and run.clock unless the phases of the
-    step are timed. What asks for them is then not compiled.
+    None stands for `equipment` that the robot lacks, for `contact` in a run without contact, for `rules` where links
+    have no damping and no limits, for the members of `solver` that the chosen one does not use, and for run.clock
+    unless the phases of the step are timed. The code that would need them is then not compiled.
     """
     step, block = run.step, run.block
     start(run.clock)
@@ -84,7 +84,7 @@ def simulate(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 @njit
 def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> bool:
-    """Solve the step, record it, move on. False where it stops at the state before the step: step.counters say why."""
+    """Solve, record and apply one step. False if it stops at the state before the step; step.counters say why."""
     step = run.step
     asleep = is_asleep(robot.state, run)
     if not asleep or step.counters[AT_REST] == 0:
@@ -107,10 +107,10 @@ def take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rul
 
 @njit
 def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """The velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
+    """Find the velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
     Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone.
 
-    A pack takes the same stages, all its lanes at once; where they differ, pack_stages.py has them.
+    A pack takes the same stages, all lanes at once; pack_stages.py holds those that differ.
     """
     place(robot)
     find_forces(robot, run, equipment)
@@ -132,14 +132,14 @@ def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
 
 @njit
 def place(robot: Any) -> None:
-    """Where bodies are, and their inertias in world axes."""
+    """Forward kinematics: poses of bodies, and their inertias in world axes."""
     kinematics(robot.model, robot.state.qpos, robot.data)
     world_inertia(robot.model, robot.data)
 
 
 @njit
 def find_forces(robot: Any, run: Any, equipment: Any) -> None:
-    """Forces at the state: applied, of controllers, of what the robot carries; and what drives aim at."""
+    """Forces at the state, applied and of controllers and equipment, and the targets of drives."""
     if run.lanes is not None:
         find_forces_in_lanes(robot, run, equipment)
         return
@@ -153,7 +153,7 @@ def find_forces(robot: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
-    """The contacts of the step; False where there is no room for all, which step.counters then say."""
+    """Detect the step's contacts; False, noted in step.counters, where they exceed the room."""
     if run.lanes is not None:
         return look_for_contacts_in_lanes(robot, run, contact)
     run.step.retries[SEARCHES] = 0
@@ -166,7 +166,7 @@ def look_for_contacts(robot: Any, run: Any, contact: Any) -> bool:
 
 @njit
 def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -> None:
-    """The state before the step and the forces in it as a row of the block."""
+    """Record the state before the step and the forces in it as a row of the block."""
     mark(run.clock, INTEGRATION)
     if run.step.counters[EVALUATION] == AGAIN:
         book_midpoint(robot.model, robot.state.qvel, robot.data, run.step)
@@ -176,7 +176,7 @@ def _record_row(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any) -
 
 @njit
 def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
-    """What a block of steps starts with: followers in place; before the first step energy and load."""
+    """Prepare a block of steps: set followers from their leaders; before the first step, note energy and load."""
     model, state = robot.model, robot.state
     step = run.step
     step.counters[ROWS_RECORDED] = 0
@@ -195,7 +195,7 @@ def begin(robot: Any, run: Any, equipment: Any, rules: Any) -> None:
             step.qacc[k] = 0.0
         for k in range(step.watch.shape[0]):
             step.watch[k] = 0.0
-        note_load(robot, step)  # what the joints carry before anything moves: friction acts from the first step
+        note_load(robot, step)  # the load on the joints before anything moves: friction acts from the first step
 
 
 @njit
@@ -214,7 +214,7 @@ def choose_controls(run: Any) -> None:
 
 @njit
 def is_finite(model: Any, step: Any) -> bool:
-    """False when a velocity at the end of the step is not finite; then the reason and its dof are in step.counters."""
+    """Whether all velocities at the end of the step are finite; if not, step.counters hold the reason and the dof."""
     for a in range(step.next.shape[0]):
         if not math.isfinite(step.next[a]):
             step.counters[STOP_REASON] = NON_FINITE

@@ -1,4 +1,4 @@
-"""The equations of a step: M and bias, M̂ of what is implicit, and the velocities that solve them with the rows."""
+"""Sets up the equations of a step, M, bias and the M̂ of implicit terms, and solves them with the rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 
 @njit
 def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """M and b, with b at step.middle, and what else an evaluation of the step finds once."""
+    """Compute M and b, with b at step.middle, and what else an evaluation of the step computes once."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     if run.lanes is not None:
@@ -56,7 +56,7 @@ def set_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 @njit
 def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solver: Any) -> None:
-    """M̂ = M + h D + h² K of what is implicit, reduced to the independent dofs, and step.free (nu,): h (τ - b)."""
+    """Reduce M̂ = M + h D + h² K, with the implicit terms, to the independent dofs; step.free (nu,) = h (τ - b)."""
     model, data = robot.model, robot.data
     step = run.step
     h = run.inputs.time_step[0]
@@ -75,7 +75,7 @@ def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solv
 
 @njit
 def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
-    """J, bias, cfm and bounds of all constraint rows, and the impulses that the search starts from."""
+    """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses."""
     if run.lanes is not None:
         build_in_lanes(robot, run.inputs, rows, solver, contact)
     else:
@@ -84,7 +84,7 @@ def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rule
 
 @njit
 def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
-    """Impulses of the rows, and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
+    """Solve for the rows' impulses and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
     if run.lanes is not None:
         find_velocities_in_lanes(robot, run, rows, contact, solver)
         return
@@ -96,7 +96,7 @@ def find_velocities(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) 
 
 @njit
 def found(model: Any, data: Any, run: Any) -> None:
-    """step.velocity (nv,) of the solver's step.next."""
+    """step.velocity (nv,) from the solver's step.next."""
     step = run.step
     expand_velocity(model, step.next, data, step.velocity)
     for k in range(step.velocity.shape[0]):
@@ -105,7 +105,7 @@ def found(model: Any, data: Any, run: Any) -> None:
 
 @inlined
 def drives_are_rows(solver: Any) -> bool:
-    """Whether the solver wants every drive as a row, as the PhysX guide has them."""
+    """Whether the solver requires every drive to be a row, as in the PhysX guide."""
     return solver.sweeps is not None
 
 
@@ -113,7 +113,7 @@ def drives_are_rows(solver: Any) -> bool:
 def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any, solver: Any) -> None:
     """Bias, M, and what is defined on the bare M: acceleration drives' gains (scaled in place), soft rows' r.
 
-    With the scratch of propagation (tree) or direct (graph) there is no M.
+    M is not formed where the solver has the scratch of propagation (tree) or of the direct solver (graph).
     """
     inputs, step = run.inputs, run.step
     coupled_bias(model, v, data)
@@ -143,7 +143,7 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
         _, slope, _ = coupling_slope(model, c, coordinate(model, q, leader) if leader >= 0 else 0.0)
         step.effective_coupling[c] = _effective(model, data, model.row_follower[c], leader, slope, solver)
     if equipment is not None and has_sprung_tendons(equipment):
-        if solver.tree is not None or solver.graph is not None:  # these have no M of their own
+        if solver.tree is not None or solver.graph is not None:  # these do not form M
             mass_matrix(model, data)
             reduce_matrix(model, data, step.diagonal)
             factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
@@ -151,14 +151,14 @@ def bare_system(model: Any, q: Any, v: Any, data: Any, run: Any, equipment: Any,
     for k in range(step.diagonal.shape[0]):
         if inputs.drive_acceleration[k] == 1:
             mobility = _effective(model, data, k, -1, 0.0, solver)
-            inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # of a dof that nothing moves: no force
+            inertia = 1.0 / mobility if mobility > 0.0 else 0.0  # a dof of zero mobility gets no force
             step.stiffness[k] *= inertia
             step.damping[k] *= inertia
 
 
 @njit
 def _has_springs(model: Any) -> bool:
-    """True when a coupling row is weighed by J M⁻¹ Jᵀ as it is: not by the file's pose, as those with solimp are."""
+    """Whether a coupling row is scaled by the current J M⁻¹ Jᵀ; rows with solimp use that of the file's pose."""
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] < 0.0:
             return True
@@ -167,7 +167,7 @@ def _has_springs(model: Any) -> bool:
 
 @njit
 def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
-    """M̂ = M + step.diagonal, reduced to the independent dofs, in data.factor or by its parts."""
+    """Factorise M̂ = M + step.diagonal, reduced to the independent dofs: in data.factor, or in the solver's form."""
     if solver.tree is not None:
         note_diagonal(model, data, step.diagonal, solver.tree)
     elif solver.graph is not None:
@@ -178,7 +178,7 @@ def reduce_system(model: Any, data: Any, step: Any, solver: Any) -> None:
 
 @njit
 def factorise_system(model: Any, data: Any, solver: Any) -> None:
-    """That matrix alone, without rows."""
+    """Factorise that matrix alone, without rows."""
     if solver.tree is not None:
         note_couplings(model, data, solver.tree)
         factorise_tree(model, data, solver.tree)
