@@ -57,11 +57,11 @@ from artsim.sim.solvers.tolerance import (
     tolerance_of,
 )
 
-_FEW = 60  # units: with more some attempts would take too long
+_FEW = 60  # units: with more, some attempts would take too long
 
 # `_slide_on`
 _SLIDING_STEPS = 8  # of coulomb.py at most
-_RESTING = 1e-9  # of the largest velocity: what slides slower rests
+_RESTING = 1e-9  # of the largest velocity: slower slides count as rest
 
 # `_convex`: Newton steps at most
 _STEPS_OF_ROWS = 40  # without contacts
@@ -71,11 +71,11 @@ _STEPS_OF_CROWD = 1
 
 # `_coulomb`: efforts of its attempts, one after the other
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
-_WITHOUT_SWEEPS = (0, 20, CLOSE)  # the first one's for articulated islands
+_WITHOUT_SWEEPS = (0, 20, CLOSE)  # first effort for articulated islands
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
 
-# what follows where contacts cannot be solved as hard ones
-_SINKING = 0.1  # [m/s] no faster may contacts that give way go deeper
+# where contacts cannot be solved as hard ones
+_SINKING = 0.1  # [m/s] fastest sinking of regularised contacts
 _ATTEMPTS_INSIDE = 2  # of `_coulomb` in `_keep_penetration`
 _LONG_EFFORT = (2000, 300, FAR)  # of `_sweep_long`
 _LAST_SWEEPS = 200  # of `_freeze_shifts`, before its Newton steps
@@ -84,9 +84,9 @@ _LAST_STEPS = 100  # of its Newton steps, twice
 
 @njit
 def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Find x and λ of island k by the first strategy that solves it; what is left of its rows [rad/s or m/s].
+    """Find x and λ of island k by the first strategy that solves it; return the residual of its rows [rad/s or m/s].
 
-    Contacts that have given way before are tried as hard ones again now and then only.
+    Contacts that have been regularised are tried as hard ones again only now and then.
     """
     model = robot.model
     work = solver.newton
@@ -127,7 +127,7 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
 @njit
 def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """The first three strategies: what is left of the rows of island k [rad/s or m/s], and whether that solves it."""
+    """The first three strategies; return the residual of island k [rad/s or m/s], and whether that solves it."""
     model = robot.model
     work = solver.newton
     cones = count_cones(rows, work, k)
@@ -147,7 +147,7 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
 def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
     """Coulomb steps from the impulses of the last step, for contacts that slid in it and still do.
 
-    λ_k follows every good step. It gives up after 8 steps, or earlier where two have brought nothing.
+    λ_k follows every good step. It gives up after 8 steps, or earlier where two have brought no progress.
     """
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     set_gradient(rows, step.free, work, k)
@@ -171,8 +171,8 @@ def _slides(rows: Any, u: Any, work: Any, k: Any) -> bool:
 def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, most: Any) -> Any:
     """The method of multipliers with shifts that follow the velocities: `most` Newton steps at most.
 
-    It solves all islands without contacts, and contacts that stick or slide each by itself. It gives up where those
-    steps will not be enough; rows without contacts that contradict each other are solved as well as they can be.
+    It solves all islands without contacts, and contacts that stick or slide independently. It gives up where those
+    steps will not suffice; contradictory rows without contacts are solved as well as they can be.
     """
     left, ended = iterate(robot, rows, step, solver, k, most, True, cones > 1)
     return left, (cones == 0 and ended) or is_solved(left, tolerance_of(rows, step.next, solver.newton, k))
@@ -180,7 +180,7 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
 
 @njit
 def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
-    """How many Newton steps of `_convex` are worth while before `_coulomb`."""
+    """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
     if cones == 0:
         return _STEPS_OF_ROWS
     if cones == 1:
@@ -190,10 +190,10 @@ def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
 
 @njit
 def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """Coulomb's law by attempts from where the step began: contacts that slide together.
+    """Attempts at Coulomb's law from the start of the step, for contacts that slide together.
 
     First near, after sweeps or, where these are slow, without; then from afar; then after more sweeps. It gives up
-    after so many attempts, or where impulses grow without end.
+    after so many attempts, or where impulses grow without bound.
     """
     work = solver.newton
     tolerance = tolerance_of(rows, step.next, work, k)
@@ -213,16 +213,16 @@ def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: An
     return left, is_solved(left, tolerance)
 
 
-# ------------------------------------------------------------------ contacts that cannot be solved so
+# ------------------------------------------------------------------ contacts that have no such solution
 
 
 @njit
 def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """The first three strategies for rows that bring nothing apart, and push nothing away before it arrives.
+    """The first three strategies, with rows that separate nothing and push nothing away before it arrives.
 
-    With that the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang
-    1998; Acary, Cadoux, Lemaréchal and Malick 2011): without it there may be none, as for what is wedged. It gives up
-    at once where no row asks for more than that.
+    The velocity 0 then violates no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
+    Acary, Cadoux, Lemaréchal and Malick 2011); otherwise there may be none, as for wedged bodies. It gives up at once
+    where no row asks for more than that.
     """
     if not _spare(rows, solver.newton, k):
         return UNTRIED, False
@@ -232,7 +232,7 @@ def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> 
 
 @njit
 def _spare(rows: Any, work: Any, k: Any) -> bool:
-    """Clear the bias of hard rows of island k that bring something apart; whether there are any."""
+    """Clear the bias of hard rows of island k that separate bodies; return whether there are any."""
     spared = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -245,14 +245,15 @@ def _spare(rows: Any, work: Any, k: Any) -> bool:
 
 @njit
 def _sweep_long(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any) -> Any:
-    """One more attempt at Coulomb's law, with sweeps for as long as it takes; any impulse will do."""
+    """One more attempt at Coulomb's law, with sweeps for as long as it takes; any impulse is accepted."""
     return attempt(robot, rows, step, solver, k, tolerance, ABSURD, _LONG_EFFORT)
 
 
 @njit
 def _freeze_shifts(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
     """The convex problem with shifts as sweeps leave them, which always has its minimum; where shifts let contacts
-    sink, once more without those."""
+    sink, once more without those.
+    """
     model, data = robot.model, robot.data
     work = solver.newton
     restart(model, data, rows, step, solver, k)
