@@ -64,7 +64,7 @@ def link_rules(
     """Return the rules by link name or pattern: damping [1/s], velocity limits [m/s, rad/s], the whole robot's; or
     None.
 
-    Raises UsageError for an unknown link name, a link that cannot move, or negative or non-finite numbers.
+    Raises UsageError for an unknown link name, a link that cannot move, or a negative number or NaN.
     """
     coefficients = _by_link(damping, labels, model, "link_damping", 0.0)
     bounds = _by_link(limits, labels, model, "link_velocity_limit", math.inf)
