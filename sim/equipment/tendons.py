@@ -214,10 +214,10 @@ def has_inertia(equipment: Any) -> bool:
 
 @njit
 def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, out: Any) -> None:
-    """Add what the tendons' inertias need at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
+    """Add the inertia forces of tendons at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
 
-    Lengths and moments in equipment_data are up to date, and so are `velocities`; `accelerations` are then those at a =
-    0.
+    Lengths and moment arms in equipment.data and the result of `velocities` are up to date. Afterwards the bodies'
+    accelerations are those at a = 0.
     """
     if not has_inertia(equipment):
         return
