@@ -53,7 +53,7 @@ from artsim.sim.foundation.errors import StoppedError
 @click.option(
     "--step", type=click.IntRange(min=1), metavar="N", help="Show every N-th row, 30 per second, regardless of --rate."
 )
-@click.option("--paused", is_flag=True, help="Start paused; the page has a button to play.")
+@click.option("--paused", is_flag=True, help="Start with the playback paused.")
 @click.option(
     "--spacing", type=float, metavar="M", help="Distance between runs shown side by side [m]; 0: superimposed."
 )

@@ -1,7 +1,7 @@
-"""An actuator on a tendon, a site, a crank or a ball as a row: its affine force at the step's end.
+"""Builds the row of an actuator on a tendon, a site, a crank or a ball: its affine force at the end of the step.
 
 J v⁺ + (K (L - h b L̇) - constant) / (h a K + D) + λ / (h (h a K + D)) = 0, as a drive's row (drive_rows.py) along the
-moment arms J. Without bounds: what is beyond its range at the step's end acts explicitly instead
+moment arms J. The row has no bounds: an actuator beyond its range at the end of the step acts explicitly instead
 (equipment/actuators.py).
 """
 
@@ -19,7 +19,7 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def has_actuator_rows(equipment: Any) -> bool:
-    """True when there are actuators that may act by a row."""
+    """Whether there are actuators that may act through a row."""
     for a in range(equipment.model.actuator_linear.shape[0]):
         if equipment.model.actuator_linear[a] == BY_ROW:
             return True
@@ -28,14 +28,14 @@ def has_actuator_rows(equipment: Any) -> bool:
 
 @njit
 def actuator_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
-    """The rows of this step's implicit actuators that no single dof carries."""
+    """Append the rows of this step's implicit actuators that do not act on a single dof."""
     h = inputs.time_step[0]
     for a in range(equipment.model.actuator_linear.shape[0]):
         if equipment.model.actuator_linear[a] != BY_ROW:
             continue
         if (
             equipment.data.actuator_implicit[a] != BY_ROW
-        ):  # acts explicitly in this step: an idle row keeps the others' numbers
+        ):  # explicit in this step: an idle row keeps the others' numbers
             add_row(rows, ACTUATOR_ROW, a)
             continue
         constant, stiffness, damping = affine_force(equipment, a)

@@ -1,7 +1,7 @@
-"""A coupling kept as a row: q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
+"""Builds the row of a coupling q_follower = p(q_leader), hard, or with a natural frequency and a damping ratio.
 
 Notes on mimic joints, eq. 5 to 29, generalised from a gear ratio to the polynomial's slope. Equalities of MJCF files
-whose solref is set give way as MuJoCo's do (impedance.py).
+whose solref is set yield as in MuJoCo (impedance.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def coupling_slope(model: Any, c: Any, x: Any) -> Any:
 
 @inlined
 def reference_of(model: Any, c: Any) -> Any:
-    """K = μ² and B = 2 ζ μ of coupling row c, μ = 2π frequency."""
+    """K = μ² and B = 2 ζ μ of coupling row c, where μ = 2π frequency."""
     mu = 2.0 * math.pi * model.row_frequency[c]
     return mu * mu, 2.0 * model.row_damping_ratio[c] * mu
 
@@ -40,9 +40,9 @@ def coupling_rate(model: Any, v: Any, c: Any, slope: Any) -> Any:
 
 @njit
 def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
-    """step.effective_coupling of rows that give way as MuJoCo's, as Model.row_mobility but with the tendons' inertias.
+    """step.effective_coupling of the rows that yield as in MuJoCo: Model.row_mobility with the inertia of tendons.
 
-    M stands factorised in data.mass_matrix and equipment_data.row2 (equipment/forces.py).
+    M must be factorised in data.mass_matrix and equipment.data.row2 (equipment/forces.py).
     """
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] >= 0.0:
@@ -53,7 +53,7 @@ def row_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
-    """The entry of M⁻¹ on dof k's diagonal; of a link that only slides 1 / mass."""
+    """Diagonal entry k of M⁻¹; 1 / mass for a link that only slides."""
     if equipment.model.dof_sliding[k] > 0.0:
         return 1.0 / equipment.model.dof_sliding[k]
     y = equipment.data.row
@@ -66,7 +66,7 @@ def _inverse_inertia(model: Any, data: Any, equipment: Any, k: Any) -> Any:
 
 @njit
 def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
-    """C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
+    """Append the row of coupling c: C = q_follower - p(q_leader), J = e_follower - p' e_leader."""
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
@@ -87,7 +87,7 @@ def coupling_row(robot: Any, run: Any, rows: Any, c: Any) -> None:
         if model.row_impedance[c, D_MIN] >= 0.0:
             d = impedance(model.row_impedance, c, abs(error))
             rate = coupling_rate(model, state.qvel, c, slope)
-            # without what bends in the polynomial, as MuJoCo has it
+            # without the polynomial's curvature, as in MuJoCo
             rows.bias[n], rows.cfm[n] = softened(h, K, B, d, step.effective_coupling[c], error, rate, drift)
             rows.rate[n] = 0.0
             return

@@ -1,4 +1,4 @@
-"""A drive as a row: the spring and damper of M̂'s drives, with the impulse bounded by the drive's limit.
+"""Builds the row of a drive: the spring and damper that M̂ would hold, with the impulse bounded by the drive's limit.
 
 J v⁺ + (K (q - h b v - target) - D target_velocity) / (h a K + D) + λ / (h (h a K + D)) = 0: notes on mimic joints, eq.
 21 to 23, with the weights a and b of actuation.py.
@@ -29,7 +29,7 @@ def drives_need_rows(inputs: Any) -> bool:
 
 @njit
 def drive_row(robot: Any, run: Any, rows: Any, k: Any) -> None:
-    """The row of dof k's drive, if it has one that is not part of M̂."""
+    """Append the row of dof k's drive, if it has one that is not part of M̂."""
     data = robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]

@@ -1,9 +1,9 @@
-"""Coulomb friction in a joint: hold the dof at rest as far as the friction impulse reaches.
+"""Builds the row of Coulomb friction in a joint, which holds the dof at rest up to the friction impulse.
 
-Constant (URDF friction) and the PhysX form, coefficient times the load in the joint (guide, Articulation Joint
-Friction): the magnitude of what the joint transmitted a step ago, F [N] and T [N m] about its anchor. A slide's load is
-|F|, what its guide carries and its own force; that of a rotation √(|F|² + |T|²), bearing force and torque, each counted
-by its number as in PhysX's spatial force: the coefficient is that of a bearing whose radius is part of it.
+The bound is constant (URDF friction) or, as in PhysX, a coefficient times the load in the joint (guide, Articulation
+Joint Friction): the magnitude of what the joint transmitted a step ago, F [N] and T [N m] about its anchor. The load of
+a slide is |F|, the force of its guide and its own; that of a rotation is √(|F|² + |T|²), bearing force and torque, each
+counted by its number as in PhysX's spatial force: the coefficient is that of a bearing, whose radius it includes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from artsim.sim.foundation.jit import inlined, njit
 
 @njit
 def friction_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """The friction row of dof k, if it has friction."""
+    """Append the friction row of dof k, if it has friction."""
     model = robot.model
     force = model.friction[k] + model.friction_coefficient[k] * robot.state.load[k]
-    if not force > 0.0:  # not a number: a load that overflowed, on any dof
+    if not force > 0.0:  # also NaN: a load that overflowed, on any dof
         return
     add_friction(model, robot.data, inputs, rows, k, force)
 
 
 @njit
 def add_friction(model: Any, data: Any, inputs: Any, rows: Any, k: Any, force: Any) -> None:
-    """The row that holds dof k up to this force, a T [N m or N]."""
+    """Append the row that holds dof k up to this force, a T [N m or N]."""
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
     h = inputs.time_step[0]
     rows.bias[n] = h * data.drift[k]
@@ -46,6 +46,6 @@ def has_friction(model: Any) -> bool:
 
 @inlined
 def constant_share(robot: Any, k: Any) -> Any:
-    """How much of the friction of dof k, which has some, does not go by the load."""
+    """The part of dof k's friction that does not depend on the load; the dof must have friction."""
     model = robot.model
     return model.friction[k] / (model.friction[k] + model.friction_coefficient[k] * robot.state.load[k])

@@ -1,6 +1,6 @@
-"""How a constraint of an MJCF file gives way: R f = -C̈ - B Ċ - K d C, R = (1 - d) / d times its mobility.
+"""Compliance of constraints in MJCF files: R f = -C̈ - B Ċ - K d C, with R = (1 - d) / d times the row's mobility.
 
-MuJoCo's constraint model (computation chapter, "Impedance", "Reference"); the file gives K, B and how d grows with C.
+MuJoCo's constraint model (Computation chapter, "Impedance", "Reference"); the file gives K, B and how d grows with C.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
 @njit
 def impedance(solimp: Any, n: Any, size: Any) -> Any:
-    """d at an error of this size: from the first to the second number of row n, as a power of size over width."""
+    """Impedance d at an error of this size: from the first to the second number of row n, by a power of size over
+    width."""
     start = min(max(solimp[n, 0], _LEAST), _MOST)
     end = min(max(solimp[n, 1], _LEAST), _MOST)
     if solimp[n, 2] <= 1e-15:
@@ -32,7 +33,7 @@ def impedance(solimp: Any, n: Any, size: Any) -> Any:
 
 @inlined
 def softened(h: Any, K: Any, B: Any, d: Any, mobility: Any, C: Any, rate: Any, drift: Any) -> Any:
-    """Bias and cfm of a soft row whose reference is taken at the step's end; rate = J v, drift = C̈ at u̇ = 0."""
+    """Bias and cfm of a soft row with its reference at the end of the step; rate = J v, drift = C̈ at u̇ = 0."""
     b = h * B
     k = h * d * K
     scale = 1.0 / (1.0 + b + h * k)
@@ -53,5 +54,5 @@ def sprung(h: Any, K: Any, B: Any, r: Any, C: Any, drift: Any) -> Any:
 
 @inlined
 def slowest(h: Any, B: Any, most: Any) -> Any:
-    """By how much an explicit reference must be slowed for steps that are too long: MuJoCo's refsafe."""
+    """Factor by which an explicit reference is slowed where the time step is too long: MuJoCo's refsafe."""
     return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)

@@ -1,7 +1,8 @@
-"""The kinds of constraint rows, each declared once: where its impulse is booked, when it has its turn, its room.
+"""Declares each kind of constraint row once: where its impulse is booked, its turn in sweeps, and its room.
 
-A kind is built in a file of its own in this folder, which assembly.py calls. Kernels read the declarations as tuples of
-integers by kind (TAU, TURN …). No numba here: the process that starts with warm kernels imports this.
+Each kind is built in a file of its own in this folder, which assembly.py calls. Kernels read the declarations as tuples
+of integers by kind (TAU, TURN …). This file does not import numba, since the process that starts with warm kernels
+imports it.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from artsim.sim.run_data.link_rules import LinkRules
     LINK_ROW,
 ) = range(10)
 
-# the joint forces of Step that impulses are booked as, recorded under these names
+# the joint forces of Step as which impulses are booked, recorded under these names
 TAU_DRIVE, TAU_PASSIVE, TAU_COUPLING, TAU_LIMIT, TAU_LOOP, TAU_TENDON, TAU_CONTACT = range(7)
 
 # the turns of a link's rows in the sweeping solvers; see solvers/sweep.py
 LINK_TURN, CONTACT_TURN, TIE_TURN, JOINT_TURN, STATIC_LINK_TURN, STATIC_CONTACT_TURN = range(6)
 
-# whether a kind's softness is that of a spring and damper, of which tgs gives every sub-step its part
+# whether a kind's softness is that of a spring and damper, which tgs distributes over its sub-steps
 NO_SPRING, SPRING_WITH_RATE, SPRING = range(3)
 
 
 class RowOrigins(NamedTuple):
-    """What of a run may bring constraint rows."""
+    """The parts of a run that may add constraint rows."""
 
     model: Model
     driven: int = 0  # dofs with a drive
@@ -51,7 +52,7 @@ class RowOrigins(NamedTuple):
 
 
 class Room(NamedTuple):
-    """The most rows of a kind that a step can have, and their entries; `narrow` act on one dof for sure."""
+    """The most rows of a kind that a step can have, and their entries; `narrow` of them surely act on one dof."""
 
     rows: int
     entries: int
@@ -59,14 +60,14 @@ class Room(NamedTuple):
 
 
 class RowKind(NamedTuple):
-    """What the engine must know of a kind of rows besides how one is built."""
+    """What the engine must know of a kind of row besides how one is built."""
 
-    tau: int  # as which joint force its impulse is booked: TAU_…
-    turn: int  # in the sweeping solvers: …_TURN
+    tau: int  # the joint force as which its impulse is booked: TAU_…
+    turn: int  # its turn in the sweeping solvers: …_TURN
     room: Callable[[RowOrigins], Room]
-    static_turn: int = -1  # of rows that hold on to the world; -1: the same
-    place: int = 0  # among the rows of one joint, from 1, where the turn is the joint's
-    first_link: bool = False  # its turn is with the first link that it moves, not with the last
+    static_turn: int = -1  # turn of rows that act against the world; -1: the same
+    place: int = 0  # order among the rows of one joint, from 1, where the turn is the joint's
+    first_link: bool = False  # its turn comes with the first link that it moves, not with the last
     spring: int = NO_SPRING
     limits: bool = False  # a step in which it pushes counts as one that its dof spent at a limit
     lasting: bool = True  # every step has the same rows of this kind, with the same numbers
@@ -91,7 +92,7 @@ def _drive_room(of: RowOrigins) -> Room:
 
 
 def _position_room(of: RowOrigins) -> Room:
-    """Both sides of every limit; that of a ball's angle acts on three dofs."""
+    """Both sides of every limit; the limit of a ball's angle acts on three dofs."""
     model = of.model
     limited = np.isfinite(model.lower) | np.isfinite(model.upper)
     rows = 2 * int(np.count_nonzero(limited))
@@ -124,7 +125,7 @@ def _link_room(of: RowOrigins) -> Room:
     return Room(rows, rows * len(of.model.dof_body))
 
 
-# ------------------------------------------------------------------ the declarations
+# ------------------------------------------------------------------ declarations
 
 
 KINDS: dict[int, RowKind] = {
@@ -151,7 +152,7 @@ LIMITS = tuple(kind.limits for kind in _IN_ORDER)
 
 
 def total_room(of: RowOrigins, *, lasting: bool = False) -> Room:
-    """Of all kinds together, or of the lasting ones."""
+    """Room for all kinds together, or for the lasting ones."""
     rooms = [kind.room(of) for kind in _IN_ORDER if kind.lasting or not lasting]
     rows, entries, narrow = (sum(counts) for counts in zip(*rooms, strict=True))
     return Room(rows, entries, narrow)

@@ -1,10 +1,10 @@
-"""Joint position and velocity limits as rows that push one way.
+"""Builds unilateral rows for joint position and velocity limits.
 
-A position limit keeps the end of the step inside: q + h v⁺ ≥ lower. What is already outside is brought back at
-its distance over a tenth of a second, no faster than a velocity limit allows: all at once would be a kick.
+A position limit bounds the end of the step: q + h v⁺ ≥ lower. A dof already beyond its limit is brought back over 0.1
+s, no faster than a velocity limit allows, since removing the whole error at once would be a kick.
 
-A ball's limit is one on its angle: its row acts along the axis of its rotation. What spin across that axis adds to the
-angle in the step, ¼ h² cot(angle / 2) |ω|², is taken off the room there is.
+A ball's limit is one on its angle, and its row acts along the axis of its rotation. The increase of the angle by spin
+across that axis within the step, ¼ h² cot(angle / 2) |ω|², is subtracted from the remaining range.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 
-_SQUEEZE = 5.0  # [rad/s] at most, with which a ball's angle makes room for the spin across its axis
+_SQUEEZE = 5.0  # [rad/s] largest rate at which a ball's angle makes room for spin across its axis
 
 
 @njit
 def position_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """The rows of dof k's position limits."""
+    """Append the rows of dof k's position limits."""
     model = robot.model
     if is_cone(model, k):
         _cone_row(robot, inputs, rows, k)
@@ -49,7 +49,7 @@ def _position_row(robot: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: 
 
 @njit
 def is_cone(model: Any, k: Any) -> bool:
-    """Whether model.upper[k] is that of a ball's angle; k is then its first dof."""
+    """Whether model.upper[k] limits a ball's angle; k is then the ball's first dof."""
     limited: bool = model.dof_coord[k] < 0 and model.upper[k] < math.inf
     return limited
 
@@ -64,7 +64,8 @@ def ball_rotation(model: Any, q: Any, k: Any) -> Any:
 
 @njit
 def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """J = -axis, in the ball's axes and its parent's alike. Without an angle there is no axis, and nothing to hold."""
+    """J = -axis, which has the same components in the ball's and the parent's frame. At zero angle there is no axis,
+    and no row."""
     model, state, data = robot.model, robot.state, robot.data
     n = add_row(rows, POSITION_ROW, k)
     x, y, z, angle = ball_rotation(model, state.qpos, k)
@@ -79,7 +80,7 @@ def _cone_row(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
 
 @njit
 def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any:
-    """What velocity across the axis adds to a ball's angle in a step."""
+    """Increase of a ball's angle within a step by the velocity across its axis."""
     if angle <= 0.0:
         return 0.0
     along = (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle
@@ -90,7 +91,7 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 @njit
 def velocity_rows(model: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """The rows of dof k's velocity limit."""
+    """Append the rows of dof k's velocity limit."""
     if model.velocity_limit[k] < math.inf:
         _velocity_row(model, data, inputs, rows, k, 1.0)
         _velocity_row(model, data, inputs, rows, k, -1.0)
@@ -105,7 +106,7 @@ def _velocity_row(model: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: A
 
 @njit
 def limits_hold(robot: Any, run: Any) -> bool:
-    """False when the velocities step.velocity would break a limit."""
+    """Whether the velocities step.velocity respect all limits."""
     step = run.step
     for k in range(step.velocity.shape[0]):
         if beyond_limits(robot, run, k) > 0.0 or (
@@ -117,7 +118,7 @@ def limits_hold(robot: Any, run: Any) -> bool:
 
 @inlined
 def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
-    """A T, more than 0 where the velocity step.velocity would break dof k's limits, that of a ball's angle left out."""
+    """A T, more than 0 where step.velocity would violate dof k's limits, except that of a ball's angle."""
     model = robot.model
     v = run.step.velocity[k]
     beyond = absolute(v) - model.velocity_limit[k] * (1.0 + 1e-13)
@@ -130,7 +131,7 @@ def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
 
 @njit
 def _opens_cone(robot: Any, step: Any, k: Any, h: Any) -> bool:
-    """True when the velocities step.velocity would take the ball's angle beyond its limit."""
+    """Whether the velocities step.velocity would take the ball's angle beyond its limit."""
     model = robot.model
     x, y, z, angle = ball_rotation(model, robot.state.qpos, k)
     v = step.velocity

@@ -1,14 +1,15 @@
-"""Limits of links' velocities, and of the whole robot's, as rows that push one way (PhysX: maxLinearVelocity, …).
+"""Builds unilateral rows that limit the velocities of links and of the whole robot (PhysX: maxLinearVelocity, …).
 
-A velocity (3 numbers) may be as long as its bound, in any direction. Its row bounds it along one: dᵀ J v ≤ bound. The
-rows are there in every step, but push nothing at first. When the velocities found break a bound, its row gets the
-direction of the velocity, and the step is solved again. What a push along d does to the velocity is not along d where
-a chain is lighter one way than another, so d is found in rounds: where p is the velocity and p₀ that without the row,
-p = p₀ - λ W d must be along d. With α = dᵀ (p₀ - p) = λ dᵀ W d the next d is that of p + α d: right at once where W is
-a multiple of 1. Each round costs another solution (two to eight as a rule; slow only for velocities many times the
-bound), none is needed while nothing is too fast. What is left after MOST_BOUND_ROUNDS counts as the solver's residual.
+A velocity (3 numbers) may be as long as its bound, in any direction. Its row bounds it along one direction d: dᵀ J v ≤
+bound. The rows exist in every step but are inactive at first. When the velocities found violate a bound, its row gets
+the direction of the velocity, and the step is solved again. Where a chain is lighter in one direction than in another,
+a push along d changes the velocity in another direction, so d is found iteratively: with p the velocity and p₀ that
+without the row, p = p₀ - λ W d must be parallel to d. With α = dᵀ (p₀ - p) = λ dᵀ W d, the next d is the direction of p
++ α d, which is exact at once where W is a multiple of the identity. Each round costs another solution of the step (two
+to eight as a rule; more only for velocities many times the bound); none is needed while no bound is violated. What
+remains after MOST_BOUND_ROUNDS counts as the solver's residual.
 
-What is bounded is the velocity after the step in the pose after it, as a user sees it.
+The bounds apply to the velocity after the step in the pose after it, as a user sees it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turned_back
 from artsim.sim.run_data.run_records import RESIDUAL, STOP_DOF, STOP_REASON, TOO_FAST
 
-_TOLERANCE = 1e-13  # of the bound
-_BROKEN = 1e-6  # of the bound, or [m/s or rad/s] of a smaller one than 1
+_TOLERANCE = 1e-13  # relative to the bound
+_BROKEN = 1e-6  # relative to the bound, or [m/s or rad/s] for bounds below 1
 MOST_BOUND_ROUNDS = 60
 
 
 @njit
 def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None:
-    """A row per bound, without entries until it is active. Needs motion columns and composites of the mass matrix."""
+    """Append a row per bound, without entries until active. Needs motion columns and composites of the mass matrix."""
     h = inputs.time_step[0]
     J = rules.data.columns
     for n in range(rules.model.bound.shape[0]):
@@ -54,7 +55,7 @@ def link_rows(model: Any, data: Any, inputs: Any, rows: Any, rules: Any) -> None
 
 @njit
 def loosen(rules: Any) -> None:
-    """No bound is active: where every step starts."""
+    """Deactivate all bounds, as every step starts."""
     for n in range(rules.model.bound.shape[0]):
         rules.data.active[n] = 0
         rules.data.speed[n] = 0.0
@@ -62,9 +63,9 @@ def loosen(rules: Any) -> None:
 
 @njit
 def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None:
-    """What the rounds left above the bounds counts as the solver's residual; a bound that is broken ends the run.
+    """Count what the rounds left above the bounds as the solver's residual; a violated bound ends the run.
 
-    A start above a bound may take some steps to come down to it. data is that of the step's start.
+    A state that starts above a bound may take some steps to come down to it. data is that of the step's start.
     """
     for n in range(rules.model.bound.shape[0]):
         rows.report[RESIDUAL] = max(rows.report[RESIDUAL], rules.data.speed[n] - rules.model.bound[n])
@@ -78,7 +79,7 @@ def note_excess(model: Any, data: Any, rows: Any, step: Any, rules: Any) -> None
 
 @njit
 def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
-    """rule_data.velocity of what bound n is on, in the pose of data."""
+    """rules.data.velocity of bound n, in the pose of data."""
     if rules.model.bound_link[n] < 0:
         _whole_velocity(model, data, rules.model.bound_angular[n], rules)
     else:
@@ -87,7 +88,8 @@ def _velocity_in(model: Any, data: Any, rules: Any, n: Any) -> None:
 
 @njit
 def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
-    """Direct the rows of bounds that step.velocity breaks in the pose to which it leads. False when it breaks none."""
+    """Direct the rows of bounds that step.velocity violates, in the pose to which it leads. False if it violates
+    none."""
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
     if rules.model.bound.shape[0] == 0:
@@ -121,7 +123,7 @@ def aim_bounds(robot: Any, run: Any, rules: Any) -> bool:
 
 @njit
 def _aim(rules: Any, n: Any) -> bool:
-    """Whether rule_data.velocity breaks bound n; then its row's direction, and what the row does not see."""
+    """Whether rules.data.velocity violates bound n; sets its row's direction, and the part the row does not see."""
     p = rules.data.velocity
     speed = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
     if speed <= rules.model.bound[n] * (1.0 + _TOLERANCE) + 1e-300 or not speed < math.inf:
@@ -155,7 +157,7 @@ def _aim(rules: Any, n: Any) -> bool:
 
 @njit
 def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
-    """rule_data.columns (6, nv): the Jacobian whose lines bound n is on, in the step's pose."""
+    """rules.data.columns (6, nv): the Jacobian to which bound n applies, in the step's pose."""
     J = rules.data.columns
     for line in range(6):
         for k in range(J.shape[1]):
@@ -180,7 +182,7 @@ def _columns(model: Any, data: Any, rules: Any, n: Any) -> None:
 
 @inlined
 def link_centre(model: Any, data: Any, link: Any) -> Any:
-    """A link's centre of mass, from its body's origin, world axes [m]."""
+    """A link's centre of mass relative to its body's origin, world axes [m]."""
     R, p = link_frame(model, data, link)
     c = model.link_com[link]
     return (
@@ -190,12 +192,12 @@ def link_centre(model: Any, data: Any, link: Any) -> Any:
     )
 
 
-# ------------------------------------------------------------------ velocities in the pose of w
+# ------------------------------------------------------------------ velocities in the pose of data
 
 
 @njit
 def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -> None:
-    """rule_data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
+    """rules.data.velocity of a link: of its centre of mass, or angular. Needs `velocities`."""
     i = model.link_body[link]
     a = data.angular_velocity[i]
     if angular == 1:
@@ -211,7 +213,7 @@ def _link_velocity(model: Any, data: Any, link: Any, angular: Any, rules: Any) -
 
 @njit
 def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
-    """rule_data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
+    """rules.data.velocity of the robot: of its centre of mass, or the mean angular one I⁻¹ L about it (Orin 2013)."""
     for axis in range(3):
         rules.data.centre[axis] = 0.0
         rules.data.velocity[axis] = 0.0
@@ -256,7 +258,7 @@ def _whole_velocity(model: Any, data: Any, angular: Any, rules: Any) -> None:
 
 @inlined
 def _motion(model: Any, data: Any, link: Any) -> Any:
-    """Place and velocity of a link's centre of mass."""
+    """Position and velocity of a link's centre of mass."""
     i = model.link_body[link]
     c0, c1, c2 = link_centre(model, data, link)
     x0, x1, x2 = origin_of(model, data, i)
@@ -281,7 +283,7 @@ def _spin(model: Any, data: Any, link: Any) -> Any:
 
 @njit
 def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
-    """rule_data.inertia (6,) of the robot about rule_data.centre, world axes."""
+    """rules.data.inertia (6,) of the robot about rules.data.centre, world axes."""
     I = rules.data.inertia
     for n in range(6):
         I[n] = 0.0
@@ -312,7 +314,7 @@ def _whole_inertia(model: Any, data: Any, rules: Any) -> None:
 
 @inlined
 def _divided(I: Any, x: Any, y: Any, z: Any) -> Any:
-    """I⁻¹ (x, y, z) of a symmetric matrix (6,); 0 where it has none."""
+    """I⁻¹ (x, y, z) for a symmetric matrix (6,); 0 where it is singular."""
     a = I[3] * I[5] - I[4] * I[4]
     b = I[2] * I[4] - I[1] * I[5]
     c = I[1] * I[4] - I[2] * I[3]

@@ -1,17 +1,17 @@
-"""Loop joints as rows: two points that coincide (connect), two frames that coincide (weld).
+"""Builds the rows of loop joints: two points that coincide (connect), two frames that coincide (weld).
 
-C = p_a - p_b in world axes, and of a weld the vector part of conj(q_b) q_a times its torque scale: MuJoCo's efc_pos and
-efc_J, but for the common sign of a weld's three last rows (there the quaternion with w ≥ 0 is taken here).
+C = p_a - p_b in world axes, and for a weld also the vector part of conj(q_b) q_a times its torque scale: MuJoCo's
+efc_pos and efc_J, except for the common sign of a weld's last three rows (here the quaternion with w ≥ 0 is taken).
 
-A loop in a plane, and many a closed linkage, has more rows than freedoms that they take away, and the surplus ones
-contradict the rest by a hair: by rounding in the file, and by what bends within a step (a Bennett linkage held rigidly
-off its path is locked). So no loop is quite hard: each of its rows gives way by _YIELD of what its links do, which
-leaves it open by _YIELD h² times their acceleration, and no impulse without measure. One whose solref the file sets
-gives way as in MuJoCo (computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².)
+A planar loop, and many a closed linkage, has more rows than it removes degrees of freedom, and the redundant rows
+contradict the others slightly: by rounding in the file, and by curvature within a step (a Bennett linkage held rigidly
+off its path locks). No loop is therefore quite hard: each of its rows yields by _YIELD of its links' mobility, which
+leaves it open by _YIELD h² times their acceleration and keeps impulses bounded. A loop whose solref the file sets
+yields as in MuJoCo (Computation chapter, "Constraint model"): R f = -C̈ - B Ċ - K d C. (In RK4: 100 _YIELD h².)
 
-Of the ways to drive the error out, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
-steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, 0.016 mm when aimed once. Baumgarte's terms
-leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and projection lose 0.3 m g L, whatever the gap.
+Of the ways to correct the error, only this one keeps both gap and energy where a four-bar linkage swings for 10 s in
+steps of 4 ms (tests/benchmarks/loop_correction.py): 3e-4 mm and 0.09 m g L, or 0.016 mm when aimed once. Baumgarte's
+terms leave 1.5 to 7 mm, C / h on the velocities 0.4 mm; split impulses and projection lose 0.3 m g L, whatever the gap.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.vec3 import cross, turn
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS
 
-_SPEED = 0.5  # m/s or rad/s with which a loop that starts open is closed in RK4
+_SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed in RK4
 _YIELD = 2e-6
 _TRACE = 1e-7
 _HAIR = 1e-9  # [m or rad]
@@ -40,9 +40,9 @@ _SURPLUS = 1e-5
 
 @njit
 def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """The rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, right to the second order.
+    """Append the rows of all loops: C + h J v⁺ + ½ h² (J̇ v + J Ġ u) = 0 at the end of the step, to second order.
 
-    A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, its reference taken at the end of the step.
+    A soft one: R λ / h = -C̈ - B Ċ⁺ - K d C⁺, with its reference at the end of the step.
     Needs motion columns and the accelerations at zero independent acceleration, as mass matrix and bias leave them.
     """
     inputs, step = run.inputs, run.step
@@ -74,14 +74,14 @@ def loop_rows(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any
 
 @inlined
 def has_loops(equipment: Any) -> bool:
-    """True when there are loops, whose rows every step has."""
+    """Whether there are loops, whose rows exist in every step."""
     loops: bool = equipment.model.loop_kind.shape[0] > 0
     return loops
 
 
 @njit
 def has_hard_loops(equipment: Any) -> bool:
-    """True when a loop is to be closed exactly."""
+    """Whether a loop is to be closed exactly."""
     for n in range(equipment.model.loop_kind.shape[0]):
         if equipment.model.loop_reference[n, REFERENCE_K] < 0.0:
             return True
@@ -90,8 +90,7 @@ def has_hard_loops(equipment: Any) -> bool:
 
 @njit
 def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
-    """rows.miss of the rows of hard loops, the largest of which is returned; data holds the kinematics of the step's
-    end."""
+    """Set rows.miss of the rows of hard loops, and return the largest; data holds the kinematics of the step's end."""
     worst = 0.0
     axis = 0
     before = -1
@@ -111,10 +110,10 @@ def find_loop_misses(model: Any, data: Any, rows: Any, equipment: Any) -> Any:
 
 @njit
 def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
-    """Take out of the bias of hard loops' rows what their yield leaves of it; False where that is next to nothing.
+    """Remove from the bias of hard loops' rows the part that their yield leaves; False where that is negligible.
 
-    Where a row is one too many, a gap of a hair in a direction in which nothing can move stands against _YIELD alone: a
-    self-stress of hundreds of newtons. A gap beyond _SURPLUS is no hair, and goes on being pulled.
+    Where a row is redundant, a tiny gap in a direction in which nothing can move is opposed by _YIELD alone: a
+    self-stress of hundreds of newtons. A gap beyond _SURPLUS is not tiny, and continues to be closed.
     """
     h = inputs.time_step[0]
     found = False
@@ -131,7 +130,7 @@ def relax_loops(inputs: Any, rows: Any, equipment: Any) -> bool:
 
 @njit
 def tighten_loops(inputs: Any, rows: Any) -> bool:
-    """Put back what the relaxed rows still yield by, which is a load they carry; False where it is next to nothing."""
+    """Restore by how much relaxed rows still yield, which is a load they carry; False where it is negligible."""
     h = inputs.time_step[0]
     found = False
     for row in range(rows.number[LASTING_ROWS]):
@@ -144,8 +143,9 @@ def tighten_loops(inputs: Any, rows: Any) -> bool:
 
 @njit
 def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
-    """step.loop_gap (2,), distance and angle, where loops are further open than ever before; data holds their
-    kinematics."""
+    """Update step.loop_gap (2,), distance and angle, where loops are open farther than before; data holds their
+    kinematics.
+    """
     for n in range(equipment.model.loop_kind.shape[0]):
         loop_error(model, data, equipment, n)
         for part in range(2 if equipment.model.loop_kind[n] == WELD else 1):
@@ -154,9 +154,10 @@ def note_loop_gaps(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: Any, a: Any) -> None:
-    """The rows on accelerations, for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0, C's pull bounded; a soft one has K d and B.
+    """Append the rows on accelerations for RK4: J v̇ + J̇ v + 2 a Ċ + a² C = 0 with a bounded C; a soft one has K d and
+    B.
 
-    These act at the step's start and are bounded, as MuJoCo's refsafe does, for steps that are too long.
+    These act at the step's start and are bounded, as by MuJoCo's refsafe, where the time step is too long.
     """
     step = run.step
     h = run.inputs.time_step[0]
@@ -182,7 +183,7 @@ def hold_loops(model: Any, v: Any, data: Any, run: Any, rows: Any, equipment: An
 
 @inlined
 def _openness(equipment: Any, n: Any) -> Any:
-    """Length of the loop's whole error, by which MuJoCo's impedance goes."""
+    """Norm of the loop's whole error, on which MuJoCo's impedance depends."""
     size = 0.0
     for axis in range(6):
         size += equipment.data.loop_error[n, axis] ** 2
@@ -191,12 +192,12 @@ def _openness(equipment: Any, n: Any) -> Any:
 
 @njit
 def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
-    """equipment_data.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass, both
-    ends added.
+    """equipment.data.loop_mobility (nloop, 2): the mean of J M⁻¹ Jᵀ over three axes at the links' centres of mass,
+    summed over both ends.
 
-    MuJoCo's invweight0, of a link that only slides 1 / mass. M stands factorised in data.mass_matrix and
-    equipment_data.row2 (equipment/forces.py). One for three rows: a row that hardly moves anything would else be as
-    stiff as the others, and lock a linkage whose axes are parallel but for its file's last digit.
+    This is MuJoCo's invweight0; for a link that only slides, 1 / mass. M must be factorised in data.mass_matrix and
+    equipment.data.row2 (equipment/forces.py). Three rows share one value: a row of very low mobility would otherwise be
+    as stiff as the others, and lock a linkage whose axes are parallel except for the file's last digit.
     """
     J = step.columns
     y = equipment.data.row
@@ -227,9 +228,9 @@ def loop_mobilities(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
-    """The same of loop n's own rows, where a centre of mass that nothing moves says nothing of how they give way.
+    """The mobility of loop n's own rows, where the centres of mass do not move and their mobility gives no softness.
 
-    MuJoCo has next to no softness there: of soft loops a trace is left, so that rows that contradict have a solution.
+    MuJoCo has next to no softness there; soft loops keep a trace of it, so that contradictory rows have a solution.
     """
     y = equipment.data.row
     share = 1.0 if equipment.model.loop_reference[n, REFERENCE_K] < 0.0 else _TRACE
@@ -248,7 +249,7 @@ def _leave_none_without(model: Any, data: Any, equipment: Any, n: Any, J: Any) -
 
 @inlined
 def _size(equipment: Any, n: Any, part: Any) -> Any:
-    """How far loop n is open: distance [m], or angle [rad] while it is small."""
+    """Opening of loop n: distance [m], or angle [rad] while it is small."""
     c = equipment.data.loop_error[n]
     k = 3 * part
     size = math.sqrt(c[k] * c[k] + c[k + 1] * c[k + 1] + c[k + 2] * c[k + 2])
@@ -257,7 +258,7 @@ def _size(equipment: Any, n: Any, part: Any) -> Any:
 
 @njit
 def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis: Any, J: Any) -> Any:
-    """A row with line `axis` of J (6, nv)."""
+    """Append a row with line `axis` of J (6, nv)."""
     row = add_row(rows, LOOP_ROW, n)
     rows.static[row] = 1 if equipment.model.loop_body[n, 0] == 0 or equipment.model.loop_body[n, 1] == 0 else 0
     for k in range(J.shape[1]):
@@ -268,7 +269,7 @@ def _add_loop_row(model: Any, data: Any, rows: Any, equipment: Any, n: Any, axis
 
 @njit
 def clear_loop_forces(equipment: Any) -> None:
-    """No loop carries anything yet in this step."""
+    """Clear the loops' forces at the start of a step."""
     for n in range(equipment.data.loop_force.shape[0]):
         for axis in range(6):
             equipment.data.loop_force[n, axis] = 0.0
@@ -276,7 +277,7 @@ def clear_loop_forces(equipment: Any) -> None:
 
 @njit
 def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
-    """Add λ `scale` of the loops' rows to equipment_data.loop_force (nloop, 6); a loop's rows stand together, in
+    """Add λ `scale` of the loops' rows to equipment.data.loop_force (nloop, 6); a loop's rows are adjacent, in
     order."""
     axis = 0
     before = -1
@@ -290,8 +291,9 @@ def note_loop_forces(rows: Any, equipment: Any, scale: Any) -> None:
 
 @njit
 def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
-    """Subtract from step.link_force and step.link_torque (about the links' origins) what loops do to their two
-    links."""
+    """Subtract the loops' effect on their two links from step.link_force and step.link_torque (about the links'
+    origins).
+    """
     for n in range(equipment.model.loop_kind.shape[0]):
         F = equipment.data.loop_force[n]
         t0, t1, t2 = _weld_torque(data, equipment, n, F[3], F[4], F[5])
@@ -311,7 +313,7 @@ def take_off_loops(model: Any, data: Any, step: Any, equipment: Any) -> None:
 
 @inlined
 def _weld_torque(data: Any, equipment: Any, n: Any, x0: Any, x1: Any, x2: Any) -> Any:
-    """Torque on body a, world axes, of multipliers x of the rotation rows: the transpose of _half_product."""
+    """Torque on body a, world axes, by multipliers x of the rotation rows: the transpose of _half_product."""
     if equipment.model.loop_kind[n] != WELD:
         return 0.0, 0.0, 0.0
     A = _end(data, equipment, equipment.model.loop_body[n, 0], 2 * n)
@@ -339,8 +341,9 @@ def _rate(v: Any, J: Any, axis: Any) -> Any:
 
 @njit
 def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None:
-    """equipment_data.loop_error[n] = C (6,), J (6, nv), equipment_data.loop_drift (6,) = C̈ at zero independent
-    acceleration."""
+    """equipment.data.loop_error[n] = C (6,), J (6, nv), equipment.data.loop_drift (6,) = C̈ at zero independent
+    acceleration.
+    """
     a = equipment.model.loop_body[n, 0]
     b = equipment.model.loop_body[n, 1]
     p = equipment.model.loop_position
@@ -361,7 +364,7 @@ def loop_geometry(model: Any, data: Any, equipment: Any, n: Any, J: Any) -> None
 
 @njit
 def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
-    """equipment_data.loop_error[n] = C (6,)."""
+    """equipment.data.loop_error[n] = C (6,)."""
     for line in range(6):
         equipment.data.loop_error[n, line] = 0.0
     for end in range(2):
@@ -384,7 +387,7 @@ def loop_error(model: Any, data: Any, equipment: Any, n: Any) -> None:
 
 @njit
 def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any) -> None:
-    """Acceleration of a body's point, r from its origin; angular acceleration too."""
+    """Add the acceleration of a body's point at r from its origin, and the angular acceleration."""
     o = data.angular_velocity[body]
     al = data.angular_acceleration[body]
     c0, c1, c2 = cross(o[0], o[1], o[2], r0, r1, r2)
@@ -399,7 +402,7 @@ def _add_point(data: Any, equipment: Any, body: Any, r0: Any, r1: Any, r2: Any, 
 
 @njit
 def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: Any) -> None:
-    """The last three lines from relative angular velocities ω to the vector part of Q = conj(q_b) q_a.
+    """Transform the last three lines from relative angular velocity ω to the vector part of Q = conj(q_b) q_a.
 
     Q̇ = ½ ω_b Q, ω_b in b's axes; Q̈ = ½ ω̇_b Q - ¼ |ω|² Q, ω̇_b = R_bᵀ (α - ω_of_b × ω).
     """
@@ -424,7 +427,7 @@ def _turn_to_quaternion(data: Any, equipment: Any, n: Any, a: Any, b: Any, J: An
 
 @inlined
 def _relative(A: Any, B: Any) -> Any:
-    """Bᵀ A, 9 numbers by rows."""
+    """Bᵀ A, 9 numbers in row-major order."""
     return (
         B[0] * A[0] + B[3] * A[3] + B[6] * A[6],
         B[0] * A[1] + B[3] * A[4] + B[6] * A[7],
@@ -440,7 +443,7 @@ def _relative(A: Any, B: Any) -> Any:
 
 @inlined
 def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
-    """Vector part of ½ scale (Bᵀ x) q, of a quaternion q."""
+    """Vector part of ½ scale (Bᵀ x) q for a quaternion q."""
     q0, q1, q2, q3 = q
     x0, x1, x2 = x
     y0 = B[0] * x0 + B[3] * x1 + B[6] * x2
@@ -453,7 +456,7 @@ def _half_product(B: Any, q: Any, scale: Any, x: Any) -> Any:
 
 @inlined
 def _end(data: Any, equipment: Any, body: Any, n: Any) -> Any:
-    """Rotation of an end's frame in the world, 9 numbers by rows."""
+    """Rotation of an end's frame in the world, 9 numbers in row-major order."""
     L = equipment.model.loop_rotation[n]
     a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
     b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])

@@ -1,4 +1,4 @@
-"""Appending a row."""
+"""Appends rows and entries to Rows, and sets the rates at which rows correct their errors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import ALL_ROWS
 
-TOLD = 1e-6  # [rad/s or m/s] that a solver leaves in a step, of which the summary speaks
-UNSOLVED = 1e-9  # [rad/s or m/s] that a solver leaves: rows that contradict each other
-RECOVERY = 0.1  # [s] in which what is beyond a bound, or open at the start, is brought back
-_CREEP = 1e-3  # [m/s or rad/s] with which an error may always be taken back: what a step leaves, at once
-_CLOSING = 0.5  # [m/s or rad/s] of a loop or a tendon equality that does not hold
-_PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row takes an error back
+TOLD = 1e-6  # [rad/s or m/s] constraint residual of a step above which the summary reports it
+UNSOLVED = 1e-9  # [rad/s or m/s] constraint residual above which rows contradict each other
+RECOVERY = 0.1  # [s] over which penetration of a bound, or an initial opening, is removed
+_CREEP = 1e-3  # [m/s or rad/s] at which an error may always be removed: what one step leaves, at once
+_CLOSING = 0.5  # [m/s or rad/s] at which an open loop or tendon equality is closed
+_PUSH = 5.0  # [rad/s or m/s] of the joints at most, with which a row corrects its error
 
 
 @njit
 def add_row(rows: Any, kind: Any, k: Any) -> Any:
-    """A row without entries, on dof k (or whatever its kind counts): unbounded, hard, no bias. Returns its number."""
+    """Append a row without entries on dof k (or its kind's index): unbounded, hard, no bias. Return its number."""
     n = rows.number[ALL_ROWS]
     zero = zero_like(rows.bias[n])
     rows.number[ALL_ROWS] = n + 1
@@ -47,7 +47,7 @@ def add_row(rows: Any, kind: Any, k: Any) -> Any:
 
 @njit
 def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
-    """Another dof in the last row; followers act through G, a dof that nothing moves only takes the force."""
+    """Add a dof to the last row. Followers act through G; a dof that cannot move only receives the force."""
     n = rows.number[ALL_ROWS] - 1
     entry = rows.start[n + 1]
     rows.start[n + 1] = entry + 1
@@ -62,7 +62,7 @@ def add_entry(model: Any, data: Any, rows: Any, k: Any, value: Any) -> None:
 
 @njit
 def single_row(model: Any, data: Any, rows: Any, kind: Any, k: Any, sign: Any) -> Any:
-    """A row on the velocity of dof k alone, J = sign G[k]. Returns its number."""
+    """Append a row on the velocity of dof k alone, J = sign G[k]. Return its number."""
     n = add_row(rows, kind, k)
     add_entry(model, data, rows, k, like(sign, data))
     return n
@@ -70,7 +70,7 @@ def single_row(model: Any, data: Any, rows: Any, kind: Any, k: Any, sign: Any) -
 
 @njit
 def drift_of(data: Any, rows: Any, n: Any) -> Any:
-    """J's part in Ġ u: acceleration of row n at zero independent acceleration, of what its entries are."""
+    """J Ġ u: the acceleration along row n at zero independent acceleration, from its entries."""
     value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
         value += rows.entry_value[e] * data.drift[rows.entry_dof[e]]
@@ -79,7 +79,7 @@ def drift_of(data: Any, rows: Any, n: Any) -> Any:
 
 @inlined
 def row_rate(rows: Any, n: Any, v: Any) -> Any:
-    """J v of row n for velocities of the dofs."""
+    """J v of row n for velocities v of the dofs."""
     value = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
         value += rows.entry_value[e] * v[rows.entry_dof[e]]
@@ -88,10 +88,10 @@ def row_rate(rows: Any, n: Any, v: Any) -> Any:
 
 @inlined
 def recovery_rate(inputs: Any, size: Any) -> Any:
-    """Of an error of this size [rad or m], how much a hard row takes back per second [1/s].
+    """The rate at which a hard row corrects an error of this size [rad or m]; returned in [1/s].
 
-    All at once would be a kick: exponentially over RECOVERY, small ones at once; or as --coupling-erp says. The
-    sweeping solvers, which leave errors at every step, take all back at once.
+    Correcting it all at once would be a kick: it decays exponentially over RECOVERY, a small error at once; or as
+    --coupling-erp sets. The sweeping solvers, which leave errors at every step, correct all of it at once.
     """
     h = inputs.time_step[0]
     if inputs.recovery[0] > 0.0:
@@ -103,7 +103,7 @@ def recovery_rate(inputs: Any, size: Any) -> Any:
 
 @inlined
 def closing_rate(inputs: Any, size: Any) -> Any:
-    """The same of loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
+    """The same for loops and tendon equalities, which close at _CLOSING at most unless --coupling-erp is given."""
     h = inputs.time_step[0]
     if inputs.recovery[0] > 0.0:
         return inputs.recovery[0] / h
@@ -112,9 +112,9 @@ def closing_rate(inputs: Any, size: Any) -> Any:
 
 @inlined
 def within_reach(rows: Any, n: Any, rate: Any) -> Any:
-    """`rate`, or what takes the error of row n back with joint velocities of _PUSH.
+    """`rate`, or the rate that corrects row n's error with joint velocities of _PUSH, if that is lower.
 
-    Where a row hardly moves anything (a straight arm, a dead centre) any velocity along it would take endless ones.
+    Where a row hardly moves anything (a straight arm, a dead centre), any velocity along it would need unbounded ones.
     """
     reach = zero_like(rows.bias[n])
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -125,10 +125,10 @@ def within_reach(rows: Any, n: Any, rate: Any) -> Any:
 
 @inlined
 def one_sided(rows: Any, inputs: Any, n: Any, gap: Any) -> None:
-    """Row n pushes only, and lets the gap [rad or m] close within the step, in both widths.
+    """Make row n unilateral, letting the gap [rad or m] close within the step, in both widths.
 
-    What is beyond the bound is brought back over a tenth of a second: all at once would be a kick. The sweeping solvers
-    break bounds at every step and would drift away with that; they take all back at once, as PhysX does.
+    Initial penetration is removed over 0.1 s, since removing it at once would be a kick. The sweeping solvers violate
+    bounds at every step and would drift at that rate; they remove all of it at once, as PhysX does.
     """
     h = inputs.time_step[0]
     zero = zero_like(gap)

@@ -1,11 +1,11 @@
-"""Tendons as rows: equalities, inertia, friction, limits.
+"""Builds the rows of tendons: equalities, inertia, friction, limits.
 
-Equalities are couplings of as many joints as their tendons have (notes on mimic joints, eq. 17): hard, springs of a
-natural frequency and a damping ratio, or soft as the file says (impedance.py).
+Equalities are couplings of all the joints of their tendons (notes on mimic joints, eq. 17): hard, springs of a natural
+frequency and a damping ratio, or soft as the file says (impedance.py).
 
-Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v, which
-is a row of cfm 1/a. It is exact, and the matrix that is factorised stays the tree's. What is recorded has it in M and
-bias, not among the forces (recording.py).
+Inertia: a tendon of armature a has the momentum a L̇, so its impulse is λ = -a (L̇⁺ - L̇) with L̇⁺ = J v⁺ + h J̇ v,
+which is a row of cfm 1/a. It is exact, and the factorised matrix keeps the tree's sparsity. Recorded rows count it in M
+and bias, not among the forces (recording.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOWER, _UPPER = 1, 2
 
 @njit
 def tendons_need_rows(equipment: Any) -> bool:
-    """True when every step has rows of tendons: equalities, friction or armature."""
+    """Whether every step has rows of tendons: equalities, friction or armature."""
     if equipment.model.tendon_row_follower.shape[0] > 0 or has_inertia(equipment):
         return True
     for t in range(equipment.model.tendon_friction.shape[0]):
@@ -42,7 +42,7 @@ def tendons_need_rows(equipment: Any) -> bool:
 
 @njit
 def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
-    """The rows of all tendons; lengths and moments in equipment_data are up to date."""
+    """Append the rows of all tendons; lengths and moments in equipment.data are up to date."""
     h = inputs.time_step[0]
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         n, error, rate = _equality_row(model, data, rows, equipment, c)
@@ -59,7 +59,7 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
                 rows.rate[n], rows.bias[n], rows.cfm[n] = sprung(
                     h, K, B, equipment.data.tendon_mobility[c], error, drift
                 )
-        elif K >= 0.0:  # without what bends in paths and polynomial, as MuJoCo has it
+        elif K >= 0.0:  # without the curvature of paths and polynomial, as in MuJoCo
             d = impedance(equipment.model.tendon_row_impedance, c, abs(error))
             rows.bias[n], rows.cfm[n] = softened(h, K, B, d, equipment.data.tendon_mobility[c], error, rate, drift)
             rows.rate[n] = 0.0
@@ -79,12 +79,12 @@ def tendon_rows(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment
         if equipment.model.tendon_upper[t] < 1e308:
             _limit_row(model, data, rows, equipment, t, -1.0, equipment.model.tendon_upper[t], inputs)
     if has_inertia(equipment):
-        accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows go by these
+        accelerations(model, v, data.drift, data)  # as the bias left them: loops' rows depend on these
 
 
 @njit
 def has_hard_equalities(equipment: Any) -> bool:
-    """True when a tendon equality is to hold exactly."""
+    """Whether a tendon equality is to hold exactly."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if equipment.model.tendon_row_reference[c, REFERENCE_K] < 0.0:
             return True
@@ -93,7 +93,7 @@ def has_hard_equalities(equipment: Any) -> bool:
 
 @njit
 def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
-    """rows.miss of the rows of hard equalities, and the largest; equipment_data holds the lengths at the step's end."""
+    """Set rows.miss of hard equalities, and return the largest; equipment.data holds the lengths at the step's end."""
     worst = 0.0
     c = 0
     for n in range(rows.number[ALL_ROWS]):
@@ -111,9 +111,9 @@ def find_tendon_misses(inputs: Any, rows: Any, equipment: Any) -> Any:
 
 @njit
 def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment: Any) -> None:
-    """The springs and dampers of tendons where they are rows: linear about the step's start, weighed as joints' are.
+    """Append the springs and dampers of tendons that are rows: linear about the step's start, scaled as joints' are.
 
-    λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring of a range of rest lengths never pushes.
+    λ / h = F - h K (a L̇⁺ - b L̇) - D (L̇⁺ - L̇); a slack spring with a range of rest lengths never pushes.
     """
     if equipment.data.tendon_by_row[0] == 0.0:
         return
@@ -137,7 +137,7 @@ def tendon_spring_rows(model: Any, data: Any, inputs: Any, rows: Any, equipment:
 
 @njit
 def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipment: Any, a: Any) -> None:
-    """The rows of tendon equalities and of armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
+    """Append rows of tendon equalities and armature on accelerations, for RK4: C̈ + 2 a Ċ + a² C = 0, or soft."""
     if has_inertia(equipment) or equipment.model.tendon_row_follower.shape[0] > 0:
         prepare_drifts(model, v, data, equipment)
     for c in range(equipment.model.tendon_row_follower.shape[0]):
@@ -175,9 +175,10 @@ def hold_tendons(model: Any, v: Any, data: Any, inputs: Any, rows: Any, equipmen
 
 @njit
 def tendon_mobilities(model: Any, data: Any, equipment: Any) -> None:
-    """equipment_data.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ of its two tendons, added: MuJoCo's invweight0.
+    """equipment.data.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ summed over its two tendons, MuJoCo's
+    invweight0.
 
-    M stands factorised in data.mass_matrix and equipment_data.row2 (equipment/forces.py).
+    M must be factorised in data.mass_matrix and equipment.data.row2 (equipment/forces.py).
     """
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         leader = equipment.model.tendon_row_leader[c]
@@ -203,14 +204,14 @@ def _mobility(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 
 @inlined
 def _is_sprung(equipment: Any, c: Any) -> bool:
-    """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not as soft as MuJoCo's."""
+    """Whether tendon equality c is a spring of a natural frequency and a damping ratio, not soft as in MuJoCo."""
     spring: bool = equipment.model.tendon_row_impedance[c, D_MIN] < 0.0
     return spring
 
 
 @njit
 def has_sprung_tendons(equipment: Any) -> bool:
-    """True when a tendon equality is a spring of a natural frequency and a damping ratio."""
+    """Whether a tendon equality is a spring of a natural frequency and a damping ratio."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c):
             return True
@@ -219,10 +220,10 @@ def has_sprung_tendons(equipment: Any) -> bool:
 
 @njit
 def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
-    """equipment_data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, the bare M being factorised in
+    """equipment.data.tendon_mobility of the springs among the equalities: r = J M⁻¹ Jᵀ, with the bare M factorised in
     data.factor.
 
-    Without what armature of tendons adds to M.
+    Excludes what the armature of tendons adds to M.
     """
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if not _is_sprung(equipment, c):
@@ -242,7 +243,7 @@ def sprung_mobilities(model: Any, data: Any, equipment: Any) -> None:
 
 @njit
 def spring_tendons(equipment: Any, step: Any) -> None:
-    """Add the springs among the equalities to step.tendon and step.force, explicitly: for RK4."""
+    """Add the explicit forces of the springs among the equalities to step.tendon and step.force, for RK4."""
     for c in range(equipment.model.tendon_row_follower.shape[0]):
         if _is_sprung(equipment, c) and equipment.data.tendon_mobility[c] > 0.0:
             error, rate, _ = _error(equipment, c)
@@ -255,7 +256,7 @@ def spring_tendons(equipment: Any, step: Any) -> None:
 
 @njit
 def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> None:
-    """equipment_data.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their
+    """equipment.data.tendon_force (nt,): springs, dampers, actuators, and λ `scale` of the tendons' rows, in their
     order.
 
     explicit: the rows are those of `hold_tendons`.
@@ -290,14 +291,14 @@ def note_tendon_forces(rows: Any, equipment: Any, scale: Any, explicit: Any) -> 
         if equipment.model.tendon_upper[t] < 1e308 and not explicit:
             equipment.data.tendon_force[t] -= rows.impulse[n] * scale
             n += 1
-    for later in range(n, rows.number[ALL_ROWS]):  # of one tendon each, along it
+    for later in range(n, rows.number[ALL_ROWS]):  # rows of one tendon each, along it
         if rows.kind[later] == TENDON_ROW:
             equipment.data.tendon_force[rows.dof[later]] += rows.impulse[later] * scale
 
 
 @inlined
 def _add_along(equipment: Any, c: Any, force: Any, out: Any) -> None:
-    """Add to out (nt,) what a force on the error of tendon equality c is along its tendons."""
+    """Add to out (nt,) the force along its tendons that a force on the error of tendon equality c amounts to."""
     out[equipment.model.tendon_row_follower[c]] += force
     if equipment.model.tendon_row_leader[c] >= 0:
         _, slope, _ = _polynomial(equipment, c)
@@ -306,7 +307,7 @@ def _add_along(equipment: Any, c: Any, force: Any, out: Any) -> None:
 
 @njit
 def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
-    """step.tendon_error: the largest |C| of the tendon equalities at the state, if it is the largest so far."""
+    """Set step.tendon_error to the largest |C| of the tendon equalities at the state, if it is the largest so far."""
     state = robot.state
     if equipment.model.tendon_row_follower.shape[0] == 0:
         return
@@ -319,7 +320,7 @@ def note_tendon_errors(robot: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def tendons_hold(run: Any, equipment: Any) -> bool:
-    """False when the velocities step.velocity would take a tendon beyond its limits."""
+    """Whether the velocities step.velocity keep all tendons within their limits."""
     h = run.inputs.time_step[0]
     for t in range(equipment.data.tendon_length.shape[0]):
         end = equipment.data.tendon_length[t]
@@ -332,7 +333,7 @@ def tendons_hold(run: Any, equipment: Any) -> bool:
 
 @njit
 def broken_side(equipment: Any, t: Any, length: Any, tolerance: Any) -> Any:
-    """The mark of the limit that a length is beyond, 0 when it is within both."""
+    """The mark of the limit that a length violates, 0 when it is within both."""
     if length < equipment.model.tendon_lower[t] - tolerance * max(1.0, abs(equipment.model.tendon_lower[t])):
         return _LOWER
     if length > equipment.model.tendon_upper[t] + tolerance * max(1.0, abs(equipment.model.tendon_upper[t])):
@@ -345,7 +346,7 @@ def broken_side(equipment: Any, t: Any, length: Any, tolerance: Any) -> Any:
 
 @njit
 def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any) -> Any:
-    """A row on the velocity of tendon t, J = sign dL/dq. Returns its number."""
+    """Append a row on the velocity of tendon t, J = sign dL/dq. Return its number."""
     n = add_row(rows, TENDON_ROW, t)
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
         add_entry(model, data, rows, equipment.model.tendon_dof[entry], sign * equipment.data.tendon_moment[entry])
@@ -354,7 +355,7 @@ def _tendon_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: 
 
 @njit
 def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: Any, bound: Any, inputs: Any) -> None:
-    """The length stays on its side of the bound at the end of the step."""
+    """Append a row that keeps the length on its side of the bound at the end of the step."""
     n = _tendon_row(model, data, rows, equipment, t, sign)
     one_sided(rows, inputs, n, sign * (equipment.data.tendon_length[t] - bound))
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
@@ -362,7 +363,7 @@ def _limit_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any, sign: A
 
 @njit
 def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> Any:
-    """J a + J̇ v + λ / armature = 0 on accelerations. Returns its number."""
+    """Append the row J a + J̇ v + λ / armature = 0 on accelerations. Return its number."""
     n = _tendon_row(model, data, rows, equipment, t, 1.0)
     rows.bias[n] = tendon_drift(model, data, equipment, t) + drift_of(data, rows, n)
     rows.cfm[n] = 1.0 / equipment.model.tendon_armature[t]
@@ -371,7 +372,7 @@ def _inertia_row(model: Any, data: Any, rows: Any, equipment: Any, t: Any) -> An
 
 @njit
 def _equality_row(model: Any, data: Any, rows: Any, equipment: Any, c: Any) -> Any:
-    """The row of tendon equality c, without its bias: number, error C [m] and Ċ."""
+    """Append the row of tendon equality c without its bias; return number, error C [m] and Ċ."""
     error, rate, slope = _error(equipment, c)
     n = _tendon_row(model, data, rows, equipment, equipment.model.tendon_row_follower[c], 1.0)
     t = equipment.model.tendon_row_leader[c]

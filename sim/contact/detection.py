@@ -270,7 +270,7 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
 @njit
 def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
     """contact.data.tilt and contact.data.lag of contact n in a lane: the effects of the rotation of its normal and,
-    where the normal is still, of its motion over the two surfaces. Needs velocities.
+    where the contact persists, of its motion over the two surfaces. Needs velocities.
     """
     contact.data.tilt[n] = 0.0
     put(contact.data.lag[n], (0.0, 0.0, 0.0))

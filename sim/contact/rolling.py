@@ -3,7 +3,7 @@
 The rows of a contact give the relative velocity of the two bodies' points at the contact. Where a rim or an ellipsoid
 rolls, the contact has moved on by the end of the step to a point that moves differently: to second order by half of the
 time step times ω × s, with ω the relative angular velocity of the two bodies and s the velocity of the contact over the
-surface. Where the normal turns by d relative to a surface, s is W⁻¹ d, W being the surface's shape operator (do Carmo
+surface. Where the normal turns at rate d against a surface, s is W⁻¹ d, W being the surface's shape operator (do Carmo
 1976, ch. 3); along a rim, the rim's circle turns. Without this term a rolling body sinks in proportion to the time
 step.
 
@@ -36,8 +36,8 @@ _FARTHEST = 0.5  # [rad] rotation per step above which a second derivative says 
 def way_over(kind: Any, size: Any, p0: Any, p1: Any, normal: Any, turning: Any) -> Any:
     """Velocity s [m/s] of a contact over a surface, all in the shape's axes.
 
-    p0, p1: the point's x and y [m]; normal: the outward one; turning: its angular velocity relative to the surface
-    [rad/s]; size: half extents [m].
+    p0, p1: the point's x and y [m]; normal: the outward one; turning: its rate of change relative to the surface
+    [1/s]; size: half extents [m].
     """
     m0, m1, m2 = normal
     d0, d1, d2 = turning

@@ -1,17 +1,17 @@
-"""What acts on the joints: applied torques and built-in controllers, drives, springs, damping.
+"""Forces on the joints: applied torques and built-in controllers, drives, springs, damping.
 
-What is linear and unlimited enters M̂ = M + h D + h² a K, so it is stable at any gain. Drives that reach their limit,
-and Coulomb friction, are constraint rows (constraints/).
+Linear forces without limits enter M̂ = M + h D + h² a K and are therefore stable at any gain. Drives that reach their
+limit, and Coulomb friction, are constraint rows (constraints/).
 
-Dampers act at the velocity of the step's end. A spring acts at q + h (a v⁺ - b v), where x = hω with its own frequency
-ω says the weights, s = min(1, 1/x²):
+Dampers act at the velocity at the end of the step. A spring acts at q + h (a v⁺ - b v), whose weights depend on x = hω
+with the spring's own frequency ω, s = min(1, 1/x²):
 
     a = 1 - ¾ s,  b = ¼ s
 
 Up to x = 1 (six steps per period) a = b = ¼: Newmark's β = ¼ in its two-step form, f = -K (¼ q⁺ + ½ q + ¼ q⁻), with
-velocities that stand between the positions. It is stable at any x, loses nothing, and differs from the explicit spring
-of MuJoCo's Euler by h² only. What is faster cannot be followed in such steps: its weights go over to implicit Euler's
-(a = 1, b = 0), which come to rest where a stiff drive wants them within a step or two.
+velocities between the positions. This scheme is stable at any x, conserves energy, and differs from the explicit spring
+of MuJoCo's Euler by h² only. Faster motion cannot be resolved in such steps: there the weights approach those of
+implicit Euler (a = 1, b = 0), with which a stiff drive reaches its target within a step or two.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from artsim.sim.run_data.run_records import (
 
 @inlined
 def control_row(start_step: Any, row: Any, now: Any) -> Any:
-    """The row of inputs that acts on step `now`, from the one that acted before."""
+    """Index of the input row that acts on step `now`, searched from `row`, which acted before."""
     while row + 1 < start_step.shape[0] and start_step[row + 1] <= now:
         row += 1
     return row
@@ -56,7 +56,7 @@ def control_row(start_step: Any, row: Any, now: Any) -> Any:
 
 @njit
 def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """step.applied (nv,) = the torques of the control row, and of the built-in controller on the independent joints."""
+    """Set step.applied (nv,) to the torques of the control row plus those of the built-in controller [N m or N]."""
     inputs, step = run.inputs, run.step
     row = step.counters[CONTROL_ROW]
     for k in range(step.applied.shape[0]):
@@ -67,10 +67,10 @@ def applied_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None
 
 @njit
 def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """Gravity compensation or computed torque, as a torque on the independent joints within their efforts.
+    """Add gravity compensation or computed torque on the independent joints, clamped to their effort limits.
 
-    Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target's,
-    tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated, and count as not accelerating.
+    Computed torque (Siciliano 2009, sec. 8.5.2): a = ω² (target - q) - 2 ζ ω v with v relative to the target velocity,
+    tau = Gᵀ (M a + bias). The dofs of free, ball and planar joints are not actuated; their accelerations count as zero.
     """
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
@@ -112,17 +112,17 @@ def _controller(robot: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
 
 @inlined
 def _actuated(model: Any, k: Any) -> Any:
-    """A joint of one dof, as motors drive."""
+    """Whether dof k belongs to a joint of one dof, which a motor can drive."""
     body = model.dof_body[k]
     return model.body_dof[body + 1] - model.body_dof[body] == 1
 
 
 @njit
 def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
-    """step.place (nv,): coordinates, and for the rotations of ball and free joints what stands for them.
+    """Set step.place (nv,): the coordinates, and their substitutes for the rotations of ball and free joints.
 
-    A drive there turns along the rotation vector that leads to the target, e = log(q⁻¹ exp(target)) in the joint's
-    axes; the place of its dofs is their target less e.
+    A drive of such a joint acts along the rotation vector to the target, e = log(q⁻¹ exp(target)) in the joint's axes;
+    the place of its dofs is their target minus e.
     """
     inputs, step = run.inputs, run.step
     for k in range(step.place.shape[0]):
@@ -147,7 +147,7 @@ def find_places(model: Any, q: Any, run: Any, row: Any) -> None:
 
 @njit
 def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: Any) -> None:
-    """place[k:k+3] of one lane: the target vector less log(q⁻¹ exp(target)), q's quaternion starting at n."""
+    """Set place[k:k+3] of one lane to the target vector minus log(q⁻¹ exp(target)); q's quaternion starts at n."""
     w = lane_get(q, n, lane)
     x = lane_get(q, n + 1, lane)
     y = lane_get(q, n + 2, lane)
@@ -164,15 +164,14 @@ def _find_turn(q: Any, n: Any, target: Any, at: Any, place: Any, k: Any, lane: A
 
 @inlined
 def driven_at(state: Any, run: Any, k: Any) -> Any:
-    """As felt_at, for drives."""
+    """The coordinate at which the drive of dof k acts; see felt_at."""
     step = run.step
     return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
 @inlined
 def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
-    """1 where drive k would have to push beyond its limit over the step that ends at step.velocity, else 0; in both
-    widths."""
+    """1 where drive k would exceed its limit over the step that ends at step.velocity, else 0; in both widths."""
     force = drive_force(run, row, k, driven_at(state, run, k), run.step.velocity[k])
     zero = zero_like(force)
     return where_greater(absolute(force), zero + run.inputs.drive_limit[k] * (1.0 + 1e-12), zero + 1.0, zero)
@@ -180,23 +179,23 @@ def is_beyond_drive(state: Any, run: Any, row: Any, k: Any) -> Any:
 
 @njit
 def drive_force(run: Any, row: Any, k: Any, q: Any, v: Any) -> Any:
-    """Force of drive k at coordinate q and velocity v [N m or N]."""
+    """Unlimited force of drive k at coordinate q and velocity v [N m or N]."""
     inputs, step = run.inputs, run.step
     return step.stiffness[k] * (inputs.target[row, k] - q) + step.damping[k] * (inputs.target_velocity[row, k] - v)
 
 
 @njit
 def coordinate(model: Any, q: Any, k: Any) -> Any:
-    """The coordinate of dof k; 0 for the rotations of ball and free joints, which have none."""
+    """The coordinate of dof k; 0 for the rotations of ball and free joints, which have no coordinate per dof."""
     c = model.dof_coord[k]
     return q[c] if c >= 0 else real(0.0, q[0])
 
 
 @njit
 def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
-    """step.share (nv,) of what pulls each dof to a place: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
+    """Set step.share (nv,) of the springs and drives of each dof: s = min(1, 1/x²), x² = h² K (M⁻¹)_kk.
 
-    A drive whose gains are accelerations has x² = h² K. The sweeping solvers' drives are PhysX's: implicit Euler.
+    A drive whose gains are accelerations has x² = h² K. Drives of the sweeping solvers are implicit Euler as in PhysX.
     """
     inputs, step = run.inputs, run.step
     square = inputs.time_step[0] * inputs.time_step[0]
@@ -214,13 +213,13 @@ def weigh_springs(model: Any, run: Any, equipment: Any) -> None:
 
 @inlined
 def foreseen(share: Any, before: Any, after: Any) -> Any:
-    """a v⁺ - b v: times h how far from its start a spring of this share is felt, for velocities v before, v⁺ after."""
+    """a v⁺ - b v: times h the displacement at which a spring of this share acts, for velocities v before, v⁺ after."""
     return after - share * (0.75 * after + 0.25 * before)
 
 
 @inlined
 def felt_at(robot: Any, run: Any, k: Any) -> Any:
-    """The coordinate at which springs of dof k act over the step that ends at step.velocity."""
+    """The coordinate at which springs of dof k act in the step that ends at step.velocity."""
     state = robot.state
     step = run.step
     return coordinate(robot.model, state.qpos, k) + run.inputs.time_step[0] * foreseen(
@@ -230,7 +229,7 @@ def felt_at(robot: Any, run: Any, k: Any) -> Any:
 
 @inlined
 def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
-    """What actuators do to dof k: explicit ones, and implicit ones at coordinate q and velocity v [N m or N]."""
+    """Actuator force on dof k: explicit actuators, and implicit ones at coordinate q and velocity v [N m or N]."""
     return (
         equipment.data.actuator_total[k]
         + equipment.data.offset[k]
@@ -241,8 +240,7 @@ def actuator_force(equipment: Any, k: Any, q: Any, v: Any) -> Any:
 
 @njit
 def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
-    """step.diagonal: h D + h² a K of damping, springs and the drives in M̂; step.force: what acts on that M̂, bias left
-    out.
+    """Set step.diagonal, h D + h² a K of damping, springs and drives in M̂, and step.force, the force without bias.
 
     M̂ Δv = h (f - bias) with f = applied - K (q + h (a - b) v - target) - D (v - target velocity).
     """
@@ -272,7 +270,7 @@ def implicit_system(robot: Any, run: Any, rows: Any, equipment: Any) -> None:
 
 @njit
 def passive_forces(robot: Any, run: Any) -> None:
-    """step.passive (nv,) of damping and springs as they act over the step."""
+    """Set step.passive (nv,), the forces of damping and springs over the step [N m or N]."""
     model = robot.model
     step = run.step
     for k in range(step.passive.shape[0]):

@@ -1,9 +1,9 @@
 """Actuators: forces from controls and activations, and the activations' rates (MuJoCo's computation chapter).
 
 force = gain(length, velocity) · input + bias(length, velocity); the input is the control, or the activation it drives.
-A force that is affine in length and velocity is implicit in a semi-implicit step, with the weights of actuation.py: so
-stable at any gain. On a joint of one dof it is part of M̂, elsewhere a row (constraints/actuator_rows.py). All others,
-and all forces in RK4, are those at the step's start.
+A force that is affine in length and velocity is implicit in a semi-implicit step, with the weights of actuation.py, and
+therefore stable at any gain. On a joint of one dof it is part of M̂, elsewhere a constraint row
+(constraints/actuator_rows.py). All other forces, and all forces in RK4, are those at the start of the step.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import CONTROL_ROW
 
 _TINY = 1e-15  # least time constant [s]
-_SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # whose state is a position servo's setpoint
+_SETPOINTS = (INTEGRATOR, FILTER, FILTER_EXACT)  # dynamics whose activation is a position servo's setpoint
 
 
 @njit
 def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: Any, explicit: Any) -> None:
-    """What the actuators do; lengths and moments are up to date. step.counters says the control row.
+    """Compute all actuator forces from up-to-date lengths and moment arms; step.counters holds the control row.
 
-    equipment_data.actuator_force (na,), equipment_data.activation_rate; equipment_data.actuator_total (nv,) = Σ moment
-    · force of those that act explicitly; equipment_data.stiffness, equipment_data.damping, equipment_data.offset (nv,)
-    of those in M̂; equipment_data.actuator_implicit says which is which.
+    Sets in equipment.data actuator_force (na,), activation_rate (nact,), actuator_total (nv,) = Σ moment · force of
+    the explicit actuators, stiffness, damping and offset (nv,) of those in M̂, and actuator_implicit (na,), which says
+    how each one acts.
     """
     inputs = run.inputs
     h = inputs.time_step[0]
@@ -104,7 +104,7 @@ def actuator_forces(model: Any, v: Any, run: Any, equipment: Any, activation: An
 
 @njit
 def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
-    """equipment_data.activation_rate of actuator a's states."""
+    """Set equipment.data.activation_rate of actuator a's activations [1/s]."""
     kind = equipment.model.actuator_dynamics[a]
     if kind == NO_DYNAMICS:
         return
@@ -134,10 +134,11 @@ def _rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 @njit
 def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
-    """What the gain multiplies: the control, or the last activation (of the step's end where that acts early).
+    """The input, which the gain multiplies: the control, or the last activation (at the end of the step if early).
 
-    A setpoint on a circle counts as its equal nearest to the length. Rotation: what its length is to become. PID: the
-    force without its affine bias. DC motor: the current of the step's end, or the voltage.
+    A setpoint on a circle is unwound to the turn nearest to the length. The input of a rotation servo is the wanted
+    length, that of a PID servo the force without its affine bias, that of a DC motor the current at the end of the step
+    or the voltage.
     """
     if equipment.model.actuator_axis[a] >= 0:
         return setpoint(equipment, a)
@@ -160,7 +161,7 @@ def _input(equipment: Any, a: Any, activation: Any, h: Any) -> Any:
 
 @njit
 def _servo(equipment: Any, a: Any, integral: Any) -> Any:
-    """k_p times the position wanted, k_v times the velocity, feedforward, k_i times the integral."""
+    """Input of a PID servo: k_p · wanted position + k_v · velocity + feedforward + k_i · integral."""
     b = equipment.model.bias_parameters[a]
     wanted = role(equipment, a, ROLE_POSITION)
     if equipment.model.actuator_period[a] > 0.0:
@@ -203,7 +204,7 @@ def affine_force(equipment: Any, a: Any) -> Any:
 
 @njit
 def _force(equipment: Any, a: Any, activation: Any) -> Any:
-    """gain · input + bias at the length and velocity found, without bounds."""
+    """gain · input + bias at the current length and velocity, without bounds [N m or N]."""
     length = equipment.data.actuator_length[a]
     velocity = equipment.data.actuator_velocity[a]
     if equipment.model.actuator_gain[a] == DC_MOTOR:
@@ -232,7 +233,7 @@ def _force(equipment: Any, a: Any, activation: Any) -> Any:
 
 @njit
 def _scale_tendons(equipment: Any) -> None:
-    """Forces on a tendon whose sum is bounded are made smaller alike."""
+    """Scale down the forces on each tendon by a common factor where their sum is bounded."""
     for t in range(equipment.model.tendon_force_lower.shape[0]):
         if equipment.model.tendon_force_lower[t] == -math.inf and equipment.model.tendon_force_upper[t] == math.inf:
             continue
@@ -249,7 +250,7 @@ def _scale_tendons(equipment: Any) -> None:
 
 @njit
 def _distribute(equipment: Any, explicit: Any) -> None:
-    """Each force to where it acts: explicitly on the dofs, in M̂, or in a row."""
+    """Pass each force on to where it acts: explicitly on the dofs, in M̂, or in a row."""
     for k in range(equipment.data.actuator_total.shape[0]):
         equipment.data.actuator_total[k] = 0.0
         equipment.data.dof_held[k] = 0.0
@@ -266,7 +267,7 @@ def _distribute(equipment: Any, explicit: Any) -> None:
 
 @inlined
 def _add(equipment: Any, a: Any) -> None:
-    """Actuator a's force on the dofs."""
+    """Add actuator a's force to the dofs it acts on."""
     for entry in range(equipment.model.actuator_entry[a], equipment.model.actuator_entry[a + 1]):
         equipment.data.actuator_total[equipment.model.actuator_dof[entry]] += (
             equipment.data.actuator_moment[entry] * equipment.data.actuator_force[a]
@@ -275,7 +276,7 @@ def _add(equipment: Any, a: Any) -> None:
 
 @njit
 def _gather(equipment: Any) -> None:
-    """equipment_data.stiffness, damping, offset of the actuators that act in M̂."""
+    """Sum up equipment.data.stiffness, damping and offset (nv,) of the actuators that act in M̂."""
     for k in range(equipment.data.stiffness.shape[0]):
         equipment.data.stiffness[k] = 0.0
         equipment.data.damping[k] = 0.0
@@ -290,7 +291,7 @@ def _gather(equipment: Any) -> None:
 
 @njit
 def bound_totals(equipment: Any) -> None:
-    """What is known at the step's start: dofs whose actuators are all explicit, held within their joint's bound."""
+    """Clamp the actuator sum of the dofs whose actuators are all explicit, which is known at the start of the step."""
     for k in range(equipment.data.actuator_total.shape[0]):
         if equipment.data.stiffness[k] == 0.0 and equipment.data.damping[k] == 0.0 and equipment.data.offset[k] == 0.0:
             equipment.data.actuator_total[k] = bounded(
@@ -300,7 +301,7 @@ def bound_totals(equipment: Any) -> None:
 
 @njit
 def weigh_actuators(inputs: Any, equipment: Any) -> None:
-    """equipment_data.actuator_share (na,) of those by rows, by their dofs' mobilities along the moment arms."""
+    """Set equipment.data.actuator_share (na,) of actuators that are rows, from the mobility along their moment arms."""
     h = inputs.time_step[0]
     for a in range(equipment.model.actuator_linear.shape[0]):
         if equipment.data.actuator_implicit[a] == BY_ROW:
@@ -315,10 +316,10 @@ def weigh_actuators(inputs: Any, equipment: Any) -> None:
 
 @njit
 def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
-    """Make explicit, at their bound, implicit forces that would be beyond it if velocities stayed as they are.
+    """Make explicit, at their bound, the implicit forces that would exceed it if the velocities did not change.
 
-    What is at its bound mostly was in the step before: if `clamp_actuators` finds the guess right, the step has its
-    solution at once.
+    A force at its bound mostly was there in the previous step too: if `clamp_actuators` confirms the guess, the step is
+    solved at once.
     """
     step = run.step
     h = run.inputs.time_step[0]
@@ -350,11 +351,11 @@ def guess_bounds(model: Any, q: Any, v: Any, run: Any, equipment: Any) -> None:
 
 @njit
 def clamp_actuators(robot: Any, run: Any, equipment: Any) -> bool:
-    """Make explicit, at their bound, implicit forces that are beyond it over the step; True if there are any.
+    """Make explicit, at their bound, the implicit forces that exceed it over the step; True if there are any.
 
-    Also scale servos of rotations whose norm is not at its bound. The step ends at step.velocity. On False
-    equipment.data.actuator_force holds what acted over the step. Wrong guesses are taken back; else a force that was
-    made explicit stays so for this step: it is solved again a finite number of times.
+    Also rescales rotation servos whose norm is not at its bound. The step ends at step.velocity. On False,
+    equipment.data.actuator_force (na,) holds the forces that acted over the step. Wrong guesses are undone; any other
+    force that was made explicit stays explicit in this step, so that the step is solved a finite number of times.
     """
     found, wrong = _clamp_forces(run, equipment)
     if _scale_rotations(equipment):
@@ -453,7 +454,7 @@ def _clamp_totals(robot: Any, run: Any, equipment: Any) -> bool:
 
 @inlined
 def _force_over_step(equipment: Any, step: Any, a: Any, before: Any, rate: Any, h: Any) -> Any:
-    """An implicit actuator's force if its length changes at this rate, and at `before` before; without bounds."""
+    """Unbounded force of an implicit actuator whose length changes at `rate`, and at `before` before the step."""
     constant, stiffness, damping = affine_force(equipment, a)
     share = share_of(equipment, step, a)
     return force_over_step(constant, stiffness, damping, equipment.data.actuator_length[a], share, before, rate, h)
@@ -461,7 +462,7 @@ def _force_over_step(equipment: Any, step: Any, a: Any, before: Any, rate: Any, 
 
 @inlined
 def share_of(equipment: Any, step: Any, a: Any) -> Any:
-    """The share of an implicit actuator (actuation.py): its dof's, or as a row its own."""
+    """The share of an implicit actuator (actuation.py): that of its dof, or its own if it is a row."""
     if equipment.model.actuator_linear[a] == IN_MATRIX:
         return step.share[equipment.model.actuator_target[a]]
     return equipment.data.actuator_share[a]
@@ -469,14 +470,14 @@ def share_of(equipment: Any, step: Any, a: Any) -> Any:
 
 @inlined
 def _stays(force: Any, bound: Any, lower: Any, upper: Any) -> bool:
-    """Whether a force still wants to be at the bound at which it was held, or beyond."""
+    """Whether a force that is held at a bound would still be at or beyond it."""
     stays: bool = (bound == upper and force >= upper) or (bound == lower and force <= lower)
     return stays
 
 
 @inlined
 def _hold(equipment: Any, k: Any, total: Any, how: Any) -> None:
-    """Hold the sum of dof k's actuators at the bound that it is beyond."""
+    """Hold the sum of dof k's actuators at the bound that it exceeds."""
     equipment.data.dof_held[k] = how
     equipment.data.actuator_total[k] = bounded(
         total, equipment.model.dof_force_lower[k], equipment.model.dof_force_upper[k]
@@ -488,7 +489,7 @@ def _hold(equipment: Any, k: Any, total: Any, how: Any) -> None:
 
 @njit
 def _sum_on(equipment: Any, k: Any, explicit: Any) -> Any:
-    """The sum of the actuators' forces on dof k, without bounds; of those alone that act explicitly, or of all."""
+    """The unbounded sum of the actuators' forces on dof k, of all of them or of the explicit ones only."""
     total = equipment.data.compensation[k]
     for a in range(equipment.model.actuator_target.shape[0]):
         acts = (
@@ -504,7 +505,7 @@ def _sum_on(equipment: Any, k: Any, explicit: Any) -> Any:
 
 @njit
 def next_activation(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
-    """Activation n after h, within its range."""
+    """Activation n after a time h [s], clamped to its range."""
     kind = equipment.model.actuator_dynamics[a]
     if kind == DC_MOTOR_DYNAMICS:
         return next_state(equipment, a, n, value, rate, h)
@@ -518,7 +519,7 @@ def next_activation(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: An
 
 @njit
 def advance_activations(equipment: Any, h: Any, activation: Any) -> None:
-    """activation (nact,) at the end of the step. A setpoint on a circle stays near the length."""
+    """Advance activation (nact,) to the end of the step; a setpoint on a circle stays near the length."""
     for a in range(equipment.model.actuator_target.shape[0]):
         if equipment.model.actuator_frozen[a]:
             continue

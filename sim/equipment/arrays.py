@@ -1,7 +1,7 @@
-"""Equipment, as arrays: what a robot carries beside its tree, sites, tendons, actuators, loops and sensors.
+"""Equipment as arrays: what a robot carries besides its tree, that is sites, tendons, actuators, loops and sensors.
 
-Constants here, scratch in EquipmentWork; kernels call them `e` and `x`. A robot without any of it runs kernels that
-were compiled without it (`e` and `x` are None there). No numba here: a process with warm kernels imports this.
+Kernels receive the constants as equipment.model and the scratch as equipment.data. Robots without equipment run kernels
+compiled without it (`equipment` is None there). No numba here: a process with warm kernels imports this module.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ JOINT, JOINT_IN_PARENT, TENDON, SITE, BODY, SLIDER_CRANK = range(6)
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, MUSCLE_DYNAMICS, DC_MOTOR_DYNAMICS, PID_DYNAMICS = range(7)
 # gains and biases
 NO_BIAS, FIXED, AFFINE, MUSCLE, DC_MOTOR, PID = range(6)
-# what the first parameters of affine gains and biases are of
+# what the first parameters of affine gains and biases multiply
 CONSTANT, PER_LENGTH, PER_VELOCITY = range(3)
-# how an actuator's force enters a semi-implicit step: at its start; at its end, as a part of M̂ or as a row
-EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: explicit at its bound, if that turns out so
+# how an actuator's force enters a semi-implicit step: at its start, or at its end as a part of M̂ or as a row
+EXPLICIT, IN_MATRIX, BY_ROW, GUESSED = range(4)  # GUESSED: held at its bound until the solution confirms it
 # columns of activation_slot
 SLEW, INTEGRAL, TEMPERATURE, BRISTLE, CURRENT = range(5)
 # loops
@@ -46,17 +46,17 @@ REFERENCE_K, REFERENCE_B = range(2)
 SHORTEST, LONGEST = range(2)
 # entries of medium
 DENSITY, VISCOSITY, WIND_X, WIND_Y, WIND_Z = range(5)
-# columns of damper_terms, of |v| v and v³
+# columns of damper_terms, the coefficients of |v| v and v³
 QUADRATIC, CUBIC = range(2)
 # columns of control_role of PID servos and DC motors
 ROLE_POSITION, ROLE_VELOCITY, ROLE_FEEDFORWARD, ROLE_VOLTAGE = range(4)
-ROLE_FOURTH = 3  # of rotations: that of a quaternion
+ROLE_FOURTH = 3  # of rotation servos: the fourth component of a quaternion
 # columns of scaling
 INVERSE_SCALE, INVERSE_NORM, SOLUTIONS = range(3)
-# columns of ray_hit; after it the normal
+# columns of ray_hit; the normal follows
 RAY_DISTANCE = 0
 
-# sensors: felt at a site, of frames, of subtrees, the clock, touches, of joints, tendons and actuators
+# sensors: at sites, of frames, of subtrees, the clock, touch, of joints, tendons and actuators
 (
     ACCELEROMETER,
     VELOCIMETER,
@@ -95,9 +95,9 @@ RAY_DISTANCE = 0
     ACTUATOR_VELOCITY,
     ACTUATOR_FORCE,
 ) = range(36)
-# what one side of a contact must be for a contact sensor
+# what a contact sensor asks of one side of a contact
 ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
-# which contacts it puts out
+# which contacts a contact sensor outputs
 AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE = range(4)
 SENSORS = {
     "accelerometer": ACCELEROMETER,
@@ -140,7 +140,7 @@ SENSORS = {
 
 
 class Equipment(NamedTuple):
-    """Constant arrays. ns sites, nt tendons, na actuators, nloop loops. Frames are in a body's internal frame."""
+    """Constant arrays of ns sites, nt tendons, na actuators, nloop loops. Frames are relative to a body's own frame."""
 
     reference: ConstReals1  # (nq,) coordinates in the file's pose
     relaxed: ConstReals1  # (nq,) coordinates in the pose of the joints' spring references
@@ -165,10 +165,10 @@ class Equipment(NamedTuple):
     tendon_upper: ConstReals1
     tendon_stiffness: ConstReals2  # (nt, 3) of x, x², x³
     tendon_damping: ConstReals2  # (nt, 3) of v, |v| v, v³
-    tendon_spring: ConstReals2  # (nt, 2) no force between; both NaN: the length in the relaxed pose
+    tendon_spring: ConstReals2  # (nt, 2) the force is zero between; both NaN: the length in the relaxed pose
     tendon_friction: ConstReals1  # (nt,) [N]
     tendon_armature: ConstReals1  # (nt,) [kg]
-    tendon_force_lower: ConstReals1  # (nt,) of the sum of its actuators
+    tendon_force_lower: ConstReals1  # (nt,) bound of the sum of its actuators
     tendon_force_upper: ConstReals1
     # tendon equalities
     tendon_row_follower: ConstInts1  # (nte,)
@@ -189,8 +189,8 @@ class Equipment(NamedTuple):
     loop_sliding: ConstReals1  # (2 nloop,) mass of a link that only slides (sliders.py); 0 of others [kg]
     dof_sliding: ConstReals1  # (nv,) mass of such a link, whose dof it is; 0 of others [kg]
     # passive forces
-    compensated_mass: ConstReals1  # (nb,) or none: what gravity compensation carries of each body [kg]
-    compensated_moment: ConstReals2  # (nb, 3) times its place in the body's internal frame [kg m]
+    compensated_mass: ConstReals1  # (nb,) or empty: mass of each body that gravity compensation carries [kg]
+    compensated_moment: ConstReals2  # (nb, 3) first moment of that mass in the body's own frame [kg m]
     gravity_by_actuator: ConstInts1  # (nv,) 1: gravity compensation counts as an actuator's force
     damper_dof: ConstInts1  # (nd,) dofs whose damping is a polynomial
     damper_terms: ConstReals2  # (nd, 2) of |v| v and v³
@@ -236,11 +236,11 @@ class Equipment(NamedTuple):
     activation_lower: ConstReals1
     activation_upper: ConstReals1
     activation_first: ConstInts1  # (na,) its first entry in State.activation, -1: none
-    activation_last: ConstInts1  # (na,) its last one, which makes the force; -2: none
+    activation_last: ConstInts1  # (na,) its last one, which determines the force; -2: none
     activation_slot: ConstInts2  # (na, 5) its states by name, of PID servos and DC motors; -1: none
     activation_early: ConstInts1  # (na,)
     actuator_length_range: ConstReals2  # (na, 2)
-    dof_force_lower: ConstReals1  # (nv,) of the sum of a joint's actuators
+    dof_force_lower: ConstReals1  # (nv,) bound of the sum of a joint's actuators
     dof_force_upper: ConstReals1
     # sensors
     sensor_kind: ConstInts1  # (nsensor,)
@@ -256,25 +256,25 @@ class Equipment(NamedTuple):
     sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
     sensor_number: ConstInts2  # (2, nsensor) of that geom (Contacts.geom), -1: none that touches; or of the link
     sensor_reduction: ConstInts1  # (nsensor,) AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE
-    sensor_slots: ConstInts1  # (nsensor,) how many contacts
+    sensor_slots: ConstInts1  # (nsensor,) number of contacts
     sensor_data: ConstInts1  # (nsensor,) bits of the names of description.SENSOR_DATA, in order
     sensor_ray: ConstInts1  # (nsensor,) which ray is a rangefinder's
-    ray_sensor: ConstInts1  # (nray,) whose it is
-    ray_link: ConstInts1  # (nray,) the link that it does not see
+    ray_sensor: ConstInts1  # (nray,) its rangefinder
+    ray_link: ConstInts1  # (nray,) the link that the ray ignores
     magnetic: ConstReals1  # (3,)
 
 
 class EquipmentWork(NamedTuple):
-    """Scratch of one configuration and one step."""
+    """Scratch of the equipment for one configuration and one step."""
 
-    calibrated: Reals1  # (1,) 1: the lengths and inertias of the file's pose below are filled in
+    calibrated: Reals1  # (1,) 1: the lengths and inertias in the file's pose are known
     tendon_length0: Reals1  # (nt,) in the file's pose
     spring_length: Reals2  # (nt, 2) resolved
     acceleration0: Reals1  # (na,) |M⁻¹ moment| in the file's pose, for muscles
     tendon_length: Reals1  # (nt,)
     tendon_velocity: Reals1  # (nt,)
-    tendon_pull: Reals1  # (nt,) of its spring and damper, positive: it lengthens [N]
-    tendon_force: Reals1  # (nt,) all that acts along it over the step: also actuators, limits, friction, inertia
+    tendon_pull: Reals1  # (nt,) force of its spring and damper, positive: lengthening [N]
+    tendon_force: Reals1  # (nt,) total force along it over the step, including actuators, limits, friction, inertia
     tendon_moment: Reals1  # (entries,) dL/dq
     tendon_share: Reals1  # (nt,) Step.share of springs that are rows
     tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are rows in this step
@@ -282,15 +282,15 @@ class EquipmentWork(NamedTuple):
     actuator_length: Reals1  # (na,)
     actuator_velocity: Reals1  # (na,)
     actuator_moment: Reals1  # (entries,)
-    actuator_force: Reals1  # (na,) as it acts over the step
-    actuator_input: Reals1  # (na,) what the gain multiplies
+    actuator_force: Reals1  # (na,) over the step
+    actuator_input: Reals1  # (na,) which the gain multiplies
     actuator_implicit: Reals1  # (na,) EXPLICIT, IN_MATRIX, BY_ROW or GUESSED in this step
     actuator_share: Reals1  # (na,) Step.share of those by rows
     actuator_damping: Reals1  # (na,) velocity coefficient of an affine bias, damping ratios resolved
-    actuator_scale: Reals1  # (na,) how much of a rotation's servo acts, where its norm is bounded
-    scaling: Reals2  # (na, 3) of its scale in the solution before this one: 1 / scale, 1 / norm; solutions so far
+    actuator_scale: Reals1  # (na,) factor of a rotation servo's gains that keeps its norm within the bound
+    scaling: Reals2  # (na, 3) secant method: 1 / scale and 1 / norm of the previous solution; number of solutions
     control: Reals1  # (nu,) within their ranges
-    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: it is if a guess is right
+    dof_held: Reals1  # (nv,) 1: the sum of its actuators is at its bound; 2: assumed to be
     activation_rate: Reals1  # (nact,)
     start_activation: Reals1  # (nact,) RK4
     start_length: Reals1  # (na,) RK4
@@ -300,50 +300,50 @@ class EquipmentWork(NamedTuple):
     loop_aim: Reals2  # (nloop, 6) C at the end of the step
     loop_force: Reals2  # (nloop, 6) multipliers of C over the step [N, N m per m of torque scale]
     loop_drift: Reals1  # (6,) C̈ of the loop at hand, at zero independent acceleration
-    loop_mobility: Reals2  # (nloop, 2) what a unit of force and of torque does to its links, in the file's pose
+    loop_mobility: Reals2  # (nloop, 2) response of its links to unit force and unit torque, in the file's pose
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
-    sensor: Reals1  # (outputs,) what sensors tell
-    felt: Reals1  # (outputs,) what they measure in this step, where some tell it later
+    sensor: Reals1  # (outputs,) values of the sensors
+    felt: Reals1  # (outputs,) values measured in this step, which delayed sensors output later
     ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
-    ray_hit: Reals2  # (nray, 4) distance [m], -1: nothing is met; the normal there
-    ray_caster: Ints1  # (2,) addresses of the compiled ray casting and of its table
-    delayer: Ints1  # (2,) the same of what puts delayed controls in (delays.py); zeros: nothing is delayed
-    feeler: Ints1  # (2,) of what measures for delayed sensors
-    keeper: Ints1  # (2,) of what keeps samples
-    stage: Reals1  # (1,) when within a step [steps], RK4
-    pending: Reals1  # (1,) 1: a control that changed is still to act
+    ray_hit: Reals2  # (nray, 4) distance [m], -1: no hit; the normal there
+    ray_caster: Ints1  # (2,) addresses of the compiled ray caster and of its table
+    delayer: Ints1  # (2,) likewise of the kernel for delayed controls (delays.py); zeros: nothing is delayed
+    feeler: Ints1  # (2,) likewise of the kernel that measures for delayed sensors
+    keeper: Ints1  # (2,) likewise of the kernel that keeps samples
+    stage: Reals1  # (1,) time within the step [steps], RK4
+    pending: Reals1  # (1,) 1: a changed control has yet to act
     actuator_total: Reals1  # (nv,) sum of actuator forces per dof, explicit part
-    stiffness: Reals1  # (nv,) what the implicit ones add to the system
+    stiffness: Reals1  # (nv,) contribution of the implicit ones to the system
     damping: Reals1  # (nv,)
     offset: Reals1  # (nv,) force of the implicit ones at q = 0, v = 0
-    compensation: Reals1  # (nv,) of gravity, by the joints' motors; part of actuator_total
-    given: Reals1  # (nv,) of those the medium's and compensated weights', which may give energy
+    compensation: Reals1  # (nv,) gravity compensation by the joints' motors; part of actuator_total
+    given: Reals1  # (nv,) of the passive forces those of the medium and compensated weights, which may supply energy
     passive: Reals1  # (nv,) explicit passive forces: gravity compensation, fluid, springs of balls, polynomials
     tendon: Reals1  # (nv,) explicit forces of tendons' springs and dampers
 
 
 class EquipmentBundle(NamedTuple):
-    """What a robot carries beside its tree, in a step; None where it carries nothing."""
+    """Equipment of a robot in a step: constants (model) and scratch (data); None for a robot without equipment."""
 
     model: Equipment
     data: EquipmentWork
 
 
 def loop_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Constraint rows of a step that come from loops, and their entries."""
+    """Number of constraint rows of a step that loops need, and of their entries."""
     rows = sum(3 if kind == CONNECT else 6 for kind in equipment.loop_kind)
     return rows, rows * len(model.dof_body)
 
 
 def actuator_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Constraint rows of a step that come from actuators, and their entries."""
+    """Number of constraint rows of a step that actuators need, and of their entries."""
     rows = int(np.count_nonzero(equipment.actuator_linear == BY_ROW))
     return rows, rows * len(model.dof_body)
 
 
 def tendon_room(model: Model, equipment: Equipment) -> tuple[int, int]:
-    """Most constraint rows of a step that come from tendons, and their entries: an equality can have two tendons."""
+    """Largest number of rows of a step that tendons need, and of their entries; an equality can have two tendons."""
     equalities = len(equipment.tendon_row_follower)
     inert = np.count_nonzero(equipment.tendon_armature > 0)
     rubbing = np.count_nonzero(equipment.tendon_friction > 0)
@@ -355,7 +355,7 @@ def tendon_room(model: Model, equipment: Equipment) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class EquipmentLabels:
-    """Names of what the arrays count."""
+    """Names of the entries of the equipment's arrays."""
 
     tendons: tuple[str, ...] = ()
     actuators: tuple[str, ...] = ()  # every force
@@ -369,7 +369,7 @@ class EquipmentLabels:
 
 @dataclass(frozen=True)
 class Equipped:
-    """A robot's equipment with its labels."""
+    """The equipment of a robot with its labels."""
 
     arrays: Equipment
     labels: EquipmentLabels
@@ -381,7 +381,7 @@ class Equipped:
 
 
 def make_equipment_work(model: Model, equipment: Equipment, activations: int) -> EquipmentWork:
-    """The scratch of a robot's equipment."""
+    """Allocate the scratch of a robot's equipment."""
     nv = len(model.dof_body)
     nt, na = len(equipment.tendon_lower), len(equipment.actuator_target)
     names = "tendon_length0 tendon_length tendon_velocity tendon_pull tendon_force tendon_share"

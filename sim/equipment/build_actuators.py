@@ -1,4 +1,4 @@
-"""Actuators as arrays (arrays.py)."""
+"""Builds the Equipment arrays (arrays.py) of an articulation's actuators."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def acting(articulation: Articulation) -> tuple[Actuator, ...]:
 
 
 def forces_of(articulation: Articulation) -> list[tuple[Actuator, int]]:
-    """Each force: its actuator, and along which axis a rotation's servo has it, -1: of no such servo.
+    """Each force with its actuator and, for a rotation servo, its axis (-1 otherwise).
 
-    For the engine each of that servo's three forces is an actuator, whose gear is the axis.
+    To the engine each of a rotation servo's three forces is an actuator, whose gear is the axis.
     """
     forces = []
     for actuator in acting(articulation):
@@ -81,14 +81,14 @@ def forces_of(articulation: Articulation) -> list[tuple[Actuator, int]]:
 
 
 def idle_controls(articulation: Articulation) -> tuple[float, ...]:
-    """The controls where nobody gives any."""
+    """The default controls."""
     return tuple(value for actuator in acting(articulation) for value in actuator.idle)
 
 
 def actuator_arrays(
     articulation: Articulation, places: Places, site_body: Array, tendons: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """The arrays of the actuators' forces, and the bounds of what they do to each dof."""
+    """The arrays of the actuators' forces, and the bounds of their sums on each dof."""
     actuators = [actuator for actuator, _ in forces_of(articulation)]
     axes = [axis for _, axis in forces_of(articulation)]
     entries = [sorted(_dofs(a, places, site_body, tendons)) for a in actuators]
@@ -126,19 +126,19 @@ def actuator_arrays(
 
 
 def _length_range(actuator: Actuator) -> tuple[float, float]:
-    """NaN where it is still to be found: a run without it stops."""
+    """The length range of an actuator; NaN if still unknown, which stops a run."""
     unknown = (0.0, 0.0) if actuator.length_search is None else (np.nan, np.nan)
     return actuator.length_range or unknown
 
 
 def _norm(actuator: Actuator) -> float:
-    """The bound of the norm of a rotation's servo."""
+    """The bound of the norm of a rotation servo [N m]."""
     bounds = actuator.force_range if actuator.gain == "rotation" else None
     return np.inf if bounds is None else bounds[1]
 
 
 def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
-    """Where each one's activations are."""
+    """The places of each actuator's activations in State.activation."""
     first = np.cumsum([0, *(a.activation_size for a in actuators)], dtype=np.int64)
     sizes = np.diff(first)
     slots = np.full((len(actuators), 5), -1, np.int64)
@@ -153,7 +153,7 @@ def _places_in_state(actuators: Sequence[Actuator]) -> dict[str, Array]:
 
 
 def _controls(actuators: Sequence[Actuator]) -> dict[str, Array]:
-    """Where the controls of each force are; an unnamed one is the first of its kind."""
+    """The places of the controls of each force; an unnamed control is the first of its kind."""
     first = np.cumsum([0, *(len(a.inputs) for a in actuators)], dtype=np.int64)[:-1]
     forces = [len(actuator.outputs) for actuator in actuators]
     roles = np.full((len(actuators), len(_INPUTS)), -1, np.int64)
@@ -167,9 +167,9 @@ _SERVO_DYNAMICS = ("none", "integrator", "filter", "filterexact")
 
 
 def _period(actuator: Actuator, places: Places) -> float:
-    """What a servo's setpoint may be wound by: a turn, where its length is an angle on a circle; 0 elsewhere.
+    """The period of a servo's setpoint: a full turn if its length is an angle on a circle, else 0.
 
-    As MuJoCo has it: position and PID servos on ball joints, and on a site's rotation about a reference site.
+    As in MuJoCo this concerns position and PID servos on ball joints and on a site's rotation about a reference site.
     """
     gear = np.array(actuator.gear + (0.0,) * (6 - len(actuator.gear)))
     gain, bias = (*actuator.gain_parameters, 0.0), (*actuator.bias_parameters, 0.0, 0.0)
@@ -188,7 +188,7 @@ def _period(actuator: Actuator, places: Places) -> float:
 def _linear(
     actuator: Actuator, dofs: Sequence[int], ranges: Mapping[str, Array], places: Places, tendons: Mapping[str, Array]
 ) -> int:
-    """How its force enters a semi-implicit step where it is affine. A row cannot be part of a bounded sum."""
+    """How an affine force enters a semi-implicit step. A force that is a row cannot be part of a bounded sum."""
     if actuator.gain not in ("fixed", "affine", "pid", "rotation") or actuator.bias not in ("none", "affine"):
         return EXPLICIT
     if actuator.transmission in ("joint", "jointinparent") and len(dofs) == 1:
@@ -217,7 +217,7 @@ def _range(name: str, ranges: Sequence[tuple[float, float] | None]) -> dict[str,
 
 
 def _dof_ranges(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """actuatorfrcrange of joints."""
+    """The bounds of the sum of each joint's actuators (MuJoCo's actuatorfrcrange)."""
     bounds = np.tile([-np.inf, np.inf], (len(places.compiled.model.dof_body), 1))
     for joint in articulation.joints:
         if joint.actuator_range is not None:
@@ -237,7 +237,7 @@ def _target(actuator: Actuator, places: Places) -> int:
 
 
 def _dofs(actuator: Actuator, places: Places, site_body: Array, tendons: Mapping[str, Array]) -> set[int]:
-    """The dofs that its force can act on."""
+    """The dofs on which an actuator's force can act."""
     target = _target(actuator, places)
     if actuator.transmission in ("joint", "jointinparent"):
         dofs = places.compiled.labels.joint_dofs[actuator.target]

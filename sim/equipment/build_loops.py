@@ -1,4 +1,4 @@
-"""Loop joints as arrays (arrays.py), and how far they are open at a configuration. Kernel-free."""
+"""Builds the Equipment arrays (arrays.py) of loop joints, and measures open loops at a configuration. Kernel-free."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def loop_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
 
 
 def _dof_sliding(articulation: Articulation, places: Places, sliding: Mapping[str, float]) -> Real:
-    """(nv,)"""
+    """Mass of the sliding link that each dof moves, 0 for other dofs (nv,) [kg]."""
     mass = np.zeros(len(places.compiled.model.dof_body))
     for joint in articulation.joints:
         if joint.child in sliding:
@@ -51,7 +51,7 @@ def _dof_sliding(articulation: Articulation, places: Places, sliding: Mapping[st
 
 
 def open_loops(model: Model, equipped: Equipped, q: Real, more_than: float) -> dict[str, float]:
-    """Loops that are open at q (nq,) by more than this [m; a weld's rotation: rad], and how far."""
+    """The loops that are open at q (nq,) by more than `more_than` [m; a weld's rotation: rad], and their gaps."""
     e = equipped.arrays
     if len(e.loop_kind) == 0:
         return {}

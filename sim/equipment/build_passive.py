@@ -1,4 +1,7 @@
-"""What passive forces need, as arrays (arrays.py): gravity compensation, nonlinear springs, the medium. Kernel-free."""
+"""Builds the Equipment arrays (arrays.py) of passive forces: gravity compensation, nonlinear springs, the medium.
+
+Kernel-free.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _WEIGHTS = np.array([*_HALF_WEIGHTS, 0.10474107, *_HALF_WEIGHTS[::-1]])
 
 
 def has_passive(articulation: Articulation) -> bool:
-    """Whether anything here acts, or a ball has a range."""
+    """Whether any of these passive forces acts, or a ball joint has a range."""
     medium = articulation.options.density > 0 or articulation.options.viscosity > 0
     weightless = any(link.gravity_compensation for link in articulation.links)
     joints = articulation.joints
@@ -30,7 +33,7 @@ def has_passive(articulation: Articulation) -> bool:
 
 
 def has_own_spring(joint: Joint) -> bool:
-    """Whether a spring is more than a linear one of a coordinate."""
+    """Whether the joint's spring is anything but a linear spring of one coordinate."""
     return any(joint.stiffness_polynomial) or (joint.kind in ("ball", "free") and joint.stiffness != 0)
 
 
@@ -62,7 +65,7 @@ def passive_arrays(articulation: Articulation, places: Places) -> dict[str, Arra
 
 
 def _compensation(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """Masses and first moments that are carried, in the bodies' internal frames; nothing where there are none."""
+    """Masses and first moments that gravity compensation carries, in the bodies' own frames; empty without any."""
     model = places.compiled.model
     nb = len(model.body_parent) if any(link.gravity_compensation for link in articulation.links) else 0
     mass, moment = np.zeros(nb), np.zeros((nb, 3))
@@ -79,7 +82,7 @@ def _compensation(articulation: Articulation, places: Places) -> dict[str, Array
 
 
 def _medium(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """Boxes and ellipsoids: a link with an ellipsoid has no box."""
+    """Boxes and ellipsoids in the medium; a link with an ellipsoid has no box."""
     options = articulation.options
     boxes: list[tuple[int, Real, Real]] = []
     sizes: list[tuple[float, ...]] = []
@@ -133,7 +136,7 @@ def added_mass(axes: tuple[float, float, float]) -> tuple[float, ...]:
 
 
 def _added_inertia(a: float, b: float, ka: float, kb: float) -> float:
-    """Per volume over 5: of the rotation that carries the semi-axis a into b."""
+    """Added inertia, per volume / 5, of the rotation that carries the semi-axis a into b."""
     difference, total = a * a - b * b, a * a + b * b
     return difference**2 * abs(kb - ka) / max(1e-14, abs(2.0 * difference + total * (ka - kb)))
 

@@ -1,4 +1,4 @@
-"""Sensors as arrays (arrays.py)."""
+"""Builds the Equipment arrays (arrays.py) of an articulation's sensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Frame = tuple[int, Real, Real]
 
 
 def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """The arrays of what the sensors measure: frames of objects and references, indices of the rest."""
+    """The arrays of the sensors: frames of their objects and references, and indices of what has no frame."""
     sensors = articulation.sensors
     frames = _Frames(articulation, places)
     objects = [frames.of(sensor.object_kind, sensor.object) for sensor in sensors]
@@ -66,7 +66,7 @@ _SIDES = {"geom": OF_GEOM, "body": OF_LINK, "subtree": OF_SUBTREE}
 
 
 def _contact_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
-    """Which contacts are whose, and what is put out of them."""
+    """The arrays of contact sensors: which contacts they match, and which data they output."""
     sensors = articulation.sensors
     geoms = {geom.name: n for n, (_, geom) in enumerate(tangible_geoms(articulation))}
     side, number = np.full((2, len(sensors)), ANYTHING, np.int64), np.zeros((2, len(sensors)), np.int64)
@@ -87,7 +87,7 @@ def _contact_arrays(articulation: Articulation, places: Places) -> dict[str, Arr
 
 
 def _ray_arrays(articulation: Articulation, frames: _Frames) -> dict[str, Array]:
-    """The rays of rangefinders, one of each."""
+    """The rays of rangefinders, one for each."""
     owners = [n for n, sensor in enumerate(articulation.sensors) if sensor.kind == "rangefinder"]
     links = [frames.link("site", articulation.sensors[n].object) for n in owners]
     ray = np.full(len(articulation.sensors), -1, np.int64)
@@ -117,7 +117,7 @@ def sensor_labels(articulation: Articulation) -> tuple[tuple[str, ...], tuple[st
 
 
 class _Frames:
-    """Frames of sites, geoms and links by name, and the links that they are on."""
+    """Frames of sites, geoms and links by name, and the links that carry them."""
 
     def __init__(self, articulation: Articulation, places: Places) -> None:
         self.places = places
@@ -131,12 +131,12 @@ class _Frames:
                 self.found["geom", geom.name] = link.name, geom.pose
 
     def of(self, kind: str, name: str) -> Frame:
-        """The frame on its body; the world's for what has none."""
+        """The frame relative to its body; the world frame for an object without one."""
         link, pose = self.found.get((kind, name), ("", Pose()))
         return self.places.frame(link, pose)
 
     def link(self, kind: str, name: str) -> int:
-        """The link that it is on."""
+        """The link that carries the object."""
         return self.places.links.get(self.found[kind, name][0], 0)
 
 
@@ -159,7 +159,7 @@ def _inertial_frame(inertial: Inertial | None) -> Pose:
 
 
 def _index(sensor: Sensor, frames: _Frames, places: Places) -> int:
-    """First dof, tendon, actuator or link."""
+    """The index of the sensor's first dof, tendon, actuator or link."""
     if sensor.object_kind == "joint":
         return places.first_dof(sensor.object)
     if sensor.object_kind == "tendon":

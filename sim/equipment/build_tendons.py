@@ -1,4 +1,4 @@
-"""Tendons and their equalities as arrays (arrays.py)."""
+"""Builds the Equipment arrays (arrays.py) of tendons and their equalities."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _equalities(articulation: Articulation, places: Places) -> dict[str, Array]:
 
 
 def _reference(coupling: TendonCoupling) -> tuple[float, float]:
-    """K and B; of a spring μ² and 2 ζ μ."""
+    """K [1/s²] and B [1/s] of an equality; μ² and 2 ζ μ for a spring."""
     if coupling.frequency is None:
         return reference_of_softness(coupling.softness)
     mu = 2.0 * math.pi * coupling.frequency

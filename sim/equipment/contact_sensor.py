@@ -1,5 +1,7 @@
-"""Contact sensors: a fixed number of the contacts between two objects, and what is asked of them, as in MuJoCo
-(XML reference, sensor/contact)."""
+"""Contact sensors: requested data of a fixed number of the contacts between two objects, as in MuJoCo.
+
+Source: MuJoCo's XML reference, sensor/contact.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ _FOUND, _FORCE, _TORQUE, _DISTANCE, _POINT, _NORMAL, _TANGENT = range(7)  # bits
 
 @njit
 def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> None:
-    """The outputs of sensor n, whose site, if it has one, is on this frame (body, rotation, place); they are 0 before.
+    """Write the outputs of sensor n, initially 0; `frame` (body, rotation, place) is that of its site, if any.
 
-    Contacts count that are within margin and gap or carry a force. A new one is looked for in every slot: the first
-    after the last one by the order wanted, and of equal ones by number.
+    Contacts within margin and gap count, and those that carry a force. Each slot takes the contact that follows the
+    previous one in the requested order, equal ones by their number.
     """
     count = 0
     for k in range(contact.data.number[CONTACTS]):
@@ -54,7 +56,7 @@ def contact_sensor(model: Any, data: Any, equipment: Any, n: Any, frame: Any, co
 
 @njit
 def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, k: Any) -> float:
-    """0: contact k is none of sensor n's; 1: it is, -1: with the two sides exchanged."""
+    """1 if contact k matches sensor n, -1 if it does with its sides exchanged, else 0."""
     if contact.data.near[k] == 0 and contact.data.force[k, ALONG_NORMAL] == 0.0:
         return 0.0
     if equipment.model.sensor_zone[n] >= 0:
@@ -79,10 +81,10 @@ def _match(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: A
 
 @inlined
 def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact: Any, shape: Any) -> bool:
-    """Whether a shape is, or is of, what sensor n has at this end."""
+    """Whether a shape is, or belongs to, the object that sensor n names at this end."""
     side = equipment.model.sensor_side[end, n]
     number = equipment.model.sensor_number[end, n]
-    link = max(contact.model.link[shape], 0)  # what stands in the scene is of the world
+    link = max(contact.model.link[shape], 0)  # shapes of the scene belong to the world
     if side == OF_GEOM:
         found = contact.model.geom[shape] == number
     elif side == OF_LINK:
@@ -97,7 +99,7 @@ def _is_of(model: Any, equipment: Any, n: Any, end: Any, contact: Any, shape: An
 
 @inlined
 def _comes_before(equipment: Any, contact: Any, n: Any, a: Any, b: Any) -> bool:
-    """Whether contact a comes before b in the order that sensor n wants."""
+    """Whether contact a precedes b in the order that sensor n asks for."""
     reduction = equipment.model.sensor_reduction[n]
     one = 0.0
     two = 0.0
@@ -113,14 +115,14 @@ def _comes_before(equipment: Any, contact: Any, n: Any, a: Any, b: Any) -> bool:
 
 @inlined
 def _strength(contact: Any, k: Any) -> Any:
-    """The square of the force [N²]."""
+    """The square of contact k's force [N²]."""
     F = contact.data.force[k]
     return F[0] * F[0] + F[1] * F[1] + F[2] * F[2]
 
 
 @inlined
 def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count: Any) -> None:
-    """What is asked of contact k. With the sides exchanged its frame is turned half around its second tangent."""
+    """Write the requested data of contact k; exchanged sides turn its frame by half a turn about its second tangent."""
     data = equipment.model.sensor_data[n]
     if data & (1 << _FOUND):
         equipment.data.sensor[at] = count
@@ -147,7 +149,7 @@ def _put(equipment: Any, contact: Any, n: Any, at: Any, k: Any, side: Any, count
 
 @njit
 def _net_force(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any, count: Any) -> None:
-    """All of its contacts as one, in world axes, at the mean of their points weighed by their forces."""
+    """Write all matching contacts as one, in world axes, at the mean of their points weighted by force."""
     c0 = c1 = c2 = 0.0
     total = 0.0
     for k in range(contact.data.number[CONTACTS]):

@@ -1,6 +1,6 @@
-"""DC motors: an electrical circuit, its heat, an on-board controller, cogging and bristle friction.
+"""DC motors: electrical circuit, winding temperature, on-board controller, cogging and bristle friction.
 
-As MuJoCo has them (its technical note on DC motors). Parameters: gain (R, K, temperature coefficient and reference,
+The model is MuJoCo's (technical note on DC motors). Parameters: gain (R, K, temperature coefficient and reference,
 k_p, k_i, k_d, V_max) · bias (cogging amplitude, poles, phase; Coulomb and static friction, Stribeck speed) · dynamics
 (electrical time, current rate limit, thermal resistance, capacitance, ambient, bristle stiffness and damping, slew
 rate, integral limit). Places of its states: equipment.activation_slot (slew, integral, temperature, bristle, current).
@@ -31,14 +31,14 @@ _TINY = 1e-15  # least divisor
 
 @inlined
 def role(equipment: Any, a: Any, which: Any) -> Any:
-    """A control of an actuator with several: position, velocity, feedforward, voltage; 0 where it has none."""
+    """One of the controls of an actuator with several (position, velocity, feedforward, voltage); 0 if it lacks it."""
     n = equipment.model.control_role[a, which]
     return equipment.data.control[n] if n >= 0 else 0.0
 
 
 @njit
 def voltage(equipment: Any, a: Any, activation: Any) -> Any:
-    """At the terminals [V]: what drives the controller's torque against the back-EMF, plus the raw input."""
+    """Voltage at the terminals [V]: that of the controller's torque against the back-EMF, plus the raw input."""
     p = equipment.model.gain_parameters[a]
     raw = role(equipment, a, ROLE_VOLTAGE)
     roles = equipment.model.control_role[a]
@@ -59,7 +59,7 @@ def voltage(equipment: Any, a: Any, activation: Any) -> Any:
 
 @inlined
 def _resistance(equipment: Any, a: Any, activation: Any) -> Any:
-    """R at the winding's temperature [Ohm]."""
+    """Resistance at the temperature of the winding [Ohm]."""
     p = equipment.model.gain_parameters[a]
     n = equipment.model.activation_slot[a, TEMPERATURE]
     if n < 0:
@@ -69,7 +69,7 @@ def _resistance(equipment: Any, a: Any, activation: Any) -> Any:
 
 @njit
 def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
-    """The first control may move this fast only; its state is what it was moved to."""
+    """Limit the rate of the first control; an activation holds the limited control."""
     n = equipment.model.activation_slot[a, SLEW]
     if n < 0:
         return
@@ -80,14 +80,14 @@ def limit_slew(equipment: Any, a: Any, activation: Any, h: Any) -> None:
     if period > 0.0:
         wanted = nearest_turn(wanted, before, period)
     p = equipment.model.dynamics_parameters[a]
-    most = h * (p[7] if p[7] > 0.0 else p[1])  # PID servos keep it elsewhere
+    most = h * (p[7] if p[7] > 0.0 else p[1])  # PID servos store the limit in another column
     equipment.data.control[first] = min(max(wanted, before - most), before + most)
     equipment.data.activation_rate[n] = (equipment.data.control[first] - before) / h
 
 
 @inlined
 def nearest_turn(u: Any, length: Any, period: Any) -> Any:
-    """The equal of u on a circle that is nearest to a length; halves round away from 0, as in C."""
+    """u plus the multiple of the period that brings it nearest to the length; halves round away from 0, as in C."""
     turns = (u - length) / period
     whole = math.floor(abs(turns) + 0.5)
     return u - period * (whole if turns >= 0.0 else -whole)
@@ -95,7 +95,7 @@ def nearest_turn(u: Any, length: Any, period: Any) -> Any:
 
 @inlined
 def wound(error: Any, integral: Any, most: Any) -> Any:
-    """The rate of an integral that must not grow beyond `most` (0: no limit)."""
+    """The rate of an integral that may not exceed `most` (0: no limit)."""
     if most > 0.0:
         if integral >= most:
             return min(error, 0.0)
@@ -106,7 +106,7 @@ def wound(error: Any, integral: Any, most: Any) -> Any:
 
 @njit
 def motor_rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
-    """equipment_data.activation_rate of its states, and the voltage in equipment_data.actuator_input."""
+    """Set equipment.data.activation_rate of the motor, and its voltage in equipment.data.actuator_input."""
     limit_slew(equipment, a, activation, h)
     p = equipment.model.gain_parameters[a]
     d = equipment.model.dynamics_parameters[a]
@@ -136,7 +136,7 @@ def motor_rates(equipment: Any, a: Any, activation: Any, h: Any) -> None:
 
 @njit
 def bristle_decay(equipment: Any, a: Any, speed: Any) -> Any:
-    """a ≤ 0 of dz/dt = a z + v, the bristle's deflection z at speed v (LuGre, Canudas de Wit et al. 1995)."""
+    """a ≤ 0 of dz/dt = a z + v for the bristle deflection z at speed v (LuGre, Canudas de Wit et al. 1995)."""
     b = equipment.model.bias_parameters[a]
     ratio = speed / max(_TINY, b[5])
     steady = b[3] + (b[4] - b[3]) * exponential(-ratio * ratio)
@@ -145,7 +145,7 @@ def bristle_decay(equipment: Any, a: Any, speed: Any) -> Any:
 
 @njit
 def motor_force(equipment: Any, a: Any, activation: Any, current: Any) -> Any:
-    """Electrical force before its limit: K i with `current`, or K (V - K v) / R where there is no inductance."""
+    """Electrical force before its limit: K i with `current`, or K (V - K v) / R without inductance."""
     K = equipment.model.gain_parameters[a, 1]
     if equipment.model.dynamics_parameters[a, 0] > 0.0:
         return K * current
@@ -158,7 +158,7 @@ def motor_force(equipment: Any, a: Any, activation: Any, current: Any) -> Any:
 
 @njit
 def mechanical_force(equipment: Any, a: Any, activation: Any) -> Any:
-    """Cogging and bristle friction, which no limit of the current bounds."""
+    """Cogging and bristle friction, which the current limit does not bound."""
     b = equipment.model.bias_parameters[a]
     sine, _ = sincos(b[1] * equipment.data.actuator_length[a] + b[2])
     force = b[0] * sine
@@ -171,7 +171,7 @@ def mechanical_force(equipment: Any, a: Any, activation: Any) -> Any:
 
 @njit
 def next_state(equipment: Any, a: Any, n: Any, value: Any, rate: Any, h: Any) -> Any:
-    """State n after h: current and bristle exactly for what they are driven by, the others by Euler."""
+    """Activation n after h [s]: current and bristle by exact integration under constant input, the others by Euler."""
     d = equipment.model.dynamics_parameters[a]
     if n == equipment.model.activation_slot[a, CURRENT]:
         return value + rate * d[0] * (1.0 - exponential(-h / d[0]))

@@ -1,9 +1,10 @@
-"""Delays of controls and sensors, as arrays: whose samples are kept, where in State.history, and how they are read.
+"""Delays of controls and sensors as arrays: whose samples are kept, where in State.history, and how they are read.
 
-The kernels that do it (delayed.py) are entries of their own, as only runs with delays need them. No numba here.
+The kernels that keep and read samples (delayed.py) are entries of their own, since only runs with delays need them. No
+numba here.
 
-Times are counted in steps, which are whole where MuJoCo adds up time steps: what is kept in step n is read k steps
-later in step n + k, however long a run is.
+Times are counted in whole steps where MuJoCo adds up time steps: a sample kept in step n is read with a delay of k
+steps in step n + k, however long the run is.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ from artsim.sim.foundation.spatial import Real
 from artsim.sim.geometry.contacts import ContactBundle
 from artsim.sim.run_data.run_records import RunBundle
 
-ZERO_ORDER, FIRST_ORDER, SPLINE = range(3)  # how it is read between samples: the last one, or a curve through them
+ZERO_ORDER, FIRST_ORDER, SPLINE = range(3)  # interpolation: the last sample, or a curve through the samples
 METHODS = {"zoh": ZERO_ORDER, "linear": FIRST_ORDER, "cubic": SPLINE}
-NEWEST, TICKS, HEAD = range(3)  # the first entries of what is kept: slot of the newest sample, ticks so far
-NEARLY = 1e-9  # steps: nearer than this is at the same time
+NEWEST, TICKS, HEAD = range(3)  # the first entries of a line: slot of the newest sample, ticks so far
+NEARLY = 1e-9  # steps: smaller differences count as the same time
 
 
 class Delays(NamedTuple):
-    """n lines of samples: those of nc controls, then those of sensors. Kernels call them `d`.
+    """n lines of samples: those of nc controls, then those of sensors. Kernels receive them as `delays`.
 
-    A line in State.history: NEWEST, TICKS, the step of each sample, then the samples, one after the other.
+    A line in State.history holds NEWEST, TICKS, the step of each sample, then the samples one after the other.
     """
 
-    control: ConstInts1  # (nc,) which
-    sensor: ConstInts1  # (n - nc,) which
+    control: ConstInts1  # (nc,) index of the control
+    sensor: ConstInts1  # (n - nc,) index of the sensor
     output: ConstInts1  # (n - nc,) its first output
-    place: ConstInts1  # (n,) where the line begins
+    place: ConstInts1  # (n,) start of the line
     samples: ConstInts1  # (n,)
-    size: ConstInts1  # (n,) numbers of a sample
+    size: ConstInts1  # (n,) numbers per sample
     method: ConstInts1  # (n,) ZERO_ORDER, FIRST_ORDER, SPLINE
     delay: ConstReals1  # (n,) [steps]
     period: ConstReals1  # (n,) of a sensor's ticks [steps], 0: every step
-    before: ConstReals1  # (n,) when the tick before the first one would have been [steps]
+    before: ConstReals1  # (n,) time of the tick before the first one [steps]
 
 
 class Delayed(NamedTuple):
-    """The delays of a run. Not a record itself."""
+    """The delays of a run; not a record itself."""
 
     arrays: Delays
-    history: Real  # as State.history is before the first step
+    history: Real  # initial State.history
 
 
 DELAY_CONTROLS = Entry("delay_controls", "artsim.sim.stepping.delayed", (State, RunBundle, EquipmentBundle, Delays))
@@ -57,31 +58,31 @@ KEEP = Entry("keep_samples", "artsim.sim.stepping.delayed", (State, RunBundle, E
 
 
 def feel_entry(touching: bool) -> Entry:
-    """The kernel that measures in every step what delayed sensors will tell."""
+    """The kernel that measures in every step what delayed sensors output later."""
     records = (RobotBundle, RunBundle, EquipmentBundle, Delays, ContactBundle if touching else None)
     return Entry("feel", "artsim.sim.stepping.delayed", records, "_touching" * touching)
 
 
 def delay_entries(delayed: Delayed, touching: bool) -> tuple[Entry, ...]:
-    """The kernels that a run with these delays takes."""
+    """The kernels that a run with these delays needs."""
     controls, sensors = len(delayed.arrays.control) > 0, len(delayed.arrays.sensor) > 0
     return *([DELAY_CONTROLS] if controls else []), *([feel_entry(touching)] if sensors else []), KEEP
 
 
 class _Line(NamedTuple):
-    """A delay and what it is of."""
+    """A delay and the control or sensor that it delays."""
 
     name: str
     number: int
     size: int
     delay: Delay
-    idle: float = 0.0  # what it is of before the first step
+    idle: float = 0.0  # value of the delayed quantity before the first step
 
 
 def delays_of(
     articulation: Articulation, equipped: Equipped | None, dt: float, notes: list[str], *, sensors: bool
 ) -> Delayed | None:
-    """The delays that act at this time step [s], those of sensors where they are recorded; None where none do."""
+    """The delays that act at time step dt [s], for sensors only where they are recorded; None without delays."""
     if equipped is None:
         return None
     controls = _control_lines(articulation, equipped)
@@ -115,7 +116,7 @@ def delays_of(
 def connect_delays(
     delayed: Delayed, robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, contact: ContactBundle | None
 ) -> object:
-    """Let the step that gets `equipment` keep and read samples, as long as the object returned is kept."""
+    """Connect the delay kernels to steps that receive `equipment`, for as long as the returned object is kept."""
     run = RunBundle(run.inputs, run.step)
     arrays, scratch, kept = delayed.arrays, equipment.data, []
     if len(arrays.control):
@@ -128,7 +129,7 @@ def connect_delays(
 
 def _control_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]:
     lines, n = [], 0
-    if not equipped.labels.controls:  # actuators that only tell reductions
+    if not equipped.labels.controls:  # no actuator has a control
         return []
     for actuator in articulation.actuators:
         for idle in actuator.idle:
@@ -148,19 +149,19 @@ def _sensor_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]
 
 
 def _steps(time: float, dt: float) -> float:
-    """A time in steps, whole where it is so but for rounding."""
+    """A time [s] in steps, rounded to a whole number where it is one except for rounding."""
     steps = time / dt
     whole = round(steps)
     return float(whole) if abs(steps - whole) <= NEARLY * max(1.0, abs(steps)) else steps
 
 
 def _before(delay: Delay) -> float:
-    """When the tick before the first one would have been: that one is in the first step, or a phase after it [s]."""
+    """Time of the tick before the first one [s]; the first tick is in the first step or a phase after it."""
     return delay.phase or -delay.period
 
 
 def _beyond(line: _Line, dt: float) -> str:
-    """A warning where what a delay reaches back to is no longer kept."""
+    """A warning if a delay reaches further back than its samples, else an empty string."""
     delay = line.delay
     kept = delay.samples * max(delay.period, dt)
     if _steps(delay.time, dt) <= _steps(kept, dt):
@@ -172,7 +173,7 @@ def _beyond(line: _Line, dt: float) -> str:
 
 
 def _history(line: _Line, dt: float) -> Real:
-    """A line before the first step: samples of nothing that happens, of the steps or ticks before it."""
+    """The initial content of a line: idle samples of the steps or ticks before the first step."""
     delay, n = line.delay, line.delay.samples
     ages = np.arange(n - 1, -1, -1.0)
     steps = -1.0 - ages

@@ -1,4 +1,4 @@
-"""An articulation's equipment as arrays (arrays.py). Kernel-free."""
+"""Builds the equipment of an articulation as arrays (arrays.py) from the build_*.py files. Kernel-free."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artsim.sim.foundation.spatial import Real
 
 
 def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
-    """The equipment of an articulation compiled to `compiled`; None for a robot that has none."""
+    """Build the equipment of an articulation compiled to `compiled`; None for a robot without equipment."""
     places = Places(
         compiled,
         {name: n for n, name in enumerate(compiled.labels.links)},
@@ -46,7 +46,7 @@ def equip(articulation: Articulation, compiled: Compiled) -> Equipped | None:
 
 
 def _relaxed(articulation: Articulation, compiled: Compiled) -> Real:
-    """Coordinates where every joint of one dof is at its spring reference."""
+    """Coordinates (nq,) at which every joint of one dof is at its spring reference."""
     q = compiled.reference.copy()
     for joint in articulation.joints:
         coords = compiled.labels.joint_coords.get(joint.name)

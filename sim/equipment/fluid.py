@@ -1,8 +1,8 @@
-"""What a medium at rest or in wind does to moving bodies: MuJoCo's two models (computation chapter, "Fluid forces").
+"""Fluid forces of a medium at rest or in wind on moving bodies: MuJoCo's two models (computation chapter).
 
-Box: each link as the box of its inertia, with Stokes' drag of the sphere of mean size and quadratic drag of the faces.
-Ellipsoid: geoms that ask for it, each as an ellipsoid, with added mass (Lamb 1932), Magnus and Kutta lift, and drag
-that weighs the projected against the largest area. Both about their own centre, in their own axes.
+Box: each link is the box of its inertia, with the Stokes drag of a sphere of mean size and quadratic drag of the faces.
+Ellipsoid: geoms that ask for it are ellipsoids with added mass (Lamb 1932), Magnus and Kutta lift, and drag that weighs
+the projected against the largest area. Both models work about their own centre, in their own axes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 @inlined
 def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
-    """Velocity relative to the wind, angular velocity, both in the frame's axes; its rotation (9), its arm (3)."""
+    """Velocity relative to the wind and angular velocity in the frame's axes; the frame's rotation (9) and arm (3)."""
     a0, a1, a2 = turn(data.rotation, body, L[0, 0], L[1, 0], L[2, 0])
     b0, b1, b2 = turn(data.rotation, body, L[0, 1], L[1, 1], L[2, 1])
     c0, c1, c2 = turn(data.rotation, body, L[0, 2], L[1, 2], L[2, 2])
@@ -79,7 +79,7 @@ def _motion(data: Any, equipment: Any, body: Any, L: Any, p: Any) -> Any:
 
 @inlined
 def _add_wrench(data: Any, body: Any, R: Any, r: Any, force: Any, torque: Any) -> None:
-    """Force at the frame's origin and torque, both in its axes, to the body's wrench."""
+    """Add a force at the frame's origin and a torque, both in the frame's axes, to the body's wrench."""
     f0 = R[0] * force[0] + R[1] * force[1] + R[2] * force[2]
     f1 = R[3] * force[0] + R[4] * force[1] + R[5] * force[2]
     f2 = R[6] * force[0] + R[7] * force[1] + R[8] * force[2]
@@ -125,7 +125,7 @@ def _box_wrench(density: Any, viscosity: Any, size: Any, v: Any, o: Any) -> Any:
 
 @inlined
 def _added_mass(density: Any, added: Any, v: Any, o: Any) -> Any:
-    """What the medium's momentum, moved along with the body, does (Kirchhoff's equations without accelerations)."""
+    """Force and torque of the added mass at zero acceleration (Kirchhoff's equations)."""
     p0 = density * added[0] * v[0]
     p1 = density * added[1] * v[1]
     p2 = density * added[2] * v[2]
@@ -139,7 +139,7 @@ def _added_mass(density: Any, added: Any, v: Any, o: Any) -> Any:
 
 @inlined
 def _projection(axes: Any, v: Any) -> Any:
-    """For an ellipsoid seen along v: its outline's normal (3) before scaling, and the two sums its area is made of."""
+    """For an ellipsoid seen along v: the unscaled normal of its outline (3), and the two sums that give its area."""
     n0 = (axes[1] * axes[2]) ** 2 * v[0]
     n1 = (axes[2] * axes[0]) ** 2 * v[1]
     n2 = (axes[0] * axes[1]) ** 2 * v[2]
@@ -150,7 +150,7 @@ def _projection(axes: Any, v: Any) -> Any:
 
 @inlined
 def _lift(density: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
-    """Magnus force of spin across the flow, Kutta lift of a body held aslant."""
+    """Magnus force of a spin across the flow, and Kutta lift of a body inclined to it."""
     n0, n1, n2, above, below = _projection(axes, v)
     area = math.pi * math.sqrt(below / max(_TINY, above))
     cosine = above / max(_TINY, math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) * below)
@@ -165,7 +165,7 @@ def _lift(density: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
 
 @inlined
 def _drag(density: Any, viscosity: Any, axes: Any, drag: Any, v: Any, o: Any) -> Any:
-    """Linear and quadratic drag: drag[0] weighs the area across the flow, drag[1] the rest of the largest section."""
+    """Linear and quadratic drag; drag[0] weighs the area across the flow, drag[1] the rest of the largest section."""
     largest = max(axes[0], max(axes[1], axes[2]))
     smallest = min(axes[0], min(axes[1], axes[2]))
     middle = axes[0] + axes[1] + axes[2] - largest - smallest

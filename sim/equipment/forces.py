@@ -1,4 +1,4 @@
-"""What the equipment does at a configuration, in the order in which its parts need each other."""
+"""Forces of all equipment at a configuration, computed in the order in which its parts depend on each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def equipment_forces(robot: Any, q: Any, v: Any, run: Any, equipment: Any, activation: Any, explicit: Any) -> None:
-    """All forces of the equipment at (q, v), kinematics in data being up to date; `explicit` 1: nothing is implicit."""
+    """Compute all equipment forces at (q, v) from up-to-date kinematics in data; `explicit` 1: nothing is implicit."""
     model, data = robot.model, robot.data
     inputs = run.inputs
     velocities(model, v, data)

@@ -1,4 +1,4 @@
-"""Muscles: force by length and velocity, and how fast they are activated (MuJoCo's modeling chapter, "Muscles").
+"""Muscles: force as a function of length and velocity, and activation dynamics (MuJoCo's modeling chapter, "Muscles").
 
 Parameters p (9): operating range (2), peak force, scale, l_min, l_max, v_max, f_pmax, f_vmax; lengths in units of the
 optimum length L0. Forces pull, so they are negative.
@@ -15,19 +15,19 @@ _TINY = 1e-15  # least divisor
 
 @inlined
 def _peak_force(p: Any, acceleration: Any) -> Any:
-    """Given, or negative: so much that the muscle can accelerate what hangs on it."""
+    """Peak force [N]: the given one or, if that is negative, one scaled to the inertia that the muscle moves."""
     return p[2] if p[2] >= 0.0 else p[3] / max(_TINY, acceleration)
 
 
 @inlined
 def _optimum_length(p: Any, lower: Any, upper: Any) -> Any:
-    """L0, from the lengths [lower, upper] that the operating range stands for."""
+    """Optimum length L0, from the lengths [lower, upper] that correspond to the operating range."""
     return (upper - lower) / max(_TINY, p[1] - p[0])
 
 
 @njit
 def length_factor(x: Any, least: Any, most: Any) -> Any:
-    """Active force over length: four parabolas, 0 at least and most, 1 at 1."""
+    """Active force as a function of length: four parabolas, 0 at `least` and `most`, 1 at length 1."""
     if x < least or x > most:
         return 0.0
     a = 0.5 * (least + 1.0)
@@ -47,7 +47,7 @@ def length_factor(x: Any, least: Any, most: Any) -> Any:
 
 @njit
 def velocity_factor(v: Any, most: Any) -> Any:
-    """Active force over velocity: 0 from -1 (fastest shortening) down, 1 at rest, `most` when lengthening."""
+    """Active force as a function of velocity: 0 up to -1 (fastest shortening), 1 at rest, `most` when lengthening."""
     y = most - 1.0
     if v <= -1.0:
         return 0.0
@@ -69,7 +69,7 @@ def muscle_gain(p: Any, length: Any, velocity: Any, lower: Any, upper: Any, acce
 
 @njit
 def muscle_bias(p: Any, length: Any, lower: Any, upper: Any, acceleration: Any) -> Any:
-    """Passive force [N]: from L0 on half a parabola, then straight."""
+    """Passive force [N]: half a parabola beyond L0, then linear."""
     x = p[0] + (length - lower) / max(_TINY, _optimum_length(p, lower, upper))
     b = 0.5 * (1.0 + p[5])
     if x <= 1.0:
@@ -83,9 +83,9 @@ def muscle_bias(p: Any, length: Any, lower: Any, upper: Any, acceleration: Any) 
 
 @njit
 def muscle_rate(p: Any, control: Any, activation: Any) -> Any:
-    """Rate of the activation [1/s]; p: time constants up and down [s], width of the switch between them.
+    """Rate of the activation [1/s]; p holds the time constants up and down [s] and the width of the switch between.
 
-    Millard et al. (2013): both times depend on the activation. With a width the switch is a quintic step.
+    Millard et al. (2013): both time constants depend on the activation. With a width the switch is a quintic step.
     """
     within = min(max(activation, 0.0), 1.0)
     rise = p[0] * (0.5 + 1.5 * within)
@@ -100,6 +100,6 @@ def muscle_rate(p: Any, control: Any, activation: Any) -> Any:
 
 @inlined
 def _step(x: Any) -> Any:
-    """From 0 to 1 over 0 ≤ x ≤ 1, two derivatives continuous."""
+    """Quintic step from 0 to 1 over 0 ≤ x ≤ 1 with two continuous derivatives."""
     y = min(max(x, 0.0), 1.0)
     return y * y * y * (10.0 + y * (6.0 * y - 15.0))

@@ -1,7 +1,7 @@
 """Passive forces beyond linear springs and dampers: gravity compensation, fluid, springs of balls, polynomials.
 
-All explicit, but for the linear part of a ball's spring: M̂ holds its h² K, and the force here is that at the step's
-start, so that together they are the spring at the step's end as for any other joint.
+All are explicit, except the linear part of a ball joint's spring: M̂ holds its h² K and the force here is that at the
+start of the step; together they are the spring at the end of the step, as for any other joint.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from artsim.sim.foundation.quaternions import rotation_vector
 
 @njit
 def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None:
-    """equipment_data.passive (nv,) at the kinematics and velocities in data; equipment_data.compensation by motors,
-    added to equipment_data.actuator_total.
+    """Set equipment.data.passive (nv,) from the kinematics and velocities in data.
 
-    Uses data.force and data.torque as scratch.
+    Gravity compensation by motors goes to equipment.data.compensation (nv,) and is added to actuator_total. Uses
+    data.force and data.torque as scratch.
     """
     for k in range(v.shape[0]):
         equipment.data.passive[k] = 0.0
@@ -53,7 +53,7 @@ def passive_extra(model: Any, q: Any, v: Any, data: Any, equipment: Any) -> None
 
 @njit
 def _compensate_gravity(model: Any, data: Any, equipment: Any) -> None:
-    """Wrenches that carry each body's compensated share of its weight."""
+    """Add the wrenches that carry the compensated share of each body's weight."""
     g = model.gravity
     R = data.rotation
     for i in range(model.body_parent.shape[0]):
@@ -70,7 +70,7 @@ def _compensate_gravity(model: Any, data: Any, equipment: Any) -> None:
 
 @njit
 def _dampers(v: Any, equipment: Any) -> None:
-    """-(c1 |v| + c2 v²) v; the linear part is M̂'s."""
+    """Add nonlinear damping, -(c1 |v| + c2 v²) v; the linear part is in M̂."""
     for n in range(equipment.model.damper_dof.shape[0]):
         k = equipment.model.damper_dof[n]
         equipment.data.passive[k] -= (
@@ -81,9 +81,9 @@ def _dampers(v: Any, equipment: Any) -> None:
 
 @njit
 def _springs(model: Any, q: Any, equipment: Any) -> None:
-    """-(c1 x + c2 x²) x of one coordinate; of a rotation or a place in space -(c0 + c1 |x| + c2 |x|²) x, x a vector.
+    """Add nonlinear springs: -(c1 x + c2 x²) x of one coordinate, -(c0 + c1 |x| + c2 |x|²) x of a rotation or position.
 
-    c0 of single coordinates and places is M̂'s.
+    The linear coefficient c0 of single coordinates and positions is in M̂.
     """
     for n in range(equipment.model.spring_body.shape[0]):
         i = equipment.model.spring_body[n]
@@ -108,7 +108,7 @@ def _springs(model: Any, q: Any, equipment: Any) -> None:
 
 @njit
 def spring_energy(model: Any, q: Any, equipment: Any) -> Any:
-    """Potential energy of the same springs, without the linear part of single coordinates and places [J]."""
+    """Potential energy of the nonlinear springs without the linear part of single coordinates and positions [J]."""
     total = 0.0
     for n in range(equipment.model.spring_body.shape[0]):
         i = equipment.model.spring_body[n]
@@ -146,7 +146,7 @@ def _pull(equipment: Any, k: Any, linear: Any, c: Any, x0: Any, x1: Any, x2: Any
 
 @njit
 def _turned(q: Any, p: Any, n: Any) -> Any:
-    """Rotation vector of conj(p) q, both quaternions starting at n."""
+    """Rotation vector of conj(p) q; both quaternions start at index n."""
     return rotation_vector(
         p[n] * q[n] + p[n + 1] * q[n + 1] + p[n + 2] * q[n + 2] + p[n + 3] * q[n + 3],
         p[n] * q[n + 1] - p[n + 1] * q[n] - p[n + 2] * q[n + 3] + p[n + 3] * q[n + 2],

@@ -1,4 +1,4 @@
-"""Where named things are in a compiled model. Kernel-free."""
+"""Looks up named links, frames and joints in a compiled model. Kernel-free."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artsim.sim.foundation.spatial import Real, rotation_matrix
 
 @dataclass(frozen=True)
 class Places:
-    """Where named things are in the compiled model: links and frames on them, joints' dofs, what moves a body."""
+    """Places in a compiled model: links and frames on them, the dofs of joints, and the dofs that move a body."""
 
     compiled: Compiled
     links: Mapping[str, int]
@@ -24,7 +24,10 @@ class Places:
     actuators: Mapping[str, int]
 
     def frame(self, link: str, pose: Pose) -> tuple[int, Real, Real]:
-        """Body, and a link's frame in its internal frame: rotation (3, 3), position (3,). "world" need be no link."""
+        """The body and a frame of a link in the body's own frame: rotation (3, 3), position (3,) [m].
+
+        "world" need not be a link.
+        """
         turn, place = rotation_matrix(pose.rotation), np.array(pose.position)
         if link not in self.links:
             return 0, turn, place
@@ -33,7 +36,7 @@ class Places:
         return int(model.link_body[n]), rotation @ turn, position + rotation @ place
 
     def centre(self, link: str) -> Real:
-        """A link's centre of mass in the internal frame of its body (3,)."""
+        """A link's centre of mass in its body's own frame (3,) [m]."""
         if link not in self.links:
             return np.zeros(3)
         model, n = self.compiled.model, self.links[link]
@@ -45,7 +48,7 @@ class Places:
         return int(self.compiled.labels.joint_dofs[joint].start)
 
     def dofs_of_body(self, body: int) -> set[int]:
-        """The dofs that move a body: those of its joint and of all before it."""
+        """The dofs that move a body: those of its joint and of all joints before it."""
         model = self.compiled.model
         found: set[int] = set()
         while body > 0:

@@ -1,4 +1,4 @@
-"""Rangefinders: what the ray along the z axis of a site meets first (ray_casting.py finds it)."""
+"""Rangefinders: the first hit of a ray along the z axis of a site, which ray_casting.py finds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artsim.sim.foundation.jit import inlined, njit
 
 @inlined
 def aim(model: Any, data: Any, equipment: Any, ray: Any, frame: Any) -> None:
-    """equipment_data.ray: from the origin of this frame (body, rotation, place) along its z axis."""
+    """Set equipment.data.ray from the origin of this frame (body, rotation, place) along its z axis."""
     body, R, d = frame
     o = origin_of(model, data, body)
     for k in range(3):
@@ -21,9 +21,9 @@ def aim(model: Any, data: Any, equipment: Any, ray: Any, frame: Any) -> None:
 
 @njit
 def rangefinder(equipment: Any, n: Any) -> None:
-    """The outputs of sensor n, of those that MuJoCo has (dist, dir, origin, point, normal, depth) what is asked for.
+    """Write the outputs of sensor n, those requested of MuJoCo's dist, dir, origin, point, normal and depth.
 
-    Where nothing is met distance and depth are -1, directions and points 0.
+    Without a hit distance and depth are -1, directions and points 0.
     """
     ray = equipment.model.sensor_ray[n]
     data = equipment.model.sensor_data[n]

@@ -1,13 +1,14 @@
-"""Servos of rotations: three forces of one actuator, each along an axis of what it turns (MuJoCo 4.0's `so3`).
+"""Rotation servos: three forces of one actuator, each along an axis of the body that it turns (MuJoCo 4.0's `so3`).
 
-force = k_p e - k_v ω with e = log(q⁻¹ t), the rotation vector from q, where it is, to the target t, in the turned axes.
+force = k_p e - k_v ω with e = log(q⁻¹ t), the rotation vector from the orientation q to the target t, in body axes.
 Each force is affine in a length of its own, a component of log(q), whose setpoint lies e from it, as with drives of
-balls (actuation.py): so it is implicit in the default step.
+ball joints (actuation.py), and is therefore implicit in the default step.
 
-The norm of the three is bounded. At its bound a servo acts as a weaker one: k_p and k_v times a scale at which the norm
-is the bound. It is implicit as before and pulls the way that the unbounded one would at the velocities found; without
-implicit forces this is the force cut to its bound. The scale is a root: with u = 1 / scale, 1 / norm is affine in u for
-a body that turns alike about all axes, and nearly so for others, so that a few steps of the secant method find it.
+The norm of the three forces is bounded. At its bound a servo acts like a weaker servo, with k_p and k_v times the scale
+at which the norm equals the bound. It remains implicit and pulls in the direction of the unbounded servo at the
+velocities found; for explicit forces this is the force clipped to its bound. The scale is a root: with u = 1 / scale,
+1 / norm is affine in u for a body of equal inertia about all axes, and nearly so for others, so that a few steps of the
+secant method find it.
 """
 
 from __future__ import annotations
@@ -19,15 +20,14 @@ from artsim.sim.equipment.arrays import BY_ROW, INVERSE_NORM, INVERSE_SCALE, ROL
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 
-_NO_QUATERNION = 1e-15  # a shorter one stands for no rotation, as in MuJoCo
-_NEAR = 1e-10  # of the bound of a norm, relative
-_MOST_SCALES = 8  # solutions until a servo acts explicitly
+_NO_QUATERNION = 1e-15  # norm below which a quaternion stands for no rotation, as in MuJoCo
+_NEAR = 1e-10  # relative distance of a norm from its bound that counts as equal
+_MOST_SCALES = 8  # solutions after which a servo acts explicitly
 
 
 @njit
 def setpoint(equipment: Any, a: Any) -> Any:
-    """What the length of force a is to become [rad]; equipment_data.actuator_length is up to date,
-    equipment_data.control within its ranges."""
+    """The wanted length of force a [rad], from equipment.data.actuator_length and the clamped controls."""
     axis = equipment.model.actuator_axis[a]
     n = a - axis
     qw, qx, qy, qz = quaternion_along(
@@ -57,7 +57,7 @@ def setpoint(equipment: Any, a: Any) -> Any:
 
 @inlined
 def _norm(equipment: Any, a: Any) -> Any:
-    """Of the three forces from a on [N m]."""
+    """Norm of the three forces that begin at a [N m]."""
     f0, f1, f2 = (
         equipment.data.actuator_force[a],
         equipment.data.actuator_force[a + 1],
@@ -68,14 +68,14 @@ def _norm(equipment: Any, a: Any) -> Any:
 
 @inlined
 def _cut(equipment: Any, a: Any, share: Any) -> None:
-    """The three forces from a on, made smaller alike."""
+    """Scale the three forces that begin at a by a common factor."""
     for n in range(a, a + 3):
         equipment.data.actuator_force[n] *= share
 
 
 @njit
 def bound_norms(equipment: Any) -> None:
-    """Forces at the step's start within their norms."""
+    """Clip the forces at the start of the step to the bounds of their norms."""
     for a in range(equipment.model.actuator_axis.shape[0]):
         if equipment.model.actuator_axis[a] == 0 and equipment.model.force_norm[a] < math.inf:
             norm = _norm(equipment, a)
@@ -85,8 +85,7 @@ def bound_norms(equipment: Any) -> None:
 
 @njit
 def guess_scales(equipment: Any) -> None:
-    """equipment_data.actuator_scale of implicit servos, from the forces that would act if velocities stayed as they
-    are."""
+    """Set equipment.data.actuator_scale of implicit servos from the forces that would act at unchanged velocities."""
     for a in range(equipment.model.actuator_axis.shape[0]):
         if (
             equipment.model.actuator_axis[a] == 0
@@ -109,9 +108,9 @@ def _set_scale(equipment: Any, a: Any, scale: Any) -> None:
 
 @njit
 def is_settled(equipment: Any, a: Any) -> bool:
-    """Whether the norm of the forces from a on, as they act over the step, is its bound; unscaled it may be less.
+    """Whether the norm of the forces that begin at a, as they act over the step, is settled.
 
-    Then the next search for a scale begins.
+    It is settled at its bound and, without a scale, also below it. A settled servo starts its next search afresh.
     """
     norm = _norm(equipment, a)
     bound = equipment.model.force_norm[a]
@@ -125,7 +124,7 @@ def is_settled(equipment: Any, a: Any) -> bool:
 
 @njit
 def rescale(equipment: Any, a: Any) -> bool:
-    """The next scale of the servo whose forces begin at a; False, forces cut to the bound: there were enough."""
+    """Set the next scale of the servo whose forces begin at a; False, and clipped forces, after the last trial."""
     norm = max(_norm(equipment, a), 1e-300)
     bound = equipment.model.force_norm[a]
     if equipment.data.scaling[a, SOLUTIONS] >= _MOST_SCALES:
@@ -133,7 +132,7 @@ def rescale(equipment: Any, a: Any) -> bool:
             _cut(equipment, a, bound / norm)
         return False
     u = 1.0 / equipment.data.actuator_scale[a]
-    pull = norm * u  # du / d(1 / norm) if the pull of the unscaled servo stays as it is
+    pull = norm * u  # du / d(1 / norm) if the force of the unscaled servo does not change
     if equipment.data.scaling[a, SOLUTIONS] > 0.0:
         rise = 1.0 / norm - equipment.data.scaling[a, INVERSE_NORM]
         secant = (u - equipment.data.scaling[a, INVERSE_SCALE]) / rise if rise != 0.0 else 0.0

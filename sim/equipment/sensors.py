@@ -1,4 +1,4 @@
-"""Sensors: what MJCF's measure, at the state before the step and the acceleration over it."""
+"""Values of MJCF's sensors, at the state before the step and with the acceleration over it."""
 
 from __future__ import annotations
 
@@ -54,10 +54,9 @@ from artsim.sim.run_data.run_records import STEP_NUMBER
 
 @njit
 def sensor_values(robot: Any, run: Any, equipment: Any, contact: Any) -> None:
-    """equipment_data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the links'
-    joints.
+    """Set equipment.data.sensor (outputs,); step.link_force and step.link_torque hold the wrenches through the joints.
 
-    contact_model and contact_data are None where nothing may touch.
+    `contact` is None where nothing may touch.
     """
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -107,7 +106,7 @@ def _put(equipment: Any, first: Any, a: Any, b: Any, c: Any) -> None:
 
 @inlined
 def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any:
-    """Of an object (end 0) or its reference (1): body, rotation (9 numbers, by rows), place from the body's origin."""
+    """Frame of an object (end 0) or its reference (1): body, rotation (9, by rows), offset from its origin [m]."""
     body = equipment.model.sensor_body[end, n]
     k = end * equipment.model.sensor_kind.shape[0] + n
     L = equipment.model.sensor_rotation[k]
@@ -122,7 +121,7 @@ def sensor_frame(model: Any, data: Any, equipment: Any, n: Any, end: Any) -> Any
 
 @inlined
 def _rate(data: Any, body: Any, d: Any) -> Any:
-    """Velocity of a point of a body, d from its origin [m/s]."""
+    """Velocity of a body's point at offset d from the origin [m/s]."""
     o = data.angular_velocity
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
     return data.velocity[body, 0] + c0, data.velocity[body, 1] + c1, data.velocity[body, 2] + c2
@@ -130,7 +129,7 @@ def _rate(data: Any, body: Any, d: Any) -> Any:
 
 @inlined
 def _acceleration(data: Any, body: Any, d: Any) -> Any:
-    """Acceleration, less gravity, of a point of a body [m/s²]."""
+    """Acceleration minus gravity of a body's point at offset d from the origin [m/s²]."""
     o = data.angular_velocity
     al = data.angular_acceleration
     c0, c1, c2 = cross(o[body, 0], o[body, 1], o[body, 2], d[0], d[1], d[2])
@@ -142,7 +141,7 @@ def _acceleration(data: Any, body: Any, d: Any) -> Any:
 
 @njit
 def _on_site(model: Any, data: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
-    """What is felt at a site, in its axes."""
+    """Write a sensor of acceleration, velocity, force, torque or field at a site, in the site's axes."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     a = (0.0, 0.0, 0.0)
     if kind == ACCELEROMETER:
@@ -168,7 +167,7 @@ def _on_site(model: Any, data: Any, step: Any, equipment: Any, n: Any, kind: Any
 
 @njit
 def _of_frame(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
-    """Pose, velocity and acceleration of a frame, in the axes and as seen from its reference if it has one."""
+    """Write pose, velocity or acceleration of a frame, relative to and in the axes of its reference if it has one."""
     body, R, d = sensor_frame(model, data, equipment, n, 0)
     other, Q, g = sensor_frame(model, data, equipment, n, 1)
     p = origin_of(model, data, body)
@@ -210,7 +209,7 @@ def _of_frame(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: A
 
 @njit
 def _of_subtree(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
-    """Centre of mass, its velocity, and the angular momentum about it, of a link and all that hangs on it."""
+    """Write centre of mass, its velocity or the angular momentum about it, of the subtree of a link."""
     root = equipment.model.sensor_index[n]
     mass = 0.0
     c0 = c1 = c2 = 0.0
@@ -256,7 +255,7 @@ def _of_subtree(model: Any, data: Any, equipment: Any, n: Any, kind: Any, first:
 
 @inlined
 def _hangs_on(model: Any, link: Any, root: Any) -> Any:
-    """True for the link itself and all below it; links come parents first."""
+    """Whether a link is the root or one of its descendants; links are ordered parents first."""
     k = link
     while k > root:
         k = model.link_parent[k]
@@ -265,7 +264,7 @@ def _hangs_on(model: Any, link: Any, root: Any) -> Any:
 
 @inlined
 def _link_motion(model: Any, data: Any, link: Any) -> Any:
-    """Centre of mass, its velocity, and the angular momentum about it, of a link alone."""
+    """Centre of mass [m], its velocity [m/s], and the angular momentum about it [kg m²/s], of a single link."""
     body = model.link_body[link]
     R, d = link_frame(model, data, link)
     c = model.link_com[link]
@@ -283,7 +282,7 @@ def _link_motion(model: Any, data: Any, link: Any) -> Any:
 
 @njit
 def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: Any) -> None:
-    """Joints, tendons and actuators."""
+    """Write a sensor of a joint, tendon or actuator."""
     model, state = robot.model, robot.state
     k = equipment.model.sensor_index[n]
     out = equipment.data.sensor
@@ -324,7 +323,7 @@ def _of_joint(robot: Any, step: Any, equipment: Any, n: Any, kind: Any, first: A
 
 @njit
 def _of_limit(robot: Any, step: Any, out: Any, k: Any, kind: Any, first: Any) -> None:
-    """Distance, velocity towards the inside, or force of a limit that holds or was passed; else 0."""
+    """Write distance, inward velocity or force of a limit that is active or violated, else 0."""
     model, state = robot.model, robot.state
     q = state.qpos[model.dof_coord[k]]
     sign = 1.0 if q - model.lower[k] < model.upper[k] - q else -1.0

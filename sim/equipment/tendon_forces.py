@@ -1,8 +1,7 @@
-"""Springs and dampers of tendons: explicit while they are slow for the step, as rows where they are not.
+"""Springs and dampers of tendons: explicit if they are slow relative to the step, else constraint rows.
 
-Explicit springs are stable while no mode has hω > 2. The sum over all tendons of h² K J M⁻¹ Jᵀ + h D J M⁻¹ Jᵀ, which is
-no less than the largest (hω)², decides for all of them together: above _FAST they are rows
-(constraints/tendon_rows.py).
+Explicit springs are stable while no mode has hω > 2. The sum over all tendons of h² K J M⁻¹ Jᵀ + h D J M⁻¹ Jᵀ, an upper
+bound of the largest (hω)², decides for all tendons together: above _FAST they are rows (constraints/tendon_rows.py).
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ _FAST = 0.25
 
 @njit
 def tendon_forces(equipment: Any) -> None:
-    """equipment_data.tendon (nv,): what springs and dampers of all tendons do to the dofs; lengths and moments are up
-    to date.
+    """Set equipment.data.tendon (nv,), the forces of all tendons' springs and dampers on the dofs; zero if rows.
 
-    Nothing where they are rows.
+    Lengths and moment arms are up to date.
     """
     for k in range(equipment.data.tendon.shape[0]):
         equipment.data.tendon[k] = 0.0
@@ -35,10 +33,9 @@ def tendon_forces(equipment: Any) -> None:
 
 @njit
 def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
-    """equipment_data.tendon_by_row[0], 1 where springs and dampers are rows, and their equipment_data.tendon_share
-    (nt,) (actuation.py).
+    """Set equipment.data.tendon_by_row[0], 1 if springs and dampers are rows, and tendon_share (nt,) (actuation.py).
 
-    Explicit ones remain so (RK4), and those of the sweeping solvers.
+    In RK4 and with the sweeping solvers they are always explicit.
     """
     equipment.data.tendon_by_row[0] = 0.0
     if explicit == 1 or SWEEPING[inputs.solver[0]]:
@@ -60,7 +57,7 @@ def weigh_tendons(inputs: Any, equipment: Any, explicit: Any) -> None:
 
 @inlined
 def stretch_of(equipment: Any, t: Any) -> Any:
-    """How far tendon t is beyond its rest lengths, negative below them [m or rad]."""
+    """Extension of tendon t beyond its rest lengths, negative below them [m or rad]."""
     length = equipment.data.tendon_length[t]
     rest = equipment.data.spring_length[t]
     return max(length - rest[LONGEST], 0.0) + min(length - rest[SHORTEST], 0.0)
@@ -68,7 +65,7 @@ def stretch_of(equipment: Any, t: Any) -> Any:
 
 @inlined
 def spring_of_tendon(equipment: Any, t: Any) -> Any:
-    """Force of tendon t's spring and damper, its stiffness and its damping at the length and velocity found.
+    """Force of tendon t's spring and damper, its stiffness and its damping at the current length and velocity.
 
     -(a x + b x² + c x³) beyond the rest lengths, -(a v + b |v| v + c v³): XML reference, "spatial".
     """
@@ -95,6 +92,6 @@ def tendon_spring_energy(equipment: Any) -> Any:
 
 @njit
 def pull_along(equipment: Any, t: Any, force: Any) -> None:
-    """Add to equipment_data.tendon what a force along tendon t does to the dofs; positive: it lengthens."""
+    """Add the effect of a force along tendon t on the dofs to equipment.data.tendon; positive: lengthening."""
     for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
         equipment.data.tendon[equipment.model.tendon_dof[entry]] += equipment.data.tendon_moment[entry] * force

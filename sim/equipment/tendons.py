@@ -1,7 +1,7 @@
-"""Tendons: lengths, velocities, moment arms.
+"""Lengths, velocities and moment arms of tendons, and the inertia of tendons with armature.
 
 A spatial tendon is a chain of straight pieces between points of bodies. The points on a geom that it wraps around may
-be taken as fixed to the geom: where the way is shortest, moving them changes no length.
+be regarded as fixed to the geom: the path is shortest, so moving them does not change the length to first order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from artsim.sim.foundation.vec3 import cross, turn
 
 @njit
 def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
-    """equipment_data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) at the kinematics in data."""
+    """Set equipment.data.tendon_length, tendon_velocity (nt,) and tendon_moment (entries,) from kinematics in data."""
     for t in range(equipment.data.tendon_length.shape[0]):
         for entry in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
             equipment.data.row[equipment.model.tendon_dof[entry]] = 0.0
@@ -35,8 +35,10 @@ def tendon_paths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
 
 @njit
 def rest_lengths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
-    """equipment_data.spring_length (nt, 2); where the file gives none, that in the joints' spring references. q is
-    scratch, v 0."""
+    """Set equipment.data.spring_length (nt, 2).
+
+    Where the file gives none it is the length at the joints' spring references. q (nq,) is scratch and v (nv,) zero.
+    """
     for n in range(q.shape[0]):
         q[n] = equipment.model.relaxed[n]
     kinematics(robot.model, q, robot.data)
@@ -49,7 +51,7 @@ def rest_lengths(robot: Any, q: Any, v: Any, equipment: Any) -> None:
 
 @njit
 def _sum_of_joints(model: Any, q: Any, equipment: Any, t: Any) -> Any:
-    """Length of a fixed tendon: coordinates with their coefficients; its moments are added to equipment_data.row."""
+    """Length of a fixed tendon, Σ coefficient · coordinate; its moment arms are added to equipment.data.row."""
     length = 0.0
     for p in range(equipment.model.tendon_path[t], equipment.model.tendon_path[t + 1]):
         k = equipment.model.path_index[p]
@@ -60,7 +62,7 @@ def _sum_of_joints(model: Any, q: Any, equipment: Any, t: Any) -> Any:
 
 @njit
 def _path(robot: Any, equipment: Any, t: Any) -> Any:
-    """Length of a spatial tendon, branch by branch; its moments are added to equipment_data.row."""
+    """Length of a spatial tendon, branch by branch; its moment arms are added to equipment.data.row."""
     length = 0.0
     share = 1.0
     p = equipment.model.tendon_path[t]
@@ -83,7 +85,7 @@ def _path(robot: Any, equipment: Any, t: Any) -> Any:
 
 @inlined
 def site_point(model: Any, data: Any, equipment: Any, site: Any) -> Any:
-    """Where a site is in the world [m]."""
+    """Position of a site in the world [m]."""
     p = equipment.model.site_position[site]
     return point_of(model, data, equipment.model.site_body[site], p[0], p[1], p[2])
 
@@ -100,7 +102,7 @@ def _straight(robot: Any, equipment: Any, first: Any, second: Any, share: Any) -
 
 @njit
 def _piece(robot: Any, body_a: Any, body_b: Any, a: Any, b: Any, share: Any, out: Any) -> Any:
-    """Length from point a of one body to b of another; share × its derivatives by the dofs are added to out (nv,)."""
+    """Length from point a of one body to b of another; share times its derivatives is added to out (nv,)."""
     u0, u1, u2, length = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if body_a != body_b:
         add_point_force(robot, body_a, a, (-share * u0, -share * u1, -share * u2), out)
@@ -110,7 +112,7 @@ def _piece(robot: Any, body_a: Any, body_b: Any, a: Any, b: Any, share: Any, out
 
 @njit
 def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
-    """Length from site to site by way of the geom at path element p + 1."""
+    """Length from site to site around the geom at path element p + 1."""
     model, data = robot.model, robot.data
     first, geom, second = (
         equipment.model.path_index[p],
@@ -130,7 +132,7 @@ def _wrapped(robot: Any, equipment: Any, p: Any, share: Any) -> Any:
 
 @njit
 def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
-    """Length on the geom at path element p + 1 (-1: the tendon passes it), and where the tendon meets and leaves it."""
+    """Length on the geom at path element p + 1 (-1: no contact), and the points where the tendon arrives and leaves."""
     first, geom, second = (
         equipment.model.path_index[p],
         equipment.model.path_index[p + 1],
@@ -153,7 +155,7 @@ def way_around(model: Any, data: Any, equipment: Any, p: Any) -> Any:
 
 @inlined
 def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
-    """A point of the world in the frame of a wrap geom."""
+    """Transform a world point to the frame of a wrap geom."""
     body = equipment.model.wrap_body[geom]
     R = data.rotation[body]
     L = equipment.model.wrap_rotation[geom]
@@ -172,7 +174,7 @@ def _in_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> An
 
 @inlined
 def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -> Any:
-    """A point of a wrap geom in the world."""
+    """Transform a point from the frame of a wrap geom to the world."""
     p = equipment.model.wrap_position[geom]
     d0, d1, d2 = turn(equipment.model.wrap_rotation, geom, point[0], point[1], point[2])
     return point_of(model, data, equipment.model.wrap_body[geom], p[0] + d0, p[1] + d1, p[2] + d2)
@@ -180,8 +182,10 @@ def _out_of_geom(model: Any, data: Any, equipment: Any, geom: Any, point: Any) -
 
 @njit
 def add_tendon_inertia(model: Any, data: Any, equipment: Any) -> None:
-    """Add armature Jᵀ J of all tendons to data.mass_matrix, in what it holds: between dofs of one chain, as MuJoCo's
-    M."""
+    """Add armature · Jᵀ J of all tendons to the entries that data.mass_matrix has, between dofs of one chain.
+
+    MuJoCo's M holds the same entries.
+    """
     for t in range(equipment.model.tendon_armature.shape[0]):
         if equipment.model.tendon_armature[t] == 0.0:
             continue
@@ -210,10 +214,10 @@ def has_inertia(equipment: Any) -> bool:
 
 @njit
 def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, out: Any) -> None:
-    """Add what the tendons' inertias need at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
+    """Add the inertia forces of tendons at velocities v and accelerations a, armature Jᵀ (J a + J̇ v), to out (nv,).
 
-    Lengths and moments in equipment_data are up to date, and so are `velocities`; `accelerations` are then those at a =
-    0.
+    Lengths and moment arms in equipment.data and the result of `velocities` are up to date. Afterwards the bodies'
+    accelerations are those at a = 0.
     """
     if not has_inertia(equipment):
         return
@@ -231,7 +235,7 @@ def add_inertia_forces(model: Any, v: Any, a: Any, data: Any, equipment: Any, ou
 
 @njit
 def add_inertia(equipment: Any, M: Any) -> None:
-    """Add armature Jᵀ J of all tendons to M (nv, nv), between all dofs."""
+    """Add armature · Jᵀ J of all tendons to M (nv, nv), between all dofs."""
     for t in range(equipment.model.tendon_armature.shape[0]):
         if equipment.model.tendon_armature[t] > 0.0:
             for row in range(equipment.model.tendon_entry[t], equipment.model.tendon_entry[t + 1]):
@@ -244,7 +248,7 @@ def add_inertia(equipment: Any, M: Any) -> None:
 
 @njit
 def inertia_energy(equipment: Any) -> Any:
-    """Kinetic energy of the tendons' own motion [J], equipment_data.tendon_velocity being up to date."""
+    """Kinetic energy of the tendons' armature [J]; equipment.data.tendon_velocity is up to date."""
     total = 0.0
     for t in range(equipment.model.tendon_armature.shape[0]):
         total += (
@@ -261,7 +265,7 @@ def inertia_energy(equipment: Any) -> Any:
 
 @njit
 def prepare_drifts(model: Any, v: Any, data: Any, equipment: Any) -> None:
-    """The bodies' accelerations where no dof accelerates, which tendon_drift works with."""
+    """Compute the bodies' accelerations at zero generalised acceleration, which tendon_drift needs."""
     for k in range(equipment.data.row2.shape[0]):
         equipment.data.row2[k] = 0.0
     accelerations(model, v, equipment.data.row2, data)
@@ -269,7 +273,7 @@ def prepare_drifts(model: Any, v: Any, data: Any, equipment: Any) -> None:
 
 @njit
 def tendon_drift(model: Any, data: Any, equipment: Any, t: Any) -> Any:
-    """J̇ v: the second derivative of a tendon's length where nothing accelerates [m/s²].
+    """J̇ v: the second derivative of a tendon's length at zero generalised acceleration [m/s²].
 
     Fixed tendons and paths over sites. Needs `velocities` and `prepare_drifts`.
     """
@@ -287,7 +291,7 @@ def tendon_drift(model: Any, data: Any, equipment: Any, t: Any) -> Any:
 
 @njit
 def _stretching(model: Any, data: Any, equipment: Any, first: Any, second: Any) -> Any:
-    """d²l/dt² of the distance l of two sites: û · Δa + (|Δv|² - l̇²) / l."""
+    """Second derivative of the distance l of two sites: û · Δa + (|Δv|² - l̇²) / l [m/s²]."""
     a0, a1, a2 = site_point(model, data, equipment, first)
     b0, b1, b2 = site_point(model, data, equipment, second)
     u0, u1, u2, length = unit3(b0 - a0, b1 - a1, b2 - a2)
@@ -303,7 +307,7 @@ def _stretching(model: Any, data: Any, equipment: Any, first: Any, second: Any) 
 
 @njit
 def _motion(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
-    """Velocity and acceleration (less gravity) of a body's point at (x, y, z)."""
+    """Velocity and acceleration (minus gravity) of a body's point at (x, y, z)."""
     o0, o1, o2 = origin_of(model, data, body)
     x, y, z = x - o0, y - o1, z - o2
     o = data.angular_velocity[body]

@@ -1,4 +1,4 @@
-"""Touch sensors: the normal forces of the contacts whose lines of force meet a site's volume."""
+"""Touch sensors: the sum of the normal forces of contacts whose lines of force meet a site's volume."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS
 
 @njit
 def touch(model: Any, data: Any, equipment: Any, n: Any, frame: Any, contact: Any) -> Any:
-    """What sensor n on this frame (body, rotation, place) measures [N]: of each contact of its site's link the normal
-    force, where a ray from the contact's point out of the link meets the volume, or the point lies in it.
+    """Value of sensor n on this frame (body, rotation, place) [N].
+
+    A contact of the site's link counts with its normal force if the ray from the contact point out of the link meets
+    the volume, or the point lies in it.
     """
     body, R, d = frame
     o = origin_of(model, data, body)

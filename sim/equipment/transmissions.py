@@ -1,6 +1,6 @@
 """Transmissions: an actuator's length, velocity and moment arms (MuJoCo's computation chapter, "Transmission").
 
-Forces on sites are wrenches carried to the dofs of their bodies; a moment arm is what a unit force does to a dof.
+Forces on sites are wrenches mapped to the dofs of their bodies; a moment arm is the effect of a unit force on a dof.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from artsim.sim.foundation.vec3 import cross, turn
 
 @njit
 def transmissions(robot: Any, q: Any, v: Any, equipment: Any) -> None:
-    """equipment_data.actuator_length, actuator_velocity (na,) and actuator_moment (entries,); tendons are up to
-    date."""
+    """Set equipment.data.actuator_length, actuator_velocity (na,) and actuator_moment (entries,).
+
+    Tendon lengths and moment arms are up to date.
+    """
     for a in range(equipment.model.actuator_target.shape[0]):
         kind = equipment.model.actuator_transmission[a]
-        equipment.data.actuator_length[a] = 0.0  # of free joints, sites without reference and bodies: there is none
+        equipment.data.actuator_length[a] = 0.0  # free joints, bodies and sites without reference have no length
         if kind == JOINT or kind == JOINT_IN_PARENT:
             _joint(robot.model, q, equipment, a)
         elif kind == TENDON:
@@ -54,7 +56,7 @@ def _tendon(equipment: Any, a: Any) -> None:
 
 @njit
 def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
-    """Joints of one dof: gear times the coordinate; ball and free joints: a torque (and a force) along the gear."""
+    """Transmission of a joint: gear · coordinate, or a torque (and a force) along the gear of a ball or free joint."""
     first = equipment.model.actuator_entry[a]
     size = equipment.model.actuator_entry[a + 1] - first
     gear = equipment.model.actuator_gear[a]
@@ -63,7 +65,7 @@ def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
         equipment.data.actuator_moment[first] = gear[0]
         equipment.data.actuator_length[a] = gear[0] * q[model.dof_coord[k]]
         return
-    angular = size - 3  # of a free joint: the force comes first
+    angular = size - 3  # the force of a free joint comes first
     n = model.body_coord[model.dof_body[k]] + angular
     qw, qx, qy, qz = q[n], q[n + 1], q[n + 2], q[n + 3]
     g0, g1, g2 = gear[angular], gear[angular + 1], gear[angular + 2]
@@ -81,7 +83,7 @@ def _joint(model: Any, q: Any, equipment: Any, a: Any) -> None:
 
 @inlined
 def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> Any:
-    """g in the axes that the quaternion turns: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
+    """g in the axes that the quaternion rotates: Rᵀ g = g - 2 w u × g + 2 u × (u × g)."""
     c0, c1, c2 = cross(x, y, z, g0, g1, g2)
     d0, d1, d2 = cross(x, y, z, c0, c1, c2)
     return g0 - 2.0 * w * c0 + 2.0 * d0, g1 - 2.0 * w * c1 + 2.0 * d1, g2 - 2.0 * w * c2 + 2.0 * d2
@@ -89,15 +91,14 @@ def _turned_back(w: Any, x: Any, y: Any, z: Any, g0: Any, g1: Any, g2: Any) -> A
 
 @inlined
 def turned_gear(data: Any, equipment: Any, site: Any, g0: Any, g1: Any, g2: Any) -> Any:
-    """A vector in a site's axes, in world axes."""
+    """Transform a vector from a site's axes to world axes."""
     b0, b1, b2 = turn(equipment.model.site_rotation, site, g0, g1, g2)
     return turn(data.rotation, equipment.model.site_body[site], b0, b1, b2)
 
 
 @njit
 def _push(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wrench: Any, sign: Any) -> None:
-    """equipment_data.row += sign Jᵀ wrench: a force at the point p of `body` and a torque, (6 numbers), world axes.
-    O(d)."""
+    """equipment.data.row += sign Jᵀ wrench: a force at point p of `body` and a torque (6), world axes. O(depth)."""
     model, data = robot.model, robot.data
     f0, f1, f2, t0, t1, t2 = wrench
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
@@ -115,17 +116,17 @@ def _push(robot: Any, equipment: Any, body: Any, p0: Any, p1: Any, p2: Any, wren
 
 @inlined
 def wrench_frame(equipment: Any, a: Any) -> Any:
-    """The site in whose axes the gear of an actuator at a site is."""
+    """The site in whose axes the gear of an actuator at a site is given."""
     own = equipment.model.actuator_reference[a] < 0 or equipment.model.actuator_axis[a] >= 0
     return equipment.model.actuator_target[a] if own else equipment.model.actuator_reference[a]
 
 
 @njit
 def _site(robot: Any, equipment: Any, a: Any) -> None:
-    """A wrench at a site: in its own axes, or in those of a reference site that takes the reaction.
+    """Transmission of a site: a wrench in its own axes, or in those of a reference site, which takes the reaction.
 
-    A rotation's servo has it in its own in either case. Dofs that move both sites do not count then; nor does, as in
-    MuJoCo, the turning of the reference's axes.
+    A rotation servo uses the site's own axes in either case. With a reference, dofs that move both sites do not count,
+    nor does, as in MuJoCo, the rotation of the reference's axes.
     """
     model, data = robot.model, robot.data
     site = equipment.model.actuator_target[a]
@@ -169,7 +170,7 @@ def _common_dof(model: Any, body: Any, base: Any) -> Any:
 
 @njit
 def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
-    """The rotation vector from a reference site's axes to a site's, in world axes (it is the same in both)."""
+    """The rotation vector from a reference site's axes to a site's, in world axes."""
     a0, a1, a2 = turned_gear(data, equipment, site, 1.0, 0.0, 0.0)
     b0, b1, b2 = turned_gear(data, equipment, site, 0.0, 1.0, 0.0)
     c0, c1, c2 = turned_gear(data, equipment, site, 0.0, 0.0, 1.0)
@@ -194,7 +195,7 @@ def _difference(data: Any, equipment: Any, site: Any, reference: Any) -> Any:
 
 @njit
 def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
-    """The slider's place on the z axis of its site, joined to the crank's pin by a rod."""
+    """Transmission of a slider-crank: the slider moves on the z axis of its site; a rod joins it to the crank's pin."""
     model, data = robot.model, robot.data
     pin = equipment.model.actuator_target[a]
     slider = equipment.model.actuator_reference[a]
@@ -208,9 +209,9 @@ def _slider_crank(robot: Any, equipment: Any, a: Any) -> None:
 
 @njit
 def crank(model: Any, data: Any, equipment: Any, a: Any) -> Any:
-    """Length of a slider-crank, what a unit of force pushes the pin with, and the torque that the slider's body takes.
+    """Length of a slider-crank, the force of a unit actuator force on the pin, and the torque on the slider's body.
 
-    With d from slider to pin: L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
+    With d from slider to pin, L = d·z - √((d·z)² + r² - d·d); beyond the rod's reach the root counts as 0.
     """
     pin = equipment.model.actuator_target[a]
     slider = equipment.model.actuator_reference[a]

@@ -1,8 +1,8 @@
-"""The way of a tendon around a sphere or a cylinder between two sites, or through it to a side site inside.
+"""The path of a tendon around a sphere or a cylinder between two sites, or through it to a side site inside.
 
-Everything is in the geom's frame; of a cylinder (along z, endless) it is a plane problem with a rise, of a sphere one
-in the plane of the two sites and the centre. The geometry, what counts as no contact with the geom, and how far the
-equation of the way inside is solved are MuJoCo's (XML reference, "spatial"), so that lengths agree to rounding.
+Everything is in the geom's frame. For a cylinder (infinite, along z) the problem is planar with a rise, for a sphere it
+lies in the plane of the two sites and the centre. The geometry, the criterion for no contact with the geom, and the
+tolerance of the equation of the inside path are MuJoCo's (XML reference, "spatial"), so that lengths agree to rounding.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from artsim.sim.equipment.arrays import PATH_SPHERE
 from artsim.sim.foundation.jit import inlined, njit
 
-_LEAST = 1e-15  # lengths [m], and what is divided by, are taken as 0 below
+_LEAST = 1e-15  # smaller lengths [m] and divisors count as 0
 _ROUNDS = 20  # of Newton's method
 _TOLERANCE = 1e-6  # [rad]
 
 
 @inlined
 def unit3(x: Any, y: Any, z: Any) -> Any:
-    """A vector's direction and its length; of the zero vector the first axis."""
+    """A vector's direction and its length; the direction of the zero vector is the first axis."""
     length = math.sqrt(x * x + y * y + z * z)
     if length < _LEAST:
         return 1.0, 0.0, 0.0, length
@@ -37,10 +37,10 @@ def _unit2(x: Any, y: Any) -> Any:
 
 @njit
 def wrap(kind: Any, radius: Any, p: Any, q: Any, sided: Any, side: Any) -> Any:
-    """The way from p to q by way of the geom: its length on the geom, where it comes and where it goes.
+    """The path from p to q around the geom: its length on the geom [m], and the points where it arrives and leaves.
 
-    `sided`: the way is on the side of `side`, or goes through the geom where that is inside. Length -1: straight from p
-    to q.
+    With `sided` the path is on the side of `side`, or passes through the geom if that is inside. Length -1: the path is
+    straight from p to q.
     """
     p0, p1, p2 = p
     q0, q1, q2 = q
@@ -70,16 +70,16 @@ def wrap(kind: Any, radius: Any, p: Any, q: Any, sided: Any, side: Any) -> Any:
         return length, meets, leaves
     before = math.sqrt((a0 - t0) ** 2 + (a1 - t1) ** 2)
     after = math.sqrt((b0 - u0) ** 2 + (b1 - u1) ** 2)
-    slope = (q2 - p2) / (before + length + after)  # unrolled, the way up is a straight line
+    slope = (q2 - p2) / (before + length + after)  # unrolled, the path is a straight line
     return math.sqrt(1.0 + slope * slope) * length, (t0, t1, p2 + slope * before), (u0, u1, q2 - slope * after)
 
 
 @njit
 def _second_axis(x0: Any, x1: Any, x2: Any, q0: Any, q1: Any, q2: Any) -> Any:
-    """The unit vector at right angles to x in the plane of x and q; where they are parallel in some plane."""
+    """The unit vector orthogonal to x in the plane of x and q; if they are parallel, in an arbitrary plane."""
     n0, n1, n2 = x1 * q2 - x2 * q1, x2 * q0 - x0 * q2, x0 * q1 - x1 * q0
     if math.sqrt(n0 * n0 + n1 * n1 + n2 * n2) < _LEAST:
-        g0, g1, g2 = 0.0, 1.0, 1.0  # not along x, whose largest part it lacks
+        g0, g1, g2 = 0.0, 1.0, 1.0  # not along x, since the component where x is largest is 0
         if abs(x1) > abs(x0) and abs(x1) > abs(x2):
             g0, g1, g2 = 1.0, 0.0, 1.0
         elif abs(x2) > abs(x0) and abs(x2) > abs(x1):
@@ -92,10 +92,10 @@ def _second_axis(x0: Any, x1: Any, x2: Any, q0: Any, q1: Any, q2: Any) -> Any:
 
 @njit
 def _around(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any, sided: Any, c0: Any, c1: Any) -> Any:
-    """From a to b around a circle about 0: arc, tangent points of a and b; -1: straight.
+    """The path from a to b around a circle about 0: arc length and tangent points of a and b; -1: straight.
 
-    The way winds about 0 as the polyline a, c, b does if `sided`, else as the straight line. Of that angle the tangents
-    take what they span from end to touching point, and the circle the rest, if any is left.
+    The path winds about 0 like the polyline a, c, b if `sided`, else like the straight line. The tangents take up the
+    angles between end points and tangent points; the arc on the circle is the rest, if any.
     """
     far_a, far_b = a0 * a0 + a1 * a1, b0 * b0 + b1 * b1
     if min(far_a, far_b) < radius * radius or radius < _LEAST or (a0 - b0) ** 2 + (a1 - b1) ** 2 < _LEAST:
@@ -116,16 +116,16 @@ def _around(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any, sided: Any, c0: Any
 
 @inlined
 def _angle(x0: Any, x1: Any, y0: Any, y1: Any) -> Any:
-    """From x to y, counted to the left, up to half a turn, which is positive (0.0 takes a zero's sign)."""
+    """Angle from x to y, counter-clockwise, in (-π, π] (adding 0.0 removes the sign of a zero)."""
     return math.atan2(x0 * y1 - x1 * y0 + 0.0, x0 * y0 + x1 * y1)
 
 
 @njit
 def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
-    """From a to b through the circle about 0: 0 and the point of the circle that the way touches; -1: straight.
+    """The path from a to b through the circle about 0: 0 and the point of the circle that it touches; -1: straight.
 
-    The point where the way is shortest sees both ends at one angle φ: asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0, A
-    and B being radius over distance and G the angle between a and b.
+    The point of the shortest path sees both ends under the same angle φ: asin(A sin φ) + asin(B sin φ) - 2 φ + G = 0,
+    where A and B are radius over distance and G is the angle between a and b.
     """
     far_a, far_b = math.sqrt(a0 * a0 + a1 * a1), math.sqrt(b0 * b0 + b1 * b1)
     d0, d1 = b0 - a0, b1 - a1
@@ -138,7 +138,7 @@ def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
     A, B = radius / far_a, radius / far_b
     between = _angle(a0, a1, b0, b1)
     seen = _seen_angle(A, B, abs(between))
-    if seen < 0.0:  # no root was found: the middle serves
+    if seen < 0.0:  # without a root the middle serves
         m0, m1 = _unit2(a0 + b0, a1 + b1)
         return 0.0, radius * m0, radius * m1
     if between > 0.0:
@@ -151,7 +151,7 @@ def _inside(a0: Any, a1: Any, b0: Any, b1: Any, radius: Any) -> Any:
 
 @njit
 def _seen_angle(A: Any, B: Any, G: Any) -> Any:
-    """The root φ of _inside's equation by Newton's method from the right; -1 where it does not get there."""
+    """The root φ of _inside's equation by Newton's method from the right; -1 if it does not converge."""
     angle = 0.5 * math.pi
     f = math.asin(A) + math.asin(B) - math.pi + G
     if f > 0.0:

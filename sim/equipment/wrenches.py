@@ -1,7 +1,7 @@
-"""What tendons and actuators do to the links as free bodies: wrenches that no joint of the tree carries.
+"""Wrenches of tendons and actuators on the links as free bodies, which no joint of the tree carries.
 
-A spatial tendon pulls at the points of its path, an actuator at a site or a slider-crank pushes there. All else that
-acts on the dofs (fixed tendons, actuators of joints, springs, compensated weights, the medium) acts in the joints.
+A spatial tendon pulls at the points of its path; an actuator at a site or a slider-crank pushes there. All other forces
+on the dofs (fixed tendons, actuators of joints, springs, compensated weights, the medium) act in the joints.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _NONE = (0.0, 0.0, 0.0)
 
 @njit
 def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
-    """Subtract from step.link_force and step.link_torque (about the links' origins) what spatial tendons do to the
-    links."""
+    """Subtract the wrenches of spatial tendons from step.link_force and step.link_torque (about the links' origins)."""
     for t in range(equipment.data.tendon_force.shape[0]):
         if (
             equipment.data.tendon_force[t] != 0.0
@@ -33,7 +32,7 @@ def take_off_tendons(robot: Any, step: Any, equipment: Any) -> None:
 
 @njit
 def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
-    """Subtract from step.link_force and step.link_torque what actuators at sites and slider-cranks do to the links."""
+    """Subtract the wrenches of actuators at sites and slider-cranks from step.link_force and step.link_torque."""
     for a in range(equipment.model.actuator_target.shape[0]):
         kind = equipment.model.actuator_transmission[a]
         if kind == SITE:
@@ -44,7 +43,7 @@ def take_off_actuators(robot: Any, step: Any, equipment: Any) -> None:
 
 @inlined
 def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: Any) -> None:
-    """Subtract a force at a point of the world and a torque from what link `link` (-1: the world) receives."""
+    """Subtract a force at a world point and a torque from the wrench that link `link` receives (-1: the world)."""
     model, data = robot.model, robot.data
     p0, p1, p2 = point
     f0, f1, f2 = force
@@ -66,7 +65,7 @@ def _take_off(robot: Any, step: Any, link: Any, point: Any, force: Any, torque: 
 
 @njit
 def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) -> None:
-    """Tendon t's pull, piece by piece; the pieces are those of equipment/tendons.py."""
+    """Subtract the force of tendon t, piece by piece; the pieces are those of equipment/tendons.py."""
     share = 1.0
     p = equipment.model.tendon_path[t]
     while p < equipment.model.tendon_path[t + 1] - 1:
@@ -87,7 +86,7 @@ def _take_off_path(robot: Any, step: Any, equipment: Any, t: Any, force: Any) ->
 
 @njit
 def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second: Any, force: Any) -> None:
-    """A straight piece between two sites."""
+    """Subtract a straight piece between two sites."""
     a = site_point(robot.model, robot.data, equipment, first)
     b = site_point(robot.model, robot.data, equipment, second)
     _take_off_piece(robot, step, equipment.model.site_link[first], equipment.model.site_link[second], a, b, force)
@@ -95,7 +94,7 @@ def _take_off_straight(robot: Any, step: Any, equipment: Any, first: Any, second
 
 @njit
 def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any) -> None:
-    """The pieces to and from the geom at path element p + 1, or the one that passes it."""
+    """Subtract the pieces to and from the geom at path element p + 1, or the single piece that passes it."""
     model, data = robot.model, robot.data
     first, second = equipment.model.path_index[p], equipment.model.path_index[p + 2]
     on_geom, meets, leaves = way_around(model, data, equipment, p)
@@ -111,7 +110,7 @@ def _take_off_wrapped(robot: Any, step: Any, equipment: Any, p: Any, force: Any)
 
 @njit
 def _take_off_piece(robot: Any, step: Any, link_a: Any, link_b: Any, a: Any, b: Any, force: Any) -> None:
-    """A straight piece from point a of one link to b of another; a positive force pushes them apart."""
+    """Subtract a straight piece from point a of one link to b of another; a positive force pushes them apart."""
     u0, u1, u2, _ = unit3(b[0] - a[0], b[1] - a[1], b[2] - a[2])
     if link_a != link_b:
         _take_off(robot, step, link_a, a, (-force * u0, -force * u1, -force * u2), _NONE)
@@ -123,10 +122,10 @@ def _take_off_piece(robot: Any, step: Any, link_a: Any, link_b: Any, a: Any, b: 
 
 @njit
 def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
-    """A wrench at a site, and its reaction at a reference site.
+    """Subtract a wrench at a site and its reaction at a reference site.
 
-    The two make a couple where the sites are apart and the force is not along their line. MuJoCo's transmission gives
-    none of it to dofs that move both sites: so it is taken up where the sites' chains meet.
+    The two form a couple if the sites are apart and the force is not along their line. MuJoCo's transmission passes
+    none of it to dofs that move both sites, so it is taken up where the chains of the sites meet.
     """
     model, data = robot.model, robot.data
     site, reference = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
@@ -153,7 +152,7 @@ def _take_off_site(robot: Any, step: Any, equipment: Any, a: Any, force: Any) ->
 
 @njit
 def _take_off_crank(robot: Any, step: Any, equipment: Any, a: Any, force: Any) -> None:
-    """A slider-crank's push at the pin, and its reaction on the slider's link."""
+    """Subtract the force of a slider-crank at the pin and its reaction on the slider's link."""
     model, data = robot.model, robot.data
     pin, slider = equipment.model.actuator_target[a], equipment.model.actuator_reference[a]
     _, f0, f1, f2, n0, n1, n2 = crank(model, data, equipment, a)

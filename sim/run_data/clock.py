@@ -1,4 +1,4 @@
-"""Where the time of a step goes: what passed since the last mark counts for the phase that ends here."""
+"""Measures the phases of a step: the time since the last mark is added to the phase that ends here."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from artsim.sim.foundation.lanes import cycles
 
 @inlined
 def start(clock: Any) -> None:
-    """The begin of what is timed."""
+    """Start the clock."""
     if clock is not None:
         clock.last[0] = cycles()
 
 
 @inlined
 def mark(clock: Any, phase: Any) -> None:
-    """The end of a phase; nothing is compiled of it where k, the run's Clock, is None."""
+    """End a phase; nothing is compiled where `clock` is None."""
     if clock is not None:
         now = cycles()
         clock.ticks[phase] += now - clock.last[0]

@@ -1,13 +1,13 @@
-"""The integrators, each declared once: its kernel and what it serves. No numba here.
+"""Declares each integrator once: its kernel and what it supports. Does not import numba.
 
-An integrator's kernel takes the records of step.simulate in the same order, None for those of what it does not serve.
+An integrator's kernel takes the records of step.simulate in the same order, None for those it does not support.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-# options of a run (fields of RunConfig) that bring rows which push one way, or count steps in which they push nothing
+# options of a run (fields of RunConfig) that add unilateral rows, or count steps in which these are inactive
 ONE_SIDED_OPTIONS = (
     "velocity_limits",
     "ground",
@@ -19,18 +19,18 @@ ONE_SIDED_OPTIONS = (
 
 
 class Integrator(NamedTuple):
-    """What an integrator serves; plan.py refuses runs, and puts notes in their place, by this."""
+    """What an integrator supports; plan.py refuses runs, and notes replacements, by this."""
 
     name: str  # of --integrator
     kernel: str
     module: str
-    asked_for: str = ""  # the `integrator` of MJCF files by which it is chosen
-    solver: str = ""  # whose scratch its kernel takes, whatever --solver says; "": the solver's
-    one_sided: bool = True  # rows that push one way: limits, friction, contacts, ONE_SIDED_OPTIONS
+    asked_for: str = ""  # the `integrator` of MJCF files that selects it
+    solver: str = ""  # solver whose scratch its kernel takes, whatever --solver says; "": the chosen one
+    one_sided: bool = True  # unilateral rows: limits, friction, contacts, ONE_SIDED_OPTIONS
     wrapped_equalities: bool = True  # hard equalities of tendons that wrap around geoms
-    maximal: bool = True  # maximal coordinates move by it
-    phases: bool = True  # phases of its steps can be timed
-    packs: bool = True  # packs of robots move by it
+    maximal: bool = True  # maximal coordinates
+    phases: bool = True  # timing of its steps' phases
+    packs: bool = True  # packs of robots
 
 
 SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler", "simulate", "artsim.sim.stepping.step")
@@ -48,13 +48,13 @@ RK4 = Integrator(
 )
 
 DEFAULT = (
-    SEMI_IMPLICIT_EULER  # serves everything, and is implicit in springs, dampers and drives as MuJoCo's others are
+    SEMI_IMPLICIT_EULER  # supports everything, and is implicit in springs, dampers and drives as MuJoCo's others are
 )
 INTEGRATORS = {integrator.name: integrator for integrator in (SEMI_IMPLICIT_EULER, RK4)}
-"""By the names of --integrator."""
+"""The integrators by their names in --integrator."""
 
 
 def asked_for(name: str | None) -> Integrator:
-    """The integrator that a file asks for by this name."""
+    """The integrator that a file selects by this name."""
     found = (integrator for integrator in INTEGRATORS.values() if integrator.asked_for and integrator.asked_for == name)
     return next(found, DEFAULT)

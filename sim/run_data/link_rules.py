@@ -1,8 +1,8 @@
-"""What a user sets for links besides their joints: damping of their motion, and limits of their velocities, as arrays.
+"""User-set rules of links besides their joints, as arrays: damping of their motion, and limits of their velocities.
 
-The PhysX guide's linearDamping, angularDamping, maxLinearVelocity, maxAngularVelocity of links, and
-setMaxCOMLinearVelocity, setMaxCOMAngularVelocity of articulations. Constants are in LinkRules, what a step finds in
-LinkRuleWork. No numba here.
+These are PhysX's linearDamping, angularDamping, maxLinearVelocity and maxAngularVelocity of links, and
+setMaxCOMLinearVelocity and setMaxCOMAngularVelocity of articulations. Constants are in LinkRules, results of a step in
+LinkRuleWork. This file does not import numba.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from artsim.sim.foundation.spatial import Real
 
 WHOLE = -1
 Pair = tuple[float | None, float | None]
-"""Of the linear and of the angular velocity; None: none."""
+"""A pair for the linear and the angular velocity; None: no rule."""
 
 
 class LinkRules(NamedTuple):
-    """Damped links, and velocities that have a bound."""
+    """Damped links, and bounded velocities."""
 
     damped_link: ConstInts1  # (nd,)
     damping: ConstReals2  # (nd, 2) of the linear and the angular velocity, per mass and per inertia [1/s]
     bound_link: ConstInts1  # (n,) WHOLE: the robot, by its centre of mass
-    bound_angular: ConstInts1  # (n,) 0: of the centre of mass' velocity, 1: of the angular velocity
+    bound_angular: ConstInts1  # (n,) 0: velocity of the centre of mass, 1: angular velocity
     bound: ConstReals1  # (n,) [m/s or rad/s]
 
 
 class LinkRuleWork(NamedTuple):
-    """What a step knows of them."""
+    """The results and scratch of a step's link rules."""
 
     force: Reals1  # (nv,) joint forces of the damping
     columns: Reals2  # (6, nv) a link's Jacobian
-    active: Ints1  # (n,) 1: the velocity is held to its bound in this step
-    direction: Reals2  # (n, 3) in which it is
+    active: Ints1  # (n,) 1: the velocity is bounded by its row in this step
+    direction: Reals2  # (n, 3) direction of the row
     unbound: Reals2  # (n, 3) the velocity at the end of the step without the bounds
-    seen: Reals2  # (n, 3) the velocity at the end of the step, in the pose before it: what rows know of
-    ahead: Reals1  # (n,) by how much the velocity at the step's end is above what the row sees of it
-    speed: Reals1  # (n,) in the round before, where it is above the bound; else 0
-    share: Reals1  # (n,) how much of the direction before is kept
+    seen: Reals2  # (n, 3) the velocity at the end of the step, in the pose before it, as the rows see it
+    ahead: Reals1  # (n,) excess of the velocity at the step's end over what the row sees of it
+    speed: Reals1  # (n,) speed in the previous round where it is above the bound; else 0
+    share: Reals1  # (n,) how much of the previous direction is kept
     centre: Reals1  # (3,) of mass [m]
     velocity: Reals1  # (3,)
     inertia: Reals1  # (6,) of the robot about its centre of mass
 
 
 class RuleBundle(NamedTuple):
-    """Both; None in a run without."""
+    """Constants and scratch of link rules; None in a run without any."""
 
     model: LinkRules
     data: LinkRuleWork
@@ -61,9 +61,10 @@ class RuleBundle(NamedTuple):
 def link_rules(
     model: Model, labels: Labels, damping: Mapping[str, Pair], limits: Mapping[str, Pair], whole: Pair | None
 ) -> LinkRules | None:
-    """Rules by link name or pattern: damping [1/s], velocity limits [m/s, rad/s], those of the whole robot; or None.
+    """Return the rules by link name or pattern: damping [1/s], velocity limits [m/s, rad/s], the whole robot's; or
+    None.
 
-    Raises UsageError: no link of such a name, a link that cannot move, numbers that are not from 0.
+    Raises UsageError for an unknown link name, a link that cannot move, or a negative number or NaN.
     """
     coefficients = _by_link(damping, labels, model, "link_damping", 0.0)
     bounds = _by_link(limits, labels, model, "link_velocity_limit", math.inf)
@@ -87,14 +88,14 @@ def link_rules(
 
 
 def _by_link(given: Mapping[str, Pair], labels: Labels, model: Model, what: str, default: float) -> Real:
-    """(nl, 2) values; later patterns win over earlier ones."""
+    """(nl, 2) values; later patterns override earlier ones."""
     values = np.full((len(labels.links), 2), default)
     for pattern, pair in given.items():
         found = [n for n, name in enumerate(labels.links) if fnmatchcase(name, pattern)]
         if not found:
             raise UsageError(f"{what}: {pattern!r} is no link of this robot{nearest(pattern, labels.links)}")
         values[found] = _numbers(pair, f"{what} {pattern}", default)
-    values[model.link_body == 0] = default  # they never move
+    values[model.link_body == 0] = default  # fixed links never move
     return values
 
 
@@ -106,7 +107,7 @@ def _numbers(pair: Pair | None, what: str, default: float) -> Real:
 
 
 def make_link_rule_work(model: Model, rules: LinkRules) -> LinkRuleWork:
-    """The scratch of a run's rules."""
+    """Allocate the scratch of a run's rules."""
     n, nv = len(rules.bound), len(model.dof_body)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(LinkRuleWork._fields, (n,))
     shapes |= {"force": (nv,), "columns": (6, nv), "direction": (n, 3), "unbound": (n, 3), "seen": (n, 3)}

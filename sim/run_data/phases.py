@@ -1,4 +1,4 @@
-"""The phases of a step that are timed on request, and where their times add up. No numba here."""
+"""Names the phases of a step that are timed on request, and holds their total times. Does not import numba."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from artsim.sim.foundation.records import Ints1
 
 
 class Clock(NamedTuple):
-    """How long the phases of steps took, in ticks of the processor's counter. Kernels call it `k` or `q`."""
+    """Durations of the phases of steps, in ticks of the processor's counter."""
 
     ticks: Ints1  # (len(PHASES),)
-    last: Ints1  # (1,) the last mark
+    last: Ints1  # (1,) time of the last mark
 
 
 PHASES = (

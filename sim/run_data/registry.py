@@ -1,7 +1,7 @@
-"""The solvers of constraint rows, each declared once: its name, its scratch, and what the engine must know of it.
+"""Declares each solver of constraint rows once: its name, its scratch, and what the engine must know of it.
 
-A solver's kernel is in a file of its own in this folder, which solve.py calls. Kernels read the declarations as tuples
-by number (SWEEPING …). No numba here: the process that starts with warm kernels imports this.
+Each solver's kernel is a file of its own in sim/solvers, which solve.py calls. Kernels read the declarations as tuples
+by number (SWEEPING …). This file does not import numba, since the process that starts with warm kernels imports it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ NEWTON, PGS, TGS, BLOCK_GS, PROPAGATION, DIRECT = range(6)  # Inputs.solver
 
 
 class Solver(NamedTuple):
-    """What the engine must know of a solver besides its kernel. All of them take every kind of rows."""
+    """What the engine must know of a solver besides its kernel. Every solver takes every kind of row."""
 
     number: int
     work: tuple[type[Any], ...]  # its scratch; solvers that share it share their entry
-    sweeping: bool = False  # as PhysX has it: all drives are rows, springs are implicit, errors are taken back at once
+    sweeping: bool = False  # as in PhysX: all drives are rows, springs are implicit, errors are corrected at once
     mean_velocity: bool = False  # positions move with the mean velocity of its sweeps
     mass_matrix: bool = True  # M̂ is formed
-    exact: bool = False  # its result is newton's, which packs may use in its place where there are no rows
-    packs: bool = False  # packs of robots have it
+    exact: bool = False  # solves as newton does, which packs may use in its place where there are no rows
+    packs: bool = False  # supports packs of robots
 
 
 SOLVERS: dict[str, Solver] = {
@@ -33,7 +33,7 @@ SOLVERS: dict[str, Solver] = {
     "propagation": Solver(PROPAGATION, (NewtonWork, PropagationWork), mass_matrix=False, exact=True),
     "direct": Solver(DIRECT, (NewtonWork, DirectWork), mass_matrix=False, exact=True),
 }
-"""By the names of --solver."""
+"""The solvers by their names in --solver."""
 
 _IN_ORDER = tuple(sorted(SOLVERS.values(), key=lambda solver: solver.number))
 SWEEPING = tuple(solver.sweeping for solver in _IN_ORDER)

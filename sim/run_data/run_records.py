@@ -1,6 +1,6 @@
-"""The records of a simulation beside Model, State and Workspace: what comes in, what a step finds, what is recorded.
+"""The records of a simulation beside Model, State and Workspace: inputs, results of a step, recorded rows.
 
-No numba here: the process that starts with warm kernels imports this.
+This file does not import numba, since the process that starts with warm kernels imports it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ NO_CONTROLLER, GRAVITY_COMPENSATION, COMPUTED_TORQUE = range(3)
 POSITION_GAIN, VELOCITY_GAIN = range(2)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
-# entries of Rows.number: all rows, and those that every step has, which come before the contacts'
+# entries of Rows.number: all rows, and those present in every step, which precede the contacts'
 ALL_ROWS, LASTING_ROWS = range(2)
 # entries of Rows.report
 ITERATIONS, RESIDUAL = range(2)
-# entries of Step.counters; CONTROL_ROW is of the controls, ROWS_RECORDED of the block
+# entries of Step.counters; CONTROL_ROW is the current row of the controls, ROWS_RECORDED the block's
 (
     STEP_NUMBER,
     ROWS_RECORDED,
@@ -35,7 +35,7 @@ ITERATIONS, RESIDUAL = range(2)
 RUNNING, NON_FINITE, INEQUALITY, CROWDED, TOO_FAST, GAVE_WAY = range(6)
 # how a step was evaluated (midpoint.py): Step.counters[EVALUATION]
 ONCE, AGAIN, STIFFENED = range(3)
-# entries of Step.retries: how often the step was solved again for what (retries.py); the last three are 1 or 0
+# entries of Step.retries: how often the step was solved again, by reason (retries.py); the last three are 1 or 0
 SEARCHES, EVALUATIONS, RULE_ROUNDS, BOUND_ROUNDS, WITHOUT_ROWS, BENT_OR_FAST, AWAY = range(7)
 # entries of Step.energy
 AT_START, NOW = range(2)
@@ -43,7 +43,7 @@ AT_START, NOW = range(2)
 GIVEN, MOST, EXCESS_STEP, EXCESS_DOF, EXCESS_FACTOR = range(5)
 # entries of Step.contact_extremes
 MOST_AT_ONCE, DEEPEST, REGULARISED_STEPS, LEFT_INSIDE_STEPS = range(4)
-# entries of Step.yielded: depths are of contacts that gave way, beyond the deepest of the start
+# entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # entries of Block.plan, the last of RolloutBlock.plan
 STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_SAMPLE = range(3)
@@ -52,7 +52,7 @@ KINETIC, POTENTIAL = range(2)
 
 
 class Inputs(NamedTuple):
-    """What a run is given. Controls are rows that hold until the next one begins."""
+    """The inputs of a run. Each row of controls holds until the next one begins."""
 
     time_step: ConstReals1  # (1,) [s]
     solver: ConstInts1  # (1,) its number (run_data/registry.py)
@@ -62,10 +62,10 @@ class Inputs(NamedTuple):
     drive_stiffness: ConstReals1  # (nv,) [N m/rad or N/m]; acceleration drives: [1/s²]
     drive_damping: ConstReals1  # (nv,) [N m s/rad or N s/m]; acceleration drives: [1/s]
     drive_limit: ConstReals1  # (nv,) largest force [N m or N], inf: none
-    recovery: ConstReals1  # (1,) share of a hard row's error that a step takes back; 0: see constraints/row.py
+    recovery: ConstReals1  # (1,) share of a hard row's error that a step corrects; 0: see constraints/row.py
     sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
-    mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are weighed [1/(kg m²) or 1/kg]
+    mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are scaled [1/(kg m²) or 1/kg]
     start_step: Ints1  # (rows,) first step each row acts on
     torque: Reals2  # (rows, nv) [N m or N]
     target: Reals2  # (rows, nv) [rad or m]
@@ -74,15 +74,17 @@ class Inputs(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Constraint rows of one step: J u + bias + cfm λ is 0, or as near as λ's bounds allow. Impulses in N s or N m s.
+    """Constraint rows of one step: J u + bias + cfm λ is 0, or as near to 0 as λ's bounds allow. Impulses in N s or N m
+    s.
 
     Row n has the entries start[n] ≤ e < start[n + 1] in full coordinates, which carry its force to the dofs, and
-    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order.
+    start[n] ≤ e < stop[n] in independent ones, which the solvers see. Every step has the same rows in the same order,
+    except those of contacts, which come last.
 
-    A cone is a run of rows, the normal one first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
+    A cone is a run of rows, the normal first: |λ_t| ≤ slope λ_n instead of bounds, hard Coulomb friction.
     """
 
-    number: Ints1  # (2,) of rows; without those of contacts, which are the last ones
+    number: Ints1  # (2,) number of rows; of those that are not contacts', which come last
     kind: Ints1  # (rows,)
     dof: Ints1  # (rows,) the dof it acts on; couplings: the follower
     start: Ints1  # (rows + 1,) first entry of each row
@@ -91,40 +93,40 @@ class Rows(NamedTuple):
     entry_value: Lanes1  # (entries,)
     column: Ints1  # (entries,) which independent dof
     value: Lanes1  # (entries,)
-    error: Lanes1  # (rows,) C, what the bias takes back [rad or m]
-    rate: Lanes1  # (rows,) how much of it per second the bias takes back; 0: the bias does not follow C [1/s]
+    error: Lanes1  # (rows,) C, the error that the bias corrects [rad or m]
+    rate: Lanes1  # (rows,) how much of it per second the bias corrects; 0: the bias does not follow C [1/s]
     bias: Lanes1  # (rows,) [rad/s or m/s]
     cfm: Lanes1  # (rows,) velocity per impulse; one for all rows of a cone
     lower: Lanes1  # (rows,) bounds of the impulse
     upper: Lanes1
-    cone: Ints1  # (rows,) 0: bounds; first row of a cone: how many it has; the others: -1
+    cone: Ints1  # (rows,) 0: bounds; first row of a cone: its number of rows; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
-    # (rows,) of contacts' first rows: for how many steps they have given way (solvers/regularisation.py)
+    # (rows,) at contacts' first rows: for how many steps they have yielded (solvers/regularisation.py)
     regularised: Ints1
-    static: Ints1  # (rows,) 1: of loops and contacts that hold on to the world
+    static: Ints1  # (rows,) 1: loops and contacts that act against the world
     impulse: Lanes1  # (rows,) λ
-    miss: Reals1  # (rows,) by how much a loop or tendon equality misses what it is aimed at [m or rad]
+    miss: Reals1  # (rows,) by how much a loop or tendon equality misses its target [m or rad]
     unaimed: Reals1  # (rows,) bias before aims
     implicit: Ints1  # (nv,) 1: the drive is part of M̂, 0: it is a row (or there is none)
     report: Reals1  # (2,) iterations, residual of the step
 
 
 class Step(NamedTuple):
-    """What a step finds, full coordinates unless said otherwise."""
+    """What a step finds, in full coordinates unless said otherwise."""
 
     counters: Ints1  # (8,) STEP_NUMBER, …
-    retries: Ints1  # (7,) at solving the step
+    retries: Ints1  # (7,) SEARCHES, …
     nearest: Reals1  # (1,) how far step.middle was from where the velocities led, in the evaluation before
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     coupling_error: Reals1  # (1,) worst |q_follower - g(q_leader)| [rad or m]
-    loop_gap: Reals1  # (2,) how far loops were open at most at the start of a step or the end of a block [m], [rad]
+    loop_gap: Reals1  # (2,) largest opening of loops at the start of a step or the end of a block [m], [rad]
     tendon_error: Reals1  # (1,) worst |C| of tendon equalities at the end of a step [m or rad]
-    worst_residual: Reals1  # (1,) what the solver left unsolved in any step so far [rad/s or m/s]
-    yielded: Reals1  # (6,) depths at the start and where contacts gave way [m], share of a shape, links; steps unsolved
+    worst_residual: Reals1  # (1,) largest constraint residual of any step so far [rad/s or m/s]
+    yielded: Reals1  # (6,) depths at the start and where contacts yielded [m], share of a shape, links; unsolved steps
     energy: Reals1  # (2,) kinetic plus potential, at the start of the run and at the end of the block [J]
-    watch: Reals1  # (5,) energy given so far, the most at any time [J]; of the first excess step + 1, dof, factor
-    contact_extremes: Reals1  # (4,) most contacts in any step so far, largest depth [m], steps eased, with some left
-    # inside
+    watch: Reals1  # (5,) energy received so far, the most at any time [J]; of the first excess step + 1, dof, factor
+    contact_extremes: Reals1  # (4,) most contacts in a step so far, largest depth [m], number of regularised steps
+    # and of those with penetration left
     applied: Reals1  # (nv,) [N m or N]
     drive: Reals1
     passive: Reals1
@@ -134,18 +136,18 @@ class Step(NamedTuple):
     tendon: Reals1
     contact: Reals1
     qacc: Reals1  # (nv,)
-    diagonal: Reals1  # (nv,) h D + h² a K of what M̂ holds
+    diagonal: Reals1  # (nv,) h D + h² a K of the terms in M̂
     stiffness: Reals1  # (nv,) drive gains in force units
     damping: Reals1
-    share: Reals1  # (nv,) of a spring that keeps its energy, 1; 0: it is implicit Euler's (actuation.py)
-    place: Reals1  # (nv,) coordinates as drives see them: target less what they turn, where there are none
+    share: Reals1  # (nv,) 1 for an energy-conserving spring; 0: implicit Euler (actuation.py)
+    place: Reals1  # (nv,) coordinates as drives see them; where there are none, the target less the rotation to it
     force: Reals1  # (nv,) explicit right-hand side
     velocity: Reals1  # (nv,) v at the end of the step
     middle: Reals1  # (nv,) v at which gyroscopic and Coriolis terms act
     free: Reals1  # (nu,) u without constraint impulses
     next: Reals1  # (nu,) u at the end of the step
     start_qpos: Reals1  # (nq,) RK4: where the step started
-    start_qvel: Reals1  # (nv,) rk4.py: at the step's start; step.py: f.middle before
+    start_qvel: Reals1  # (nv,) rk4.py: at the step's start; step.py: `middle` before it moved
     stage_qpos: Reals1  # (nq,)
     stage_qvel: Reals1  # (nv,)
     sum_velocity: Reals1  # (nv,) RK4 sums of tangents and accelerations
@@ -162,7 +164,7 @@ class Step(NamedTuple):
 class Block(NamedTuple):
     """Recorded rows of one block. A field whose first extent is 0 is not recorded."""
 
-    plan: Ints1  # (2,) steps to take now, and every how many a row is recorded
+    plan: Ints1  # (2,) steps to take now, and steps per recorded row
     qpos: Reals2
     qvel: Reals2
     qacc: Reals2
@@ -200,7 +202,7 @@ class Block(NamedTuple):
     contact_wrench: Reals3
     external_wrench: Reals3
     contact_count: Reals1
-    # contacts of the recorded rows, one after the other; a block ends before there is no more room for a step's
+    # contacts of the recorded rows, in sequence; a block ends before a step's contacts could exceed the room
     contacts: Ints1  # (1,) how many there are
     contact_step: Reals1
     contact_shapes: Reals2  # (, 2)
@@ -218,10 +220,10 @@ RECORDED = (*(name for name in Block._fields if name not in ("plan", *_OF_CONTAC
 
 
 class RunBundle(NamedTuple):
-    """What a run is given and what its step finds; in a run's own kernel what is recorded of it too."""
+    """The inputs of a run and what its step finds; in a run's own kernel also what is recorded."""
 
     inputs: Inputs
     step: Step
     block: Block | None = None
     clock: Clock | None = None  # of timed phases
-    lanes: Any | None = None  # of packs: rollout.LaneBundle
+    lanes: Any | None = None  # of packs: packs.LaneBundle

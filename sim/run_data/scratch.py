@@ -1,4 +1,4 @@
-"""The scratch records of the solvers of constraint rows, and how large they are. No numba here."""
+"""Declares the scratch records of the solvers of constraint rows, and computes their sizes. Does not import numba."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ SHARED_MASS, SHARED_INERTIA = range(2)
 
 
 class NewtonWork(NamedTuple):
-    """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; blocks, islands: solvers/elimination.py."""
+    """Scratch of solvers/newton.py. A unit is a row with bounds or a cone; for blocks and islands see
+    elimination.py."""
 
     entry: Ints1  # (2,) addresses of solvers/alone.py and of its table
-    again: Ints1  # (1,) 1: go on with another bias
+    again: Ints1  # (1,) 1: solve again with another bias
     sizes: Ints1  # (3,) blocks, islands, Newton steps of the island
     block: Ints1  # (nu,) of a dof
     block_start: Ints1  # (nu + 1,) a block's first dof
     island: Ints1  # (nu,) of a block
     island_start: Ints1  # (nu + 1,) where an island's blocks begin
     member: Ints1  # (nu,) the blocks, island by island
-    order: Ints1  # (nu,) the same as they are eliminated
+    order: Ints1  # (nu,) the same in elimination order
     unit_start: Ints1  # (nu + 1,) where an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
-    factorised: Ints1  # (nu,) 1: the matrix of an island is, with weight_used
+    factorised: Ints1  # (nu,) 1: the matrix of an island is factorised, with weight_used
     degree: Ints1  # (nu,) dofs that a block is tied to; nsgs.py: the root of a dof's tree
     list: Ints1  # (nu,) blocks of a row; nsgs.py: where a root's tree ends
     tie: Ints2  # (blocks, blocks) 1: tied
@@ -70,20 +71,20 @@ class NewtonWork(NamedTuple):
     along: Lanes1  # (rows,) J d
     eps: Lanes1  # (rows,) ε
     inverse: Lanes1  # (rows,) 1 / (cfm + ε); 0: the row moves nothing
-    first: Lanes1  # (rows,) λ as it came in
-    given: Lanes1  # (rows,) cfm as it came in
+    first: Lanes1  # (rows,) λ as passed in
+    given: Lanes1  # (rows,) cfm as passed in
     rho: Lanes1  # (rows,) impulse per velocity: 1 / mobility
-    rate: Lanes1  # (rows,) coulomb.py: ρ, by which velocities count beside impulses
+    rate: Lanes1  # (rows,) coulomb.py: ρ, the weight of velocities beside impulses
     centre: Lanes1  # (rows,) λ_k
     miss: Lanes1  # (rows,) λ - P(λ - ρ û); nsgs.py: the velocity at x = 0
     linear: Lanes1  # (rows,) λ after a full step, to first order
     shift: Lanes1  # (rows,) of cones
-    before: Lanes1  # (rows,) the shift before
-    off: Lanes1  # (rows,) how far it then was from where the velocities wanted it
-    low: Lanes1  # (rows,) a shift below the one wanted
-    high: Lanes1  # (rows,) a shift above it
-    unit: Lanes1  # (rows,) direction of cones' tangential impulse
-    pull: Lanes1  # (rows,) coulomb.py: μ v̂, how the shift follows the velocity; nsgs.py: impulse per velocity
+    before: Lanes1  # (rows,) the previous shift
+    off: Lanes1  # (rows,) distance of that shift from the one the velocities called for
+    low: Lanes1  # (rows,) a shift below the root
+    high: Lanes1  # (rows,) a shift above the root
+    unit: Lanes1  # (rows,) direction of the cones' tangential impulse
+    pull: Lanes1  # (rows,) coulomb.py: μ v̂, the shift's change with the velocity; nsgs.py: impulse per velocity
     weight: Lanes1  # (rows,) D of a row with bounds, c0 of a cone
     weight_used: Lanes1  # (rows,) the same in `matrix`
     weight1: Lanes1  # (rows,) c1 to c3 of a cone
@@ -94,15 +95,15 @@ class NewtonWork(NamedTuple):
 
 
 class PropagationWork(NamedTuple):
-    """Scratch of solvers/propagation.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows."""
+    """Scratch of solvers/propagation.py, which holds H as its parts (solvers/full_coordinates.py). k wide rows."""
 
-    counts: Ints1  # (2,) of wide rows, of lifted pivots
+    counts: Ints1  # (2,) number of wide rows, of lifted pivots
     diagonal: Reals1  # (nv,) M̂ - M: armature, h D + h² K
     inertia: Reals1  # (nu,) M̂'s diagonal
-    weight: Reals1  # (nv,) δ: `diagonal` and what rows on one dof weigh
+    weight: Reals1  # (nv,) δ: `diagonal` and the weight of rows on one dof
     wide: Reals2  # (k, nv) B: rows on several dofs, eliminated couplings
     compliance: Reals1  # (k,) 1 / weight; 0: hard
-    multiplier: Reals1  # (k,) what a solve adds to λ
+    multiplier: Reals1  # (k,) the change of λ by a solve
     total: Reals1  # (k,) λ
     gap: Reals1  # (k,) -(B v + compliance λ)
     small: Reals2  # (k, k) compliance + B A⁻¹ Bᵀ, its factor
@@ -111,16 +112,16 @@ class PropagationWork(NamedTuple):
     speed: Reals2  # (nb, 6) velocities of bodies: linear, angular
     wrench: Reals2  # (nb, 6) force, torque
     right: Reals1  # (nu,) b
-    left: Reals1  # (nu,) what d and λ leave of it
+    left: Reals1  # (nu,) the remainder of b after d and λ
     inverse_wide: Reals2  # (k, nv) A⁻¹ Bᵀ
 
 
 class DirectWork(NamedTuple):
-    """Scratch of solvers/direct.py, which knows H by its parts (solvers/full_coordinates.py). k wide rows, g edges."""
+    """Scratch of solvers/direct.py, which holds H as its parts (solvers/full_coordinates.py). k wide rows, g edges."""
 
-    elder: ConstInts1  # (nb,) the joint before it on the same parent, 0: none
+    elder: ConstInts1  # (nb,) the previous joint on the same parent, 0: none
     edge_start: ConstInts1  # (nb + 1,) first edge of each joint: to its elders, nearest first, and its parent's
-    counts: Ints1  # (2,) of wide rows
+    counts: Ints1  # (2,) number of wide rows
     diagonal: Reals1  # as in PropagationWork
     inertia: Reals1
     weight: Reals1
@@ -136,11 +137,11 @@ class DirectWork(NamedTuple):
     wrench: Reals2
     right: Reals1
     left: Reals1
-    share: Reals2  # (nb, 2) mass and inertia that a body has besides its own
+    share: Reals2  # (nb, 2) mass and inertia of a body besides its own
     centre: Reals2  # (nb, 3) of mass, from the body's origin [m]
     inverse_mass: Reals1  # (nb,)
     inverse_inertia: Reals2  # (nb, 6) about the centre
-    dof_row: Ints1  # (nv,) which of its joint's rows
+    dof_row: Ints1  # (nv,) index among its joint's rows
     push: Reals3  # (nb, 6, 3) force of each row
     turn: Reals3  # (nb, 6, 3) its torque about the body's centre
     back: Reals3  # (nb, 6, 3) about the parent's
@@ -159,22 +160,22 @@ class SweepWork(NamedTuple):
     """Scratch of the sweeping solvers: solvers/sweep.py, pgs.py, tgs.py and block_gs.py."""
 
     inverse_mass_jacobian: Reals2  # (rows, nu) lines of M̂⁻¹ Jᵀ
-    line: Ints1  # (rows,) which of these is a row's
-    scale: Reals1  # (rows,) times which it is that
+    line: Ints1  # (rows,) which of these lines a row uses
+    scale: Reals1  # (rows,) factor on that line
     delassus: Reals1  # (rows,) the diagonal of the Delassus matrix J M̂⁻¹ Jᵀ; of a cone's tangential rows not below any
-    of_column: Ints1  # (nu,) the row that has the line of a unit impulse on a dof, or -1
-    order: Ints1  # (rows,) in which the rows have their turns
-    key: Ints1  # (rows,) by which they are ordered
+    of_column: Ints1  # (nu,) the row whose line is that of a unit impulse on a dof, or -1
+    order: Ints1  # (rows,) the order in which rows have their turns
+    key: Ints1  # (rows,) sort key of that order
     sorted: Ints1  # (1,) how many rows `order` holds
-    wanted: Reals1  # (rows,) impulses before they are taken
+    wanted: Reals1  # (rows,) impulses before bounds are applied
     error: Reals1  # (rows,) tgs: C at the sub-step
-    rest: Reals1  # (rows,) tgs: what is in the bias beside C's part; block_gs: velocities without impulses
+    rest: Reals1  # (rows,) tgs: the bias without C's part; block_gs: velocities without impulses
     mean: Reals1  # (nv,) tgs: mean velocity of the independent dofs
-    end: Ints1  # (rows,) block_gs, and all that follow: where a block ends
-    matrix: Reals2  # (rows, BLOCK) of the block's rows
+    end: Ints1  # (rows,) block_gs, and the fields below: where a block ends
+    matrix: Reals2  # (rows, BLOCK) matrix of the block's rows
     triangle: Reals2  # (rows, BLOCK) its factor
     pivot: Reals1  # (rows,)
-    factorised: Ints1  # (rows,) at a block's begin, whether it is
+    factorised: Ints1  # (rows,) at a block's first row, whether it is factorised
     state: Ints1  # (rows,) lower bound, free, upper bound
     right: Ints1  # (rows,) what the state should be
 
@@ -183,7 +184,7 @@ class SweepWork(NamedTuple):
 
 
 class SolverBundle(NamedTuple):
-    """The scratch of solvers: newton's, the sweeping ones', propagation's (beside newton's), direct's (likewise)."""
+    """The scratch of solvers: newton's, the sweeping ones', propagation's and direct's (both beside newton's)."""
 
     newton: NewtonWork | None = None
     sweeps: SweepWork | None = None
@@ -198,12 +199,12 @@ NEWTON_ALONE = with_members(SolverBundle, newton=NewtonWork)
 
 
 def make_solver_bundle(model: Model, rows: Rows, works: Iterable[type[Any]], narrow: int = 0) -> SolverBundle:
-    """The scratch of a solver for so many rows, of which `narrow` act on one dof for sure."""
+    """Allocate a solver's scratch for so many rows, of which `narrow` surely act on one dof."""
     return SolverBundle(**{MEMBERS[work]: make_solver_work(model, rows, work, narrow) for work in works})
 
 
 def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0) -> Any:
-    """The scratch of a solver for so many rows, of which `narrow` act on one dof for sure."""
+    """Allocate a scratch record for so many rows, of which `narrow` surely act on one dof."""
     nu, n = len(model.independent_dof), len(rows.bias)
     if work is NewtonWork:
         shape = newton_shapes(model.independent_parent, n, len(model.dof_body), len(rows.value))
@@ -224,7 +225,7 @@ def make_solver_work(model: Model, rows: Rows, work: type[Any], narrow: int = 0)
 
 
 def newton_shapes(parent: NDArray[np.int64], rows: int, nv: int, entries: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has 2 nv entries at most."""
+    """Shapes of NewtonWork's fields for so many rows, over M̂'s elimination tree; a row has at most 2 nv entries."""
     nu = len(parent)
     children = np.bincount(parent[parent >= 0], minlength=nu)
     follows = (parent == np.arange(nu) - 1) & (np.arange(nu) > 0)

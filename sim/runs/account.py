@@ -1,4 +1,4 @@
-"""What a simulation tells of itself: where it is, what was worst so far, and why it stopped."""
+"""Account, the read-only half of Simulation: its progress, its worst errors so far, and why it stopped."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from artsim.sim.runs.plan import Plan
 
 
 class Account:
-    """The part of Simulation that only reads: the plan, and what the records of the run hold now."""
+    """The part of Simulation that only reads: the plan, and the current content of the run's records."""
 
     plan: Plan
     stop_reason: int
-    _odd: str  # what of the recorded rows or the state is not finite
+    _odd: str  # which part of the recorded rows or the state is not finite
     _room: int
     _state: State
     _step: Step
@@ -76,22 +76,22 @@ class Account:
 
     @property
     def effort(self) -> tuple[int, int, float]:
-        """Of the last step: constraint rows, contacts, iterations of the solver."""
+        """Number of constraint rows, contacts and solver iterations of the last step."""
         return int(self._rows.number[ALL_ROWS]), self._known_contacts, float(self._rows.report[ITERATIONS])
 
     @property
     def room(self) -> int:
-        """For how many contacts there is room at the moment."""
+        """The number of contacts for which there is room at present."""
         return self._room
 
     @property
     def constraint_rows(self) -> int:
-        """How many constraint rows a step can have."""
+        """The largest number of constraint rows of a step."""
         return len(self._state.impulse)
 
     @property
     def final(self) -> dict[str, Array]:
-        """The state as /final of a file has it: what a run needs to go on from here."""
+        """The state as stored in /final of a file, from which a run can continue."""
         state = {name: np.array(values) for name, values in self._state._asdict().items() if name != "command"}
         state["contact"] = state["contact"][: self._known_contacts]
         state["still"] = np.array(state["still"][0], np.int64)
@@ -99,17 +99,17 @@ class Account:
 
     @property
     def coupling_error(self) -> float:
-        """Worst |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have none."""
+        """Largest |q_follower - g(q_leader)| of coupling rows so far [rad or m]; exact couplings have no rows."""
         return float(self._step.coupling_error[0])
 
     @property
     def tendon_error(self) -> float:
-        """Worst |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
+        """Largest |L_a - L_a0 - p(L_b - L_b0)| of tendon equalities at the end of any step so far [m or rad]."""
         return float(self._step.tendon_error[0])
 
     @property
     def loop_gap(self) -> tuple[float, float] | None:
-        """How far loops have been open at worst so far [m], [rad]; None where there are none."""
+        """The largest gaps of loops so far [m], [rad]; None without loops."""
         equipped = self.plan.equipped
         if equipped is None or len(equipped.arrays.loop_kind) == 0:
             return None
@@ -117,7 +117,7 @@ class Account:
 
     @property
     def worst_residual(self) -> float:
-        """Largest velocity that the constraint solver left unsolved in any step so far [rad/s or m/s]."""
+        """Largest constraint residual that the solver left in any step so far [rad/s or m/s]."""
         return float(self._step.worst_residual[0])
 
     @property
@@ -127,7 +127,9 @@ class Account:
 
     @property
     def energy_excess(self) -> tuple[float, str, float] | None:
-        """When there first was more kinetic energy than can have been given [s], most of it where, how many times."""
+        """When the kinetic energy first exceeded what can have been supplied [s], the joint with most of it, and by what
+        factor; None if it never did.
+        """
         watch = self._step.watch
         if not watch[EXCESS_STEP]:
             return None
@@ -136,29 +138,29 @@ class Account:
 
     @property
     def contact_extremes(self) -> tuple[int, float]:
-        """Most contacts in any step so far, and how deep the deepest was [m]."""
+        """The largest number of contacts in any step so far, and the largest penetration [m]."""
         return int(self._step.contact_extremes[MOST_AT_ONCE]), float(self._step.contact_extremes[DEEPEST])
 
     @property
     def eased_steps(self) -> int:
-        """Steps so far in which hard contacts gave way a little (solvers/newton.py)."""
+        """Number of steps so far in which hard contacts were regularised (solvers/newton.py)."""
         return int(self._step.contact_extremes[REGULARISED_STEPS])
 
     @property
     def left_inside_steps(self) -> int:
-        """Steps so far in which contacts were left inside, as no joint can part them (contact/contact_rows.py)."""
+        """Number of steps so far with penetrations that no joint can remove (contact/contact_rows.py)."""
         return int(self._step.contact_extremes[LEFT_INSIDE_STEPS])
 
     @property
     def unsolved_steps(self) -> int:
-        """Steps so far in which the solver left more than 1e-6 rad/s or m/s unsolved."""
+        """Number of steps so far in which the solver left a residual above 1e-6 rad/s or m/s."""
         return int(self._step.yielded[UNSOLVED_STEPS])
 
     @property
     def gave_way(self) -> tuple[str, str, float, float] | None:
-        """Where hard contacts gave way most: two links, how deep [m], and of the thickness of a shape; None: nowhere.
+        """Where hard contacts yielded most: two links, penetration [m], and its share of a shape's thickness; or None.
 
-        Depths count beyond the deepest contact at the start of the run.
+        Penetration counts beyond that of the deepest contact at the start of the run.
         """
         yielded = self._step.yielded
         if not yielded[DEPTH] > 0.0:
@@ -171,17 +173,17 @@ class Account:
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:
-        """How far joints have come apart at worst [m], [rad]; None where they cannot."""
+        """The largest gaps of joints so far [m], [rad]; None in joint coordinates."""
         return None
 
     @property
     def limit_steps(self) -> dict[str, int]:
-        """Dofs that spent steps at a limit, and how many."""
+        """The number of steps that each dof spent at a limit, for those that did."""
         return {name: int(n) for name, n in zip(self.plan.robot.dofs, self._step.limit_steps, strict=True) if n > 0}
 
     @property
     def _known_contacts(self) -> int:
-        """How many contacts the last step had."""
+        """The number of contacts in the last step."""
         return int(np.count_nonzero(self._state.contact[:, SHAPE_A] != self._state.contact[:, SHAPE_B]))
 
     def check(self) -> None:
@@ -191,11 +193,11 @@ class Account:
 
     @property
     def stop_dof(self) -> int:
-        """The dof (beyond nv: tendon nv + t) at which it stopped."""
+        """The dof at which the run stopped; nv + t stands for tendon t."""
         return int(self._step.counters[STOP_DOF])
 
     def _bounded(self, n: int) -> str:
-        """What velocity limit n of the links is."""
+        """The description of velocity limit n of the links."""
         rules = self.plan.rules
         assert rules is not None
         kind = "angular" if rules.bound_angular[n] else "linear"

@@ -1,7 +1,7 @@
-"""A run's configuration: names and numbers as a user gives them; plan.py says what they mean for a robot.
+"""The configuration of a run: names and numbers as a user gives them; plan.py resolves them for a robot.
 
-RunConfig is what is stored in every output and run again by `--config` and `replay`: plain JSON, all names resolved
-to numbers except where a name is the value.
+Every output stores its RunConfig as plain JSON, from which `--config` and `replay` run it again; all names are resolved
+to numbers except where the value is a name.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from artsim.sim.run_data.run_records import COMPUTED_TORQUE, GRAVITY_COMPENSATIO
 
 
 class Controller(NamedTuple):
-    """A built-in controller: its law, and what it does with targets."""
+    """A built-in controller: its law, and how it uses targets."""
 
     law: int  # Inputs.controller
-    follows: bool = False  # it drives joints to targets, without drives
-    holds: bool = False  # it keeps the start, and takes no targets
+    follows: bool = False  # it moves joints to targets without drives
+    holds: bool = False  # it holds the initial position and takes no targets
 
 
 CONTROLLERS = {
@@ -57,29 +57,29 @@ DEFAULT_RECORD = (
     "actuator_force",
     "contacts",
 )
-MAX_STEPS = 2**53  # beyond it step numbers are no float64
-MAX_ITERATIONS = 100_000  # of a sweeping solver in a step, which no signal can end
-LEAST_DT = 1e-12  # [s] below it rates and their squares are beyond what floats hold
+MAX_STEPS = 2**53  # larger step numbers are not exact in float64
+MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal interrupts a step
+LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 _PAIRS = ("link_damping", "link_velocity_limit")
 Value = Mapping[str, float]  # by joint, coordinate or dof name; "*" for all
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run does. SI units; maps are by name, "*" means every joint of one dof that is no follower."""
+    """The configuration of a run, in SI units; maps are by name, "*" means every independent joint of one dof."""
 
     steps: int = 1000
-    dt: float | None = None  # [s]; None: the file's, else TIME_STEP
+    dt: float | None = None  # [s]; None: that of the file, else TIME_STEP
     every: int = 1
     base: str = "fixed"
     balance_inertia: bool = False
     ignore_unsupported: bool = False
     density: float | None = None  # [kg/m³] of links of a URDF without mass
     gravity: tuple[float, ...] | None = None
-    keyframe: str = ""  # of the file, to start from
+    keyframe: str = ""  # keyframe of the file to start from
     q0: Value = field(default_factory=dict)  # by coordinate
     v0: Value = field(default_factory=dict)  # by dof
-    activation: Value = field(default_factory=dict)  # of actuators with dynamics, at the start
+    activation: Value = field(default_factory=dict)  # initial activations by actuator
     control: Value = field(default_factory=dict)  # by actuator
     target: Value = field(default_factory=dict)
     target_velocity: Value = field(default_factory=dict)
@@ -93,31 +93,31 @@ class RunConfig:
     controller: str = "none"
     solver: str = "newton"
     iterations: int = 64
-    coupling_erp: float = 0.0  # share of a hard row's error that a step takes back; 0: over a tenth of a second
-    integrator: str = "auto"  # the file's where it can serve the robot, else semi-implicit-euler
-    coordinates: str = "reduced"  # or "maximal": six for every body, joints as constraints
+    coupling_erp: float = 0.0  # share of a hard row's error removed per step; 0: initial errors over 0.1 s
+    integrator: str = "auto"  # auto: that of the file if it serves the robot, else semi-implicit-euler
+    coordinates: str = "reduced"  # or "maximal": six coordinates per body, joints as constraints
     scheme: str = "auto"  # of maximal coordinates
-    scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: share of the force that is the step's end
-    scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: share of the velocity that is the step's end
+    scheme_alpha: float | None = None  # Baumgarte: [1/s]; implicit: weight of the force at the step's end
+    scheme_beta: float | None = None  # Baumgarte: [1/s²]; implicit: weight of the velocity at the step's end
     coupling: str = "auto"
     coupling_frequency: float | None = None  # [Hz]
     coupling_damping: float = 1.0
     velocity_limits: bool = False
-    contacts: bool = True  # of what may touch: the ground, other models, in MJCF what the file lets touch
-    self_collide: bool = False  # robots of a URDF touch themselves
-    decompose: bool = False  # meshes whose hulls are much larger than they are collide as convex parts
-    continuous: bool = False  # what turns far in a step stops where it would pass through something thin
+    contacts: bool = True  # with the ground, with other models, and in MJCF as the file says
+    self_collide: bool = False  # links of a URDF collide with each other
+    decompose: bool = False  # meshes much smaller than their convex hulls collide as convex parts
+    continuous: bool = False  # continuous collision detection for bodies that turn far in a step
     restitution: float = 0.0  # of all contacts, at least
-    cone: str = "elliptic"  # of friction
-    max_contacts: int = 20_000  # at once; more stop the run
+    cone: str = "elliptic"  # shape of the friction cone
+    max_contacts: int = 20_000  # simultaneous contacts; more stop the run
     ground: bool = False  # level, at ground_height
-    ground_friction: float = 1.0  # coefficient; of it and a geom's the larger counts
+    ground_friction: float = 1.0  # coefficient; a contact uses the larger of it and the geom's
     ground_height: float = 0.0  # [m]
     link_damping: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern: linear, angular [1/s]
     link_velocity_limit: Mapping[str, Pair] = field(default_factory=dict)  # by link or pattern [m/s, rad/s]
     com_velocity_limit: Pair | None = None  # of the whole robot's centre of mass [m/s, rad/s]
-    sleep_threshold: float = 0.0  # [m²/s²] kinetic energy per mass below which links are still; 0: no sleeping
-    sleep_time: float = 0.4  # [s] for which they are before the robot sleeps
+    sleep_threshold: float = 0.0  # [m²/s²] kinetic energy per mass of a link at rest; 0: no sleeping
+    sleep_time: float = 0.4  # [s] that all links are at rest before the robot sleeps
     record: tuple[str, ...] = DEFAULT_RECORD
     seed: int = 0
 
@@ -178,17 +178,17 @@ class RunConfig:
 
     @property
     def is_maximal(self) -> bool:
-        """True for maximal coordinates."""
+        """Whether the run uses maximal coordinates."""
         return self.coordinates == "maximal"
 
     @property
     def built_in(self) -> Controller:
-        """The built-in controller; one that does nothing where there is none."""
+        """The built-in controller, or one without effect."""
         return CONTROLLERS.get(self.controller, CONTROLLERS["none"])
 
     @property
     def is_python(self) -> bool:
-        """True when the controller is a function of a Python file."""
+        """Whether the controller is a function of a Python file."""
         return ".py:" in self.controller
 
     def to_json(self) -> str:
@@ -197,7 +197,7 @@ class RunConfig:
 
     @classmethod
     def from_json(cls, text: str) -> RunConfig:
-        """The configuration that `to_json` wrote. Raises UsageError for what is none."""
+        """Read a configuration that `to_json` wrote. Raises UsageError for anything else."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -208,7 +208,7 @@ class RunConfig:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> RunConfig:
-        """A configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
+        """Make a configuration from plain values. Raises UsageError for an unknown name or a wrong type."""
         known = {f.name for f in fields(cls)}
         for name in content:
             if name not in known:
@@ -254,7 +254,7 @@ def _check_type(name: str, value: object, default: object) -> None:
 
 
 def _is_pair(value: object) -> bool:
-    """Two finite numbers from 0, or nothing in their place."""
+    """Whether the value is a pair of finite, non-negative numbers or Nones."""
     return (
         isinstance(value, tuple)
         and len(value) == 2

@@ -1,4 +1,4 @@
-"""Contacts and Shapes of an articulation: what may touch in a run, before it."""
+"""Builds the Contacts and Shapes of an articulation before a run: which geoms may touch, and how."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ GROUND = "ground"
 
 
 def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Touching | None:
-    """Shapes that may touch, and how; None where nothing may.
+    """Build the shapes that may touch and their contact parameters; None if none may.
 
     Raises:
-        ModelError: a mesh that something may touch is missing or cannot be read.
+        ModelError: a mesh that may take part in contacts is missing or cannot be read.
     """
     if not config.contacts:
         if config.ground:
@@ -56,7 +56,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
 
 
 def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) -> str:
-    """Why no geom may touch the ground, and what would let it."""
+    """Why no geom can touch the ground, and how to change that."""
     links = [link for link, _ in pairs.geoms if link >= 0]
     if not links:
         return "it has no collision geometry"
@@ -66,19 +66,19 @@ def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) ->
 
 
 def ground_plane(config: RunConfig) -> Geom:
-    """Level ground."""
+    """The level ground as a geom."""
     friction = (config.ground_friction, 0.0, 0.0)
     pose = Pose((0.0, 0.0, config.ground_height))
     return Geom(GROUND, "plane", "collision", pose=pose, friction=friction, surface=Surface())
 
 
 def _names(pairs: CollisionPairs) -> tuple[str, ...]:
-    """A name for each geom: its own, or its link's with a number."""
+    """A name for each geom: its own, or that of its link with a number."""
     return tuple(geom.name or f"geom_{n}" for n, (_, geom) in enumerate(pairs.geoms))
 
 
 def kept_pieces(articulation: Articulation, geoms: Sequence[Geom], built: Built, *, seen: bool = False) -> Kept:
-    """The pieces with the numbers of their geoms; built.geom counts in `geoms`."""
+    """The pieces with the numbers of their geoms; built.geom holds indices of `geoms`."""
     number = {id(geom): n for n, geom in enumerate(geom for link in articulation.links for geom in link.geoms)}
     used = np.flatnonzero(built.piece >= 0)
     of_uses = tuple(number[id(geoms[n])] for n in built.geom[used])
@@ -128,7 +128,7 @@ def _contacts(
         "restitution": _restitutions(restitution, config.cone),
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
         "pyramidal": np.array([config.cone == "pyramidal"], np.int64),
-        "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # softer than the normal: as stiff as it
+        "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # never stiffer than the normal direction
         "mobility": _mobilities(robot, needed=bool(pairs.surfaces.soft.any() or pairs.explicit.soft.any())),
     }
     for name, values in arrays.items():
@@ -138,7 +138,7 @@ def _contacts(
 
 
 def on_bodies(model: Model, link: Array, built: Built) -> tuple[Array, Array, Array]:
-    """Of shapes on these links, -1: of the scene: bodies (n,), places (n, 3) [m] and axes (n, 3, 3) in their frames."""
+    """Bodies (n,) of shapes on these links (-1: scene), and positions (n, 3) [m] and axes (n, 3, 3) in their frames."""
     body = np.where(link >= 0, model.link_body[link], 0)
     turn = np.where((link >= 0)[:, None, None], model.link_rotation[link], np.eye(3))
     origin = np.where((link >= 0)[:, None], model.link_position[link], 0.0)
@@ -164,7 +164,7 @@ def _extents(shapes: Shapes) -> Real:
 
 
 def _pair_numbers(pairs: CollisionPairs, geom: Array) -> Array:
-    """Contacts.allowed of the shapes of these geoms."""
+    """Contacts.allowed for the shapes of these geoms."""
     number = np.where(pairs.allowed, 0, -1)
     for k, (a, b) in enumerate(pairs.explicit.geoms):
         number[a, b] = number[b, a] = 1 + k
@@ -172,7 +172,7 @@ def _pair_numbers(pairs: CollisionPairs, geom: Array) -> Array:
 
 
 def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
-    """By how much each shape's box is wider than the shape for its contacts to be found."""
+    """The margin by which each shape's box is enlarged so that all of its contacts are found [m]."""
     wide = np.array(own)
     of_pairs = explicit.margin + explicit.gap
     for n, row in enumerate(allowed):
@@ -182,9 +182,9 @@ def _reach(explicit: ExplicitPairs, own: Real, allowed: Array) -> Real:
 
 
 def _mobilities(robot: Robot, *, needed: bool) -> Real:
-    """(nb,) velocity per impulse of each body's centre of mass at the robot's reference pose, mean of three axes.
+    """Mobility of each body's centre of mass in the reference pose, mean of three axes (nb,) [1/kg].
 
-    Zeros where nothing is soft: in a scene of hundreds of bodies they take longer than many steps.
+    Zeros where nothing is soft, since in a scene of hundreds of bodies this computation takes longer than many steps.
     """
     model = robot.model
     result = np.zeros(len(model.body_parent))

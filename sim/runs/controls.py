@@ -20,11 +20,11 @@ VALUES = ("torque", "target", "target_velocity", "control")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Controls:
-    """What acts on the robot from which step on; row k holds for steps start_step[k] ≤ step < start_step[k + 1].
+    """Inputs of a run by step; row k acts in the steps start_step[k] ≤ step < start_step[k + 1].
 
-    `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or
-    m/s], each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The arrays
-    are made contiguous and read-only. Raises UsageError on wrong shapes.
+    `start_step` (rows,) int64, increasing · `torque` [N m or N], `target` [rad or m], `target_velocity` [rad/s or m/s],
+    each (rows, nv) float64 · `control` (rows, ncontrol) of the actuators. The arrays are made contiguous and read-only.
+    Raises UsageError on wrong shapes.
     """
 
     start_step: IntArray
@@ -58,7 +58,7 @@ class Controls:
         target_velocity: FloatArray,
         control: FloatArray | None = None,
     ) -> Controls:
-        """One row, (nv,) each, for the whole run."""
+        """Make controls of one row, each array (nv,), for the whole run."""
         rows = np.zeros((1, 0)) if control is None else control[None]
         return cls(np.zeros(1, np.int64), torque[None], target[None], target_velocity[None], rows)
 
@@ -82,9 +82,9 @@ def _frozen(values: Array) -> Array:
 
 
 class ControlLog:
-    """Collects what a Python controller returns, step by step, until the rows are taken away to be stored.
+    """Collects the results of a Python controller, step by step, until `take` hands the rows over to be stored.
 
-    A step whose inputs are bit for bit those of the step before adds no row. The rows do not outlive `take`.
+    A step whose inputs are bit for bit those of the previous step adds no row.
     """
 
     def __init__(self, nv: int, actuators: int = 0) -> None:
@@ -95,7 +95,7 @@ class ControlLog:
         self._last = b""
 
     def append(self, step: int, *values: FloatArray) -> None:
-        """The inputs that act from `step` on, in the order of VALUES; steps increase."""
+        """Add the inputs that act from `step` on, in the order of VALUES; steps increase."""
         row = np.concatenate(values).astype(np.float64)
         content = row.tobytes()
         if content != self._last:
@@ -104,7 +104,7 @@ class ControlLog:
             self._last = content
 
     def take(self) -> Controls:
-        """The rows since the last call."""
+        """Remove and return the rows since the last call."""
         rows = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
         controls = Controls(np.array(self._steps, np.int64), *np.split(rows, self._ends, axis=1))
         self._steps, self._rows = [], []

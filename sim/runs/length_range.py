@@ -1,8 +1,8 @@
-"""The lengths between which a muscle moves, where its file leaves them open: found by pulling at it, as MuJoCo does.
+"""Finds the length range of a muscle whose file gives none by pulling at it, as MuJoCo does.
 
 MuJoCo's reference, compiler/lengthrange: in a robot without gravity, springs, friction, damping or other forces the
-actuator pulls, then pushes, from the file's pose until limits stop it; the lengths it settles at are the two ends.
-Limits are hard here. MuJoCo's give way under the pull, so that its ranges are mostly wider by some thousandths.
+actuator pulls, then pushes, from the file's pose until limits stop it; the two lengths at which it settles bound the
+range. Limits are hard here. MuJoCo's are soft, so that its ranges are mostly wider by a few thousandths.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _IDLE: dict[str, Any] = {
 
 
 def with_length_ranges(robot: Articulation, notes: list[str]) -> Articulation:
-    """The robot with the length range of every muscle whose file has none; the same again for the same robot.
+    """The robot with the length range of every muscle found that the file leaves open; cached per robot.
 
     Raises ModelError: a length that does not settle.
     """
@@ -57,7 +57,7 @@ def with_length_ranges(robot: Articulation, notes: list[str]) -> Articulation:
 
 
 def _refuse_many(pulls: Sequence[Actuator]) -> None:
-    """Raises ModelError where the search would go on for minutes."""
+    """Raise ModelError if the search would take minutes."""
     steps = [2.0 * s.duration / s.time_step for pull in pulls if (s := pull.length_search) is not None]
     if sum(steps) > allowed(_MOST_STEPS):
         raise ModelError(
@@ -67,7 +67,7 @@ def _refuse_many(pulls: Sequence[Actuator]) -> None:
 
 
 def length_ranges(robot: Articulation, pulls: Sequence[Actuator]) -> list[tuple[float, float]]:
-    """The least and the greatest length of each of these actuators [m or rad]. Raises ModelError."""
+    """The smallest and the largest length of each of these actuators [m or rad]. Raises ModelError."""
     bare = replace(
         robot,
         joints=tuple(replace(joint, friction_coefficient=0.0, **_IDLE) for joint in robot.joints),
@@ -90,7 +90,7 @@ def length_ranges(robot: Articulation, pulls: Sequence[Actuator]) -> list[tuple[
 
 
 def _as_force(pull: Actuator) -> Actuator:
-    """An actuator at the same place whose control is its force."""
+    """An actuator with the same transmission whose control is its force."""
     return Actuator(
         pull.name,
         pull.target,
@@ -116,7 +116,7 @@ def _config(search: LengthSearch) -> RunConfig:
 def _checked(
     pull: Actuator, search: LengthSearch, low: tuple[float, float], high: tuple[float, float]
 ) -> tuple[float, float]:
-    """The outermost lengths, where both ends have settled."""
+    """The outermost lengths. Raises ModelError if one of the ends has not settled."""
     least, greatest = low[0], high[1]
     spread = max(low[1] - low[0], high[1] - high[0])
     if not greatest > least:
@@ -132,7 +132,7 @@ def _checked(
 
 
 class _Pull(Simulation):
-    """One actuator pulls (sign -1) or pushes (1), its force scaled in every step as MuJoCo's evalAct does."""
+    """A simulation in which one actuator pulls (sign -1) or pushes (1), its force scaled like in MuJoCo's evalAct."""
 
     def __init__(self, plan: Plan, actuator: int, search: LengthSearch, sign: float) -> None:
         zero = np.zeros(plan.robot.nv)
@@ -141,7 +141,7 @@ class _Pull(Simulation):
         self._actuator, self._search, self._sign = actuator, search, sign
 
     def settled(self) -> tuple[float, float]:
-        """Least and greatest length over the last interval; NaN where the simulation breaks."""
+        """Smallest and largest length over the last interval; NaN if the simulation diverges."""
         search = self._search
         kept = math.exp(-search.time_step / max(0.01, search.time_constant))
         steps = math.ceil(search.duration / search.time_step)
@@ -155,7 +155,7 @@ class _Pull(Simulation):
         return float(lengths.min()), float(lengths.max())
 
     def _step_on(self) -> bool:
-        """One step, taken twice from the same state: the first time to find the moment arms. False where it breaks."""
+        """Take one step twice from the same state, first to find the moment arms; False if the simulation diverges."""
         start = self.qpos, self.qvel
         self._block.plan[STEPS_TO_TAKE] = 1
         for pulls in (False, True):
@@ -165,7 +165,7 @@ class _Pull(Simulation):
         return not self._step.counters[STOP_REASON]
 
     def _force(self) -> float:
-        """The force that gives the joints an acceleration of the wanted norm, in the pose of the last call."""
+        """The force that gives the joints an acceleration of the wanted norm in the pose of the last step."""
         assert self._equipment is not None
         equipment, work = self._equipment
         entries = slice(*equipment.actuator_entry[self._actuator : self._actuator + 2])

@@ -1,4 +1,4 @@
-"""The scheme a run in maximal coordinates goes by, and what such runs do not do: each is refused by name before."""
+"""Chooses the scheme of a run in maximal coordinates, and refuses by name what such runs do not support."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from artsim.sim.runs.configuration import RunConfig
 
 
 def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> RunConfig:
-    """The configuration with scheme, α and β resolved; as it is for joint coordinates.
+    """Resolve scheme, α and β of the configuration; it is returned unchanged for joint coordinates.
 
-    Raises UsageError: a scheme without maximal coordinates, factors that it cannot have, and what has no rows here.
+    Raises UsageError: a scheme without maximal coordinates, invalid factors, and what maximal coordinates lack.
     """
     given = {"scheme_alpha": config.scheme_alpha, "scheme_beta": config.scheme_beta}
     if not config.is_maximal:
@@ -39,17 +39,17 @@ def with_scheme(articulation: Articulation, config: RunConfig, model: Model, equ
 
 
 def default_factors(scheme: str, h: float) -> tuple[float, float]:
-    """α and β where the user gives none.
+    """The default α and β of a scheme at time step h [s].
 
     Baumgarte: after a step of semi-implicit Euler the error obeys C⁺ = C + h Ċ⁺, Ċ⁺ = (1 - α h) Ċ - β h C. Both roots
-    are r for α h = 1 - r², β h² = (1 - r)², the critically damped pairs; r = 0 is taken, which forgets an error after
+    are r for α h = 1 - r², β h² = (1 - r)², the critically damped pairs; r = 0 is chosen, which removes an error in
     two steps (gaps of a pendulum and of a four-bar at 4 ms: a third of those at r = 1/2, energies no worse).
     """
     return (1.0 / h, 1.0 / h**2) if scheme == "baumgarte" else (1.0, 1.0)
 
 
 def _refuse_unservable(articulation: Articulation, config: RunConfig, model: Model, equipped: Equipped | None) -> None:
-    """Raise UsageError for the first thing that acts on the robot and has no rows here."""
+    """Raise UsageError for the first force or constraint of the robot without rows in maximal coordinates."""
     what = _option(config, model) or _of_joints(articulation) or _of_links(articulation)
     if not what and equipped is not None:
         what = _of_equipment(articulation, equipped)

@@ -1,7 +1,7 @@
 """A run in maximal coordinates: the same plan and the same recorded rows as a run in joint coordinates.
 
-Slow on purpose: numpy and a sparse LU per step, and nothing shared with the kernels but the model's arrays, so that the
-two can be held against each other.
+It is slow on purpose: numpy and a sparse LU factorisation per step, sharing nothing with the kernels but the model's
+arrays, so that each can be checked against the other.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FORCES = {PASSIVE: "passive", DRIVE: "drive", COUPLING: "coupling", LIMIT: "lim
 
 
 class MaximalSimulation(Simulation):
-    """A run under way; see Simulation."""
+    """A run in progress in maximal coordinates; see Simulation."""
 
     def __post_init__(self) -> None:
         config = self.plan.config
@@ -70,14 +70,14 @@ class MaximalSimulation(Simulation):
         self._gap = 0.0, 0.0
 
     def reblock(self) -> None:
-        """Make the block anew after `block_rows` was changed."""
+        """Allocate the block again after `block_rows` was changed."""
         self._block = self._make_block()
         self._wanted = {name: getattr(self._block, name) for name in self.plan.config.record}
         self._call = self._take_steps
 
     @property
     def bodies(self) -> BodyStates:
-        """Poses and velocities of all bodies now; may be set, to go on from others (coordinates.pack makes them)."""
+        """The current poses and velocities of all bodies; they may be set, for example from conversion.body_states."""
         return self._bodies
 
     @bodies.setter
@@ -87,7 +87,7 @@ class MaximalSimulation(Simulation):
         self._state.qvel[:] = self._lines.rate[self._dof_line]
 
     def _own(self) -> dict[str, Array]:
-        """What a snapshot holds besides Simulation's."""
+        """The entries of a snapshot besides those of Simulation."""
         b = self._bodies
         return {
             "body_centre": np.array(b.centre),
@@ -97,11 +97,11 @@ class MaximalSimulation(Simulation):
         }
 
     def save(self) -> dict[str, Array]:
-        """As Simulation's, with the bodies' own poses and velocities."""
+        """A snapshot as in Simulation, with the poses and velocities of the bodies."""
         return super().save() | self._own()
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        """As Simulation's; a snapshot of joint coordinates is refused (`bodies` can be set from one: pack)."""
+        """Continue from a snapshot as in Simulation; a snapshot of joint coordinates is refused."""
         shapes = {name: values.shape for name, values in self._own().items()}
         own = {name: np.array(snapshot[name]) for name in shapes if name in snapshot}
         for name, shape in shapes.items():
@@ -114,18 +114,18 @@ class MaximalSimulation(Simulation):
 
     @property
     def joint_gap(self) -> tuple[float, float]:
-        """How far joints and loops have come apart, at worst so far [m], [rad]."""
+        """The largest gaps of joints and loops so far [m], [rad]."""
         return self._gap
 
     @property
     def loop_gap(self) -> None:
-        """Part of `joint_gap`: a loop is a joint like any other."""
+        """None, since `joint_gap` includes loops: a loop is a joint like any other."""
         return None
 
     # ------------------------------------------------------------------ the loop
 
     def _take_steps(self) -> None:
-        """Take the block's steps, recording every so many-th: what a kernel does in joint coordinates."""
+        """Take and record the steps of a block, as a kernel does in joint coordinates."""
         counters, block = self._step.counters, self._block
         counters[ROWS_RECORDED] = 0
         with np.errstate(all="ignore"):
@@ -148,7 +148,7 @@ class MaximalSimulation(Simulation):
         counters[CONTROL_ROW] = max(int(np.searchsorted(start, counters[STEP_NUMBER], side="right")) - 1, 0)
 
     def _take_step(self) -> Taken:
-        """One step: lines of this pose, rows, the linear system, poses at the end."""
+        """Take one step: lines at this pose, rows, the linear system, poses at the end."""
         model, state, h = self._model, self._bodies, self.scheme.h
         lines, inertia = self._lines, inertias(self._masses, state.rotation)
         control = int(self._step.counters[CONTROL_ROW])
@@ -164,7 +164,7 @@ class MaximalSimulation(Simulation):
         return self._taken(now, joined_rows([held, boxed]), solution)
 
     def _taken(self, now: Now, rows: BodyRows, solution: Solution) -> Taken:
-        """The state after the step, and the forces that led there."""
+        """Store the state after the step and return the step with its forces."""
         state, scheme, change = self._bodies, self.scheme, solution.change.reshape(-1, 6)
         after = moved(state, scheme.h * (state.velocity + scheme.ahead * change))
         after = replace(after, velocity=state.velocity + change)
@@ -197,7 +197,7 @@ class MaximalSimulation(Simulation):
         )
 
     def _frictions(self, rows: BodyRows, force: Real, held: int, lines: Lines) -> dict[str, Real]:
-        """Joint friction, the passive rows that have bounds, in the ratio of what is constant in these."""
+        """Split the force of joint friction, the bounded passive rows, in proportion to its constant parts."""
         model = self._model
         rubbing = (rows.source == PASSIVE) & (np.arange(len(force)) >= held)
         friction = by_line(rows, np.where(rubbing, force, 0.0), lines)[self._dof_line]
@@ -206,7 +206,7 @@ class MaximalSimulation(Simulation):
         return {"friction_constant": share * friction, "friction_by_load": (1.0 - share) * friction}
 
     def _lines_of(self, state: BodyStates) -> Lines:
-        """Those of all joints, then those of all loops."""
+        """The lines of all joints, then those of all loops."""
         lines = joint_lines(self._model, self._masses, state)
         if self._fittings is None or not len(self._fittings.loop_kind):
             return lines
@@ -224,13 +224,13 @@ class MaximalSimulation(Simulation):
             raise StoppedError(f"stopped at t = {self.time:.6g} s: the constraints are singular ({error})") from None
 
     def _mobility_of(self, inertia: Real, lines: Lines, rigid: BodyRows) -> Mobility:
-        """J M⁻¹ Jᵀ (n,) of rows, without springs, dampers and drives: factorised only when it is asked for."""
+        """J M⁻¹ Jᵀ (n,) of rows, without springs, dampers and drives; M is factorised on first use."""
         return lambda rows: self._factor("bare", inertia, lines, rigid).mobility(rows, lines)
 
     # ------------------------------------------------------------------ what is told
 
     def _note(self, now: Now, rows: BodyRows, solution: Solution) -> None:
-        """Velocities that are not finite, limits met, gaps, residuals."""
+        """Note non-finite velocities, active limits, gaps and residuals of the step."""
         f = self._step
         wrong = ~np.isfinite(solution.change.reshape(-1, 6)).all(axis=1)
         if wrong.any():
@@ -253,13 +253,13 @@ class MaximalSimulation(Simulation):
     # ------------------------------------------------------------------ loads, for the friction that goes by them
 
     def _load_at_rest(self) -> Real:
-        """What the joints carry before anything moves: friction acts from the first step."""
+        """The loads of the joints at rest, since friction acts from the first step."""
         M = inertias(self._masses, self._bodies.rotation)
         force = explicit_forces(self._model, self._bodies, M)
         return self._loads(joint_loads(self._lines, M, force, self._dof_line, np.zeros(len(self._dof_line))))
 
     def _loads(self, line_force: Real) -> Real:
-        """|F| (linear dofs) or √(|F|² + |T|²) (angular) in each dof's joint (nv,), of all that acts along its lines."""
+        """Load of each dof's joint (nv,) from the forces along its lines: |F| (linear) or √(|F|² + |T|²) (angular)."""
         squares = np.sum(line_force[: 6 * (len(self._masses.mass) - 1)].reshape(-1, 3) ** 2, axis=1)
         own = squares[self._dof_line // 3]
         found: Real = np.sqrt(np.where(self._model.dof_linear == 1, own, squares[self._dof_line // 6 * 2] + own))

@@ -1,4 +1,4 @@
-"""How many steps a call takes, and what becomes of a call that takes too long for a signal to wait."""
+"""Chooses the number of steps per kernel call, and abandons a call that outlasts a signal."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ import threading
 import time
 from collections.abc import Callable
 
-MOST_STEPS = 4096  # of a call
+MOST_STEPS = 4096  # per call
 _FIRST = 16
-_AIM = 0.2  # s that a call should take: a signal is looked at between calls
-_PATIENCE = 0.4  # s that a call may go on after a signal
-_LOOK = 0.05  # s between looks at the signal during a call
+_AIM = 0.2  # s that a call should take: signals are polled between calls
+_PATIENCE = 0.4  # s for which a call may continue after a signal
+_LOOK = 0.05  # s between polls of the signal during a call
 
 
 class Pace:
-    """Steps per call by what steps cost so far."""
+    """Steps per call, chosen from the cost of previous steps."""
 
     def __init__(self) -> None:
         self._steps = _FIRST
-        self.slow = True  # steps may take so long that even one of them is watched
+        self.slow = True  # whether steps may take so long that even a single one is watched
 
     def steps(self) -> int:
-        """How many steps the next call may take."""
+        """The number of steps of the next call."""
         return self._steps
 
     def note(self, steps: int, seconds: float) -> None:
-        """Learn from a call."""
+        """Record the duration of a call [s]."""
         cost = seconds / max(steps, 1)
         self._steps = max(1, min(MOST_STEPS, 4 * max(steps, 1), int(_AIM / max(cost, 1e-9))))
         self.slow = cost > _AIM / 20
 
 
 def call_watched(call: Callable[[], None], signalled: Callable[[], bool]) -> bool:
-    """Call in a thread of its own, which holds no lock of Python's; False where a signal came and it did not end soon.
+    """Run a call in a thread of its own without the GIL; False if a signal came and the call did not end soon.
 
-    The call then goes on in vain, on its own arrays, until the process ends.
+    The abandoned call then continues on its own arrays until the process ends.
     """
     failures: list[BaseException] = []
 

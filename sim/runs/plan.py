@@ -1,4 +1,4 @@
-"""What a configuration means for a robot: names resolved into the arrays that a simulation starts from."""
+"""Resolves a configuration against a robot: names become the arrays from which a simulation starts."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos
 from artsim.sim.stepping.entries import SOLVE, simulate_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
-TIME_STEP = 0.002  # [s] where neither the user nor the file says another
-TRACKING_FREQUENCY = 20.0  # [rad/s] of the critically damped errors of computed torque
+TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
+TRACKING_FREQUENCY = 20.0  # [rad/s] natural frequency of the critically damped errors of computed torque
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Plan:
 
     config: RunConfig
     robot: Robot
-    inputs: Mapping[str, Array]  # Inputs but the controls
-    torque: Real  # (nv,) what holds when no control file says otherwise
+    inputs: Mapping[str, Array]  # the fields of Inputs except the controls
+    torque: Real  # (nv,) the inputs without a control file
     target: Real  # (nv,)
     target_velocity: Real  # (nv,)
     qpos: Real  # (nq,)
@@ -80,17 +80,17 @@ class Plan:
 
     @property
     def kept(self) -> Kept:
-        """What outputs hold of the meshes and height fields that touch and are seen."""
+        """The meshes and height fields, of contacts and of rangefinders, that outputs store."""
         return joined(*(part.kept for part in (self.touching, self.seen) if part is not None))
 
     @property
     def entry(self) -> Entry:
-        """The kernel that runs it."""
+        """The kernel that takes the steps."""
         return self._entry()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All kernels that it takes: the step's, and those that this calls."""
+        """All kernels that the run needs: that of the steps and those that it calls."""
         solver = (SOLVE,) if NewtonWork in self.work else ()
         touching = self.touching is not None
         further = {DETECT: touching, ADVANCE: touching and self.config.continuous, CAST: self.seen is not None}
@@ -99,12 +99,12 @@ class Plan:
 
     @property
     def clocked_entry(self) -> Entry:
-        """The same that times the phases of its steps."""
+        """The kernel that takes the steps and times their phases."""
         return self._entry(clocked=True)
 
     @property
     def clocked_entries(self) -> tuple[Entry, ...]:
-        """Kernels that it takes beside `entries` to time its phases."""
+        """The kernels needed besides `entries` to time the phases."""
         return self.clocked_entry, *((CLOCKED_DETECT,) if self.touching is not None else ())
 
     def _entry(self, *, clocked: bool = False) -> Entry:
@@ -114,12 +114,12 @@ class Plan:
 
     @property
     def work(self) -> tuple[type[Any], ...]:
-        """The records that its solver has for scratch."""
+        """The types of the solver's scratch records."""
         return solver_of(INTEGRATORS[self.config.integrator], SOLVERS[self.config.solver]).work
 
 
 def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
-    """Resolve names into arrays.
+    """Make the plan of a run: resolve the names of a configuration into arrays.
 
     Raises:
         UsageError: an unknown name (with the nearest), a follower given inconsistently, a target without gains, an
@@ -150,7 +150,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     follow_velocities(model, labels, qpos, qvel, config.v0)
     touching = None
     if config.is_maximal and not config.ground:
-        config = replace(config, contacts=False)  # said where the scheme is
+        config = replace(config, contacts=False)  # with_scheme notes it
     else:
         touching = touching_shapes(articulation, robot, config, notes)
     if touching is not None and chosen == "auto":
@@ -201,7 +201,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
-    """The configuration with the time step and the integrator that the file wants, where the user wants none."""
+    """Fill in the file's time step and integrator where the configuration leaves them open."""
     integrator = config.integrator
     if integrator == "auto":
         integrator = integrator_for(articulation, config, notes).name
@@ -210,13 +210,13 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
 
 
 def _refuse_large(articulation: Articulation) -> None:
-    """Raises MemoryShortageError where the matrices of a step (M̂, its factors, the solver's) are too large."""
+    """Raise MemoryShortageError if the matrices of a step (M̂, its factors, the solver's) are too large."""
     dofs = 6 * (articulation.base == "floating") + sum(_DOFS.get(joint.kind, 1) for joint in articulation.joints)
     refuse_beyond_memory(32 * dofs**2, f"the matrices of {dofs} degrees of freedom")
 
 
 def time_step(articulation: Articulation) -> float:
-    """The file's time step, else artsim's [s]. Raises ModelError for one that is too small to compute with."""
+    """The time step of the file, else TIME_STEP [s]. Raises ModelError for one below LEAST_DT."""
     dt = articulation.options.timestep or TIME_STEP
     if dt < LEAST_DT:
         raise ModelError(f"{articulation.path}: its time step is {dt:g} s, want {LEAST_DT:g} s or more")
@@ -224,7 +224,7 @@ def time_step(articulation: Articulation) -> float:
 
 
 def _values(given: Value, names: tuple[str, ...], what: str, kind: str, start: Sequence[float]) -> Real:
-    """Values by name over those to start with, (names,)."""
+    """The start values (names,) with the given ones in their places."""
     values = np.array(start if len(start) else np.zeros(len(names)), float)
     for name, value in given.items():
         if name not in names:
@@ -252,7 +252,7 @@ _EQUIPMENT_ROWS = {
 def _recordable(
     config: RunConfig, equipped: Equipped | None, touching: Touching | None, notes: list[str]
 ) -> tuple[str, ...]:
-    """What is to be recorded, without what the robot does not have."""
+    """The variables to record, without those that the robot lacks."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     kept: list[str] = []
     for name in config.record:
@@ -269,7 +269,7 @@ def _recordable(
 
 
 def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel: Real) -> RunConfig:
-    """The configuration with the whole start in it; followers are left out, so that it can be changed and run again."""
+    """The configuration with the full initial state; followers are left out so that it can be edited and run again."""
     coords = {int(model.dof_coord[k]) for k in model.coupling_follower}
     dofs = {int(k) for k in model.coupling_follower}
     return replace(
@@ -280,7 +280,7 @@ def _resolved(config: RunConfig, model: Model, labels: Labels, qpos: Real, qvel:
 
 
 def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool = True) -> Robot:
-    """The articulation with its arrays, couplings and gravity as configured; see compile_model."""
+    """Compile the articulation with couplings and gravity as configured; see compile_model."""
     soft = articulation
     if config.coupling == "compliant":
         soft = replace(articulation, couplings=tuple(_softened(c, config) for c in articulation.couplings))
@@ -288,7 +288,7 @@ def compiled_robot(articulation: Articulation, config: RunConfig, *, locks: bool
 
 
 def _tied(articulation: Articulation, config: RunConfig) -> Articulation:
-    """Loops and tendon equalities as hard, the latter as soft, too, as the configuration wants them."""
+    """Make loops hard, and tendon equalities hard or soft, as the configuration asks."""
     loops, tendons = articulation.loops, articulation.tendon_couplings
     if config.coupling in ("exact", "rows"):
         loops = tuple(replace(loop, softness=Softness()) for loop in loops)
@@ -322,7 +322,7 @@ def _dof_values(given: Value, labels: Labels, what: str, default: Real) -> Real:
 
 
 def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
-    """Per-dof values by name; "*" sets every joint of one dof that is no follower."""
+    """Values by dof name as (nv,); "*" sets every independent joint of one dof."""
     values = np.array(default, float)
     if "*" in given:
         values[drivable(robot.model)] = given["*"]
@@ -335,7 +335,7 @@ def _joint_values(given: Value, robot: Robot, what: str, default: Real) -> Real:
 
 
 def drivable(model: Model) -> list[int]:
-    """Dofs a drive makes sense on: joints of one dof that are no followers, be their couplings eliminated or rows."""
+    """The dofs that can have a drive: joints of one dof that follow no other, by elimination or by rows."""
     count = np.diff(model.body_dof)
     followers = set(model.row_follower)
     return [int(k) for k in model.independent_dof if count[model.dof_body[k]] == 1 and k not in followers]
@@ -367,7 +367,7 @@ def _drives(robot: Robot, config: RunConfig, dt: float) -> dict[str, Array]:
 
 
 def _held_places(model: Model, qpos: Real) -> Real:
-    """Targets (nv,) that hold the start: coordinates, rotation vectors of ball and free joints."""
+    """Targets (nv,) that hold the initial position: coordinates, and rotation vectors of ball and free joints."""
     hold = np.array([qpos[c] if c >= 0 else 0.0 for c in model.dof_coord])
     for i in range(1, len(model.body_parent)):
         if model.joint_type[i] in (BALL, FREE):
@@ -381,16 +381,16 @@ def _held_places(model: Model, qpos: Real) -> Real:
 
 
 def _mobilities(robot: Robot, inputs: Mapping[str, Array], equipped: Equipped | None) -> Array:
-    """(M⁻¹)_kk (nv,) in the pose of the file, where there is anything that springs."""
+    """(M⁻¹)_kk (nv,) in the pose of the file; zero for a robot without springs and drives."""
     if not np.any(robot.model.stiffness + inputs["drive_stiffness"]) and equipped is None:
         return np.zeros(robot.nv)
     return dof_mobilities(robot.compiled)
 
 
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:
-    """The Inputs record: the plan's constants and these control rows; the plan's controls where these have none.
+    """Make the Inputs record from the plan's constants and these control rows; missing controls come from the plan.
 
-    Raises UsageError: controls for another number of dofs or actuators, none for the first step, or not finite.
+    Raises UsageError: controls for another number of dofs or actuators, without the first step, or not finite.
     """
     control = controls.control
     if control.shape[1] == 0:
@@ -407,7 +407,7 @@ def make_inputs(plan: Plan, controls: Controls) -> Inputs:
 
 
 def _check_controls(plan: Plan, controls: Controls, control: Real) -> None:
-    """Refuse what kernels, which do not look, would read beyond."""
+    """Refuse controls of wrong shape or value, which kernels do not check."""
     if control.shape[1] != plan.control.size:
         raise UsageError(f"controls: there are {control.shape[1]} for {plan.control.size} actuators")
     if controls.nv != plan.robot.nv:

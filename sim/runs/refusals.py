@@ -1,4 +1,4 @@
-"""What a run asks for that its integrator, solver, controller or coordinates do not serve: refused before it starts."""
+"""Refuses, before a run starts, what its integrator, solver, controller or coordinates do not serve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artsim.sim.runs.configuration import RunConfig
 
 
 def integrator_for(articulation: Articulation, config: RunConfig, notes: list[str]) -> Integrator:
-    """The integrator that the file asks for where it serves the run, else the default, and a note why."""
+    """The integrator that the file asks for if it serves the run, else the default with a note that says why."""
     wanted = asked_for(articulation.options.integrator)
     if config.is_maximal and not wanted.maximal:
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {DEFAULT.name}")
@@ -33,7 +33,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
 
 
 def with_rows_for_contacts(config: RunConfig, notes: list[str]) -> RunConfig:
-    """The configuration with an integrator that was not the user's choice, if need be the default for contacts."""
+    """Replace an integrator that the user did not choose by the default one if contacts need it."""
     integrator = INTEGRATORS[config.integrator]
     if integrator.one_sided:
         return config
@@ -46,12 +46,12 @@ def _note_rows(wanted: Integrator, reason: str, notes: list[str]) -> None:
 
 
 def _one_sided_option(config: RunConfig) -> str:
-    """The first option that needs rows which push one way; empty when there is none."""
+    """The first option that needs one-sided rows, or an empty string."""
     return next((f"--{name.replace('_', '-')}" for name in ONE_SIDED_OPTIONS if getattr(config, name)), "")
 
 
 def _one_sided_part(articulation: Articulation) -> str:
-    """What of the robot needs rows that push one way; empty when there is nothing."""
+    """The first part of the robot that needs one-sided rows, or an empty string."""
     for joint in articulation.joints:
         if joint.friction or joint.friction_coefficient:
             return f"the friction of joint {joint.name!r}"
@@ -66,7 +66,7 @@ def _one_sided_part(articulation: Articulation) -> str:
 def refuse_unservable(
     robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
 ) -> None:
-    """Raise UsageError for what the integrator or the solver does not serve, where it is sure before the run."""
+    """Raise UsageError for what is known before the run not to be served by the integrator or the solver."""
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     integrator = INTEGRATORS[config.integrator]
@@ -83,7 +83,7 @@ def refuse_unservable(
 
 
 def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None) -> str:
-    """What has rows that push one way in every step; empty when nothing has. Limits may never be met."""
+    """What has one-sided rows in every step, or an empty string. Limits do not count, as they may never be reached."""
     model = robot.model
     rubbing = (model.friction > 0) | (model.friction_coefficient > 0)
     if rubbing.any():
@@ -95,7 +95,7 @@ def _one_sided_reason(robot: Robot, config: RunConfig, equipped: Equipped | None
 
 
 def _wrapped_equality(equipped: Equipped) -> str | None:
-    """A tendon that wraps around a geom and is held by a hard equality."""
+    """The name of a tendon that wraps around a geom and has a hard equality, or None."""
     e = equipped.arrays
     hard = e.tendon_row_reference[:, REFERENCE_K] < 0
     held = np.concatenate([e.tendon_row_follower[hard], e.tendon_row_leader[hard]])
@@ -107,7 +107,7 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
 
 
 def refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, Array]) -> None:
-    """A target that nothing would follow is a mistake."""
+    """Raise UsageError for a target that nothing would follow."""
     if config.built_in.follows:
         return
     driven = (inputs["drive_stiffness"] > 0) | (inputs["drive_damping"] > 0)
@@ -121,7 +121,7 @@ def refuse_idle_targets(config: RunConfig, labels: Labels, inputs: Mapping[str, 
 
 
 def refuse_turning_drives(config: RunConfig, robot: Robot, inputs: Mapping[str, Array]) -> None:
-    """Maximal coordinates have no drives on the rotations of ball and free joints."""
+    """Raise UsageError for drives on rotations of ball and free joints, which maximal coordinates lack."""
     driven = (inputs["drive_stiffness"] > 0) & (robot.model.dof_coord < 0)
     if config.is_maximal and driven.any():
         name = robot.dofs[int(np.argmax(driven))]

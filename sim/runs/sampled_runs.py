@@ -1,8 +1,8 @@
-"""Many runs of one robot that differ in start, inputs, masses and the like: in packs of 8 where that can be.
+"""Many runs of one robot that differ in initial state, inputs, masses and the like: in packs of 8 where possible.
 
-A pack takes the step without rows in all lanes at once; see pack_step.py. A robot with what packs do not know
+A pack takes a step in all lanes at once; see pack_step.py. A robot with features that packs lack
 (`reason_against_packs`) runs sample after sample through Simulation. Samples do not depend on each other: their bytes
-are the same however many there are, and in how many threads.
+depend neither on the number of samples nor on that of threads.
 
 No numba here: a process with warm kernels imports this.
 """
@@ -98,11 +98,11 @@ VARIED = {
     "drive_damping": "dof",
     "friction": "",
 }
-"""What a sample may have of its own, as factors of the robot's; by what they are counted, "": one for all contacts."""
+"""Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
-_ALWAYS = 1 << 62  # steps: never again
-_STEPS_PER_CALL = 2048  # a signal is looked at between calls only
-_MOST_DOFS = 100  # whose matrix packs hold 8 times
+_ALWAYS = 1 << 62  # a step number that is never reached
+_STEPS_PER_CALL = 2048  # signals are polled between calls only
+_MOST_DOFS = 100  # since packs hold 8 mass matrices
 
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
@@ -110,12 +110,12 @@ ROLLOUT_RECORDED = ("qpos", "qvel")
 
 @dataclass(frozen=True)
 class Variations:
-    """What samples have of their own. n of them; a factor of 1 leaves the robot's value."""
+    """The properties of n samples that differ; a factor of 1 leaves the robot's value."""
 
     qpos: Array  # (n, nq) at the start
     qvel: Array  # (n, nv)
     factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links), (n, nv) or (n, 1)
-    controls: Sequence[Controls] = ()  # one for each; none: those of all
+    controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
 
     def __post_init__(self) -> None:
         for name in self.factors:
@@ -126,16 +126,16 @@ class Variations:
         return len(self.qpos)
 
     def part(self, start: int, stop: int) -> Variations:
-        """Samples start … stop."""
+        """The samples from `start` to before `stop`."""
         factors = {name: values[start:stop] for name, values in self.factors.items()}
         return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
 
 
 @dataclass
 class Results:
-    """Arrays for n samples: recorded rows, final states, and how far each came.
+    """Arrays for n samples: recorded rows, final states, and how far each sample got.
 
-    `reason`: why it stopped early, RUNNING: it did not; `stopped`: at which step, -1; `stopped_dof`: at which dof.
+    `reason`: why the sample stopped early, else RUNNING; `stopped`: at which step, else -1; `stopped_dof`: the dof.
     """
 
     rows: dict[str, Array]  # of ROLLOUT_RECORDED: (n, rows, ·); without rows where not recorded
@@ -147,7 +147,7 @@ class Results:
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
-        """Zeroed, for so many samples (rounded up to whole packs)."""
+        """Allocate zeroed results for so many samples, rounded up to whole packs."""
         n, config, robot = -(-samples // WIDTH) * WIDTH, plan.config, plan.robot
         count = -(-config.steps // config.every)
         sizes = {"qpos": robot.nq, "qvel": robot.nv}
@@ -157,7 +157,7 @@ class Results:
 
 
 def reason_against_packs(plan: Plan) -> str:
-    """What of a run packs do not know; empty when nothing is."""
+    """The first feature of a run that packs lack, or an empty string."""
     model, inputs, config = plan.robot.model, plan.inputs, plan.config
     solver = SOLVERS[config.solver]
     reasons = {
@@ -185,12 +185,12 @@ def reason_against_packs(plan: Plan) -> str:
 
 
 def _has_rows(plan: Plan) -> bool:
-    """Whether steps of packs have constraint rows."""
+    """Whether the steps of packs have constraint rows."""
     return plan.touching is not None or bool(np.any(plan.robot.model.friction > 0))
 
 
 def _is_laden(plan: Plan) -> bool:
-    """Whether a robot carries more than actuators and sensors."""
+    """Whether the robot has equipment other than actuators and sensors."""
     if plan.equipped is None:
         return False
     e = plan.equipped.arrays
@@ -199,7 +199,7 @@ def _is_laden(plan: Plan) -> bool:
 
 
 def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
-    """The equipment and the number of each actuator that is active."""
+    """The equipment and the number of each active actuator."""
     if plan.equipped is None:
         return (), ()
     e = plan.equipped.arrays
@@ -208,7 +208,7 @@ def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
 
 
 def _is_affine(e: Equipment, a: int) -> bool:
-    """Whether packs know actuator a: on a joint of one dof, without states, of constant slopes, damping no ratio."""
+    """Whether packs support actuator a: on a joint of one dof, without activation, with constant gain and damping."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
     falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)
@@ -218,7 +218,7 @@ def _is_affine(e: Equipment, a: int) -> bool:
 
 
 def _pack_actuators(plan: Plan) -> PackActuators:
-    """The actuators that are active."""
+    """The active actuators as arrays of packs."""
     nv, chosen = plan.robot.nv, np.array(_actuators(plan)[1], np.int64)
     free = {"dof_lower": np.full(nv, -np.inf), "dof_upper": np.full(nv, np.inf)}
     if plan.equipped is None:
@@ -252,7 +252,7 @@ def _pack_actuators(plan: Plan) -> PackActuators:
 
 
 def kernels(plan: Plan) -> list[tuple[Entry, int]]:
-    """The entries that its samples need, with their widths."""
+    """The kernels that the samples of a plan need, with their widths."""
     if plan.config.is_maximal:
         return []
     alone = [(entry, 1) for entry in plan.entries]
@@ -267,7 +267,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
 
 
 class VariedArrays:
-    """Arrays of the model and of the drives as factors make them."""
+    """Computes the arrays of the model and of the drives that factors change."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -275,7 +275,7 @@ class VariedArrays:
         self._shares = np.array([_link_share(model, link) for link in range(len(model.link_mass))]).reshape(-1, 10)
 
     def of(self, factors: Mapping[str, Array]) -> dict[str, Array]:
-        """The arrays that the factors of n samples change, by name, one for each sample: (n, …)."""
+        """The arrays that the factors of n samples change, by name, each (n, …)."""
         model, changed = self._plan.robot.model, dict[str, Array]()
         if "mass" in factors:
             changed |= self._masses(factors["mass"])
@@ -309,14 +309,14 @@ class VariedArrays:
 
 
 def rubbing(touching: Touching, factor: float) -> Touching:
-    """What may touch, with frictions of contacts times a factor."""
+    """The contact parameters with all friction coefficients multiplied by a factor."""
     g = touching.contacts
     scaled = g._replace(friction=factor * g.friction, pair_friction=factor * g.pair_friction)
     return touching._replace(contacts=scaled)
 
 
 def _link_share(model: Model, link: int) -> Array:
-    """(10,) what a link adds to its body: mass, first moment, inertia about the body's origin."""
+    """Contribution of a link to its body (10,): mass, first moment, inertia about the body's origin."""
     mass, turn = model.link_mass[link], model.link_rotation[link]
     centre = model.link_position[link] + turn @ model.link_com[link]
     inertia = turn @ symmetric(model.link_inertia[link]) @ turn.T + point_inertia(float(mass), centre)
@@ -330,24 +330,24 @@ Stop = Callable[[], bool]
 
 
 class Roller(Protocol):
-    """Runs samples into its results, in one thread. `alone`: steps that lanes of packs took by themselves, so far."""
+    """Runs samples in one thread and fills the results; `alone` counts the steps that lanes took outside of packs."""
 
     results: Results
     alone: int
 
     def run(self, variations: Variations, stop: Stop) -> bool:
-        """The samples of `variations` into the first entries of the results; False when it was asked to stop."""
+        """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
 
 
 def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
-    """What runs samples into these results: packs where they can."""
+    """Make the roller that runs samples into these results, in packs where possible."""
     if not reason_against_packs(plan):
         return PackRoller(plan, controls, results)
     return SingleRoller(plan, controls, results)
 
 
 class SingleRoller:
-    """One sample after the other."""
+    """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.alone = results, 0
@@ -388,10 +388,10 @@ class SingleRoller:
 
 
 class _LaneSimulation(Simulation):
-    """A single robot's step whose arrays packs write into."""
+    """The step of a single robot, into whose arrays packs write."""
 
     def arrays(self) -> Single:
-        """Them."""
+        """The arrays of the single robot."""
         model, inputs, state = self.plan.robot.model, self._inputs, self._state
         from_model = {name: getattr(model, name) for name in (*_BODY_ARRAYS, *_DOF_ARRAYS)}
         from_inputs = {name: getattr(inputs, name) for name in (*_DRIVE_ARRAYS, *_INPUT_ARRAYS)}
@@ -404,24 +404,24 @@ class _LaneSimulation(Simulation):
         return Single(counters=self._step.counters, **from_model, **from_inputs, **from_state, **of_contacts)
 
     def make_room(self) -> None:
-        """For more contacts. Raises StoppedError when there are as many as there may be."""
+        """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
         self._enlarge()
         if self._failure is not None:
             raise self._failure
 
     def point_at(self, pointers: Array) -> object:
-        """Let kernels that get `pointers` take its steps, as long as the object returned is kept."""
+        """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
         self._block.plan[:] = 1, _ALWAYS
         return point_at(self.plan.entry, 1, pointers, *self._bundles())
 
 
 def pack_width() -> int:
-    """Robots in a pack: kernels that run as Python have one."""
+    """Number of robots in a pack; 1 if kernels run as plain Python."""
     return 1 if disabled() else WIDTH
 
 
 class PackRoller:
-    """Packs of 8 samples, the last one filled up with copies of the last sample."""
+    """Runs packs of 8 samples, the last one filled up with copies of the last sample."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.alone = results, 0
@@ -468,14 +468,14 @@ class PackRoller:
         self._bind(self._controls_of([controls]))
 
     def _make_detection(self, touching: Touching, slots: PackContacts) -> None:
-        """What it fills for one lane after the other."""
+        """Make the contact detection, which fills the slots of one lane after the other."""
         self._contact_data = make_contact_work(touching, self._simulation.room)
         self._detection = connect_detection(touching, self._contact_data, slots.detector)
 
     def _make_room(self) -> None:
-        """For more contacts: the step that found too many is taken again."""
+        """Enlarge the room for contacts; the step that found too many is then taken again."""
         assert self._plan.touching is not None and self._slots is not None
-        self._single.counters[STEP_NUMBER] = self._lanes.counters[STEP]  # what is told if there may be no more
+        self._single.counters[STEP_NUMBER] = self._lanes.counters[STEP]  # reported if no more are allowed
         self._simulation.make_room()
         self._single = self._simulation.arrays()
         self._kept[0] = self._simulation.point_at(self._lanes.single)
@@ -517,7 +517,7 @@ class PackRoller:
         return True
 
     def _fill(self, part: Variations) -> None:
-        """The lanes' own numbers."""
+        """Fill in the values that differ between lanes."""
         own = np.minimum(np.arange(self._width), len(part) - 1)
         self._state.qpos[...], self._state.qvel[...] = _as_lanes(part.qpos[own]), _as_lanes(part.qvel[own])
         for name, values in self._varied.of(part.factors).items():
@@ -559,7 +559,7 @@ class PackRoller:
         return _in_lanes(PackInputs, Inputs(**given), self._width)
 
     def _controls_of(self, controls: Sequence[Controls]) -> PackControls:
-        """The inputs of all lanes, or of each. They begin at the same steps."""
+        """The inputs of all lanes, or of each lane; all begin at the same steps."""
         inputs = [make_inputs(self._plan, one) for one in controls]
         tables = {name: np.stack([getattr(one, name) for one in inputs]) for name in _INPUT_ARRAYS}
         return PackControls(np.array(inputs[0].start_step), **tables)
@@ -580,7 +580,7 @@ class PackRoller:
 
 
 def _in_lanes(record: type[Any], values: Any, width: int) -> Any:
-    """A record with lanes, all of which hold the same values."""
+    """A record with lanes that all hold the same values."""
     arrays = {}
     for name, kind in kinds(record).items():
         value = getattr(values, name)
@@ -593,7 +593,7 @@ def _in_lanes(record: type[Any], values: Any, width: int) -> Any:
 
 
 def _as_lanes(values: Array) -> Array:
-    """(n, …) with the lanes last, or (…) of one robot."""
+    """Move the lanes of (n, …) to the last axis."""
     return np.moveaxis(values, 0, -1) if len(values) > 1 else values[0]
 
 
@@ -610,5 +610,5 @@ def _with_own_arrays(plan: Plan) -> Plan:
 
 
 def _one_row(controls: Controls) -> Controls:
-    """The first row for all time: packs write others into its place."""
+    """Controls with the first row only, in whose place packs write the others."""
     return Controls(np.zeros(1, np.int64), **{name: getattr(controls, name)[:1] for name in _INPUT_ARRAYS})

@@ -1,7 +1,7 @@
-"""What rangefinders see, as arrays: every geom that is not wholly transparent, meshes as they are, not their hulls.
+"""What rangefinders see, as arrays: every geom that is not fully transparent; meshes as they are, not their hulls.
 
-The kernel that casts the rays is an entry of its own (ray_casting.py), as only runs with rangefinders need it. No numba
-here.
+The kernel that casts the rays (ray_casting.py) is an entry of its own, since only runs with rangefinders need it. No
+numba here.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from artsim.sim.runs.contact_model import ground_plane, kept_pieces, on_bodies
 
 
 class Sights(NamedTuple):
-    """n shapes that rays may meet. Kernels call them `k`."""
+    """n shapes that rays can hit. Kernels receive them as `sights`."""
 
     body: ConstInts1  # (n,)
-    link: ConstInts1  # (n,) -1: of the scene
-    place: ConstReals2  # (n, 3) the shape's origin in the body's internal frame [m]
-    turn: ConstReals3  # (n, 3, 3) shape axes in it
-    window: ConstReals2  # (n, 2) half sizes of a plane's rectangle, 0: endless [m]
+    link: ConstInts1  # (n,) -1: the scene
+    place: ConstReals2  # (n, 3) the shape's origin in the body's own frame [m]
+    turn: ConstReals3  # (n, 3, 3) shape axes in that frame
+    window: ConstReals2  # (n, 2) half sizes of a plane's rectangle, 0: infinite [m]
     floor: ConstReals1  # (n,) z in shape axes on which a height field stands [m]
 
 
 class Seen(NamedTuple):
-    """What rangefinders see in a run. Not a record itself."""
+    """The shapes that rangefinders see in a run; not a record itself."""
 
     sights: Sights
     shapes: Shapes
-    kept: Kept  # what outputs hold of meshes and height fields
+    kept: Kept  # the meshes and height fields that outputs store
 
 
 CAST = Entry("cast_rays", "artsim.sim.contact.ray_casting", (Model, Workspace, EquipmentBundle, Sights, Shapes, Placed))
 
 
 def connect_rays(seen: Seen, model: Model, work: Workspace, equipment: EquipmentBundle) -> object:
-    """Let kernels that get `equipment` cast rays, as long as the object returned is kept."""
+    """Let kernels that receive `equipment` cast rays, for as long as the returned object is kept."""
     n = len(seen.sights.body)
     placed: Placed = allocate(Placed, {"position": (n, 3), "rotation": (n, 3, 3)})
     return point_at(CAST, 1, equipment.data.ray_caster, model, work, equipment, seen.sights, seen.shapes, placed)
 
 
 def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Seen | None:
-    """What the rangefinders see; None where none is recorded.
+    """Build the shapes that the rangefinders see; None if none is recorded.
 
     Raises:
         ModelError: a mesh that can be seen is missing or cannot be read.
@@ -86,7 +86,7 @@ def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, not
 
 
 def _visible(articulation: Articulation) -> Iterator[tuple[int, Geom]]:
-    """Geoms with the number of their link; of a URDF what collides, which stands for what is only seen."""
+    """Visible geoms with the number of their link; for a URDF the collision geoms, which stand for the visual ones."""
     conventions = conventions_of_links(articulation)
     for n, link in enumerate(articulation.links):
         for geom in link.geoms:
@@ -95,7 +95,7 @@ def _visible(articulation: Articulation) -> Iterator[tuple[int, Geom]]:
 
 
 def _solids(geom: Geom, number: int, max_faces: int, notes: list[str]) -> list[Solid]:
-    """The geom as rays see it; none, and a note, where its mesh was not looked for."""
+    """The solids of a geom for ray casting; none, with a note, if its mesh was not loaded."""
     called = geom.name or geom.mesh_uri or geom.kind
     title = f"{geom.source}: geom {called!r}"
     position, rotation = np.array(geom.pose.position), rotation_matrix(geom.pose.rotation)

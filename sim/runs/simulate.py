@@ -1,4 +1,4 @@
-"""simulate: blocks of recorded rows, one after the other, from a plan."""
+"""Simulation runs a plan: it calls the kernels and yields blocks of recorded rows one after the other."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from artsim.sim.stepping.entries import SOLVE
 
 ControllerFunction = Callable[[float, Real, Real], Array]
 _BLOCK_BYTES = 1 << 20
-_CONTACT_BYTES = 160  # of a recorded contact
-# of the Step record what belongs to a snapshot: counts and extremes since the start of the run
+_CONTACT_BYTES = 160  # per recorded contact
+# fields of the Step record that belong to a snapshot: counts and extremes since the start of the run
 _NOTED = (
     "limit_steps",
     "coupling_error",
@@ -59,14 +59,14 @@ _NOTED = (
     "yielded",
     "loop_gap",
 )
-_MAY_BE_INFINITE = ("solver_residual",)  # a solver that got nowhere says so
+_MAY_BE_INFINITE = ("solver_residual",)  # where the solver did not converge at all
 
 
 @dataclass(frozen=True)
 class BlockOfRows:
-    """Recorded rows by name, and the inputs that began in them when a Python controller made these.
+    """Recorded rows by name, and the inputs of a Python controller that began in them.
 
-    `contacts`, where they are recorded: contact_count per row, and CONTACT_TABLE of all rows, one after the other.
+    `contacts`, if recorded, holds contact_count per row, and CONTACT_TABLE of all rows one after the other.
     """
 
     rows: dict[str, Array]
@@ -76,23 +76,25 @@ class BlockOfRows:
 
 @dataclass
 class Simulation(Account):
-    """A run under way. Iterate `blocks()`; the state and the counters are current after each.
+    """A run in progress. Iterate `blocks()`; the state and the counters are up to date after each block.
 
     Raises:
-        UsageError: the controller returned something that is not (nv,) numbers.
+        UsageError: the controller returned something other than (nv,) numbers.
     """
 
     plan: Plan
     controls: Controls
     controller: ControllerFunction | None = None
     block_rows: int | None = None
-    clock: Clock | None = None  # where the time of the phases is added up
+    clock: Clock | None = None  # accumulates the time of the phases
 
     def __post_init__(self) -> None:
         self.stop_reason = 0
-        self.signalled: Callable[[], bool] | None = None  # whether the run shall end soon: where it is given, it does
+        self.signalled: Callable[[], bool] | None = (
+            None  # whether the run shall end soon; long calls are watched if given
+        )
         self._pace = Pace()
-        self._abandoned: list[Any] = []  # what a call that was not waited for still works on
+        self._abandoned: list[Any] = []  # the arrays of an abandoned call
         model = self.plan.robot.model
         equipped = self.plan.equipped
         self._work = make_workspace(model)
@@ -127,7 +129,7 @@ class Simulation(Account):
         self.reblock()
 
     def _make_room(self) -> int:
-        """Everything whose size goes by how many contacts a step may have; the number of the other rows."""
+        """Allocate all arrays whose size depends on the room for contacts; returns the number of the other rows."""
         model, touching = self.plan.robot.model, self.plan.touching
         gains = self.plan.inputs["drive_stiffness"] + self.plan.inputs["drive_damping"]
         carried = None if self.plan.equipped is None else self.plan.equipped.arrays
@@ -142,7 +144,7 @@ class Simulation(Account):
         return total_room(origins, lasting=True).rows
 
     def _enlarge(self) -> None:
-        """Twice as much room for contacts: the step that found too many is taken again, and none is lost."""
+        """Double the room for contacts; the step that found too many is taken again, so that none is lost."""
         most = self.plan.config.max_contacts
         if self._room >= most:
             self._failure = StoppedError(
@@ -154,7 +156,7 @@ class Simulation(Account):
         self.stop_reason = 0
 
     def _resize(self, room: int) -> None:
-        """Room for so many contacts, what is known of them kept."""
+        """Change the room for contacts and keep the known ones."""
         old = self._state.contact
         self._room = room
         self._make_room()
@@ -164,7 +166,7 @@ class Simulation(Account):
         self.reblock()
 
     def reblock(self) -> None:
-        """Make the block anew after `block_rows` was changed."""
+        """Allocate the block again after `block_rows` was changed."""
         self._block = self._make_block()
         self._robot = RobotBundle(self.plan.robot.model, self._state, self._work)
         self._run = RunBundle(self._inputs, self._step, self._block, self.clock)
@@ -173,7 +175,7 @@ class Simulation(Account):
         self._call = bind(entry, 1, *self._bundles())
 
     def _connect(self) -> None:
-        """Connect the kernels that a step calls: newton, what looks between steps, what keeps delayed samples."""
+        """Connect the kernels that a step calls: newton, continuous detection, ray casting and delays."""
         plan, newton = self.plan, self._solver.newton
         if newton is not None:
             self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))
@@ -185,7 +187,7 @@ class Simulation(Account):
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
 
     def _bundles(self) -> tuple[NamedTuple | None, ...]:
-        """What the entries of integrators take."""
+        """The arguments of the integrators' entries."""
         return self._robot, self._run, self._rows, self._equipment, self._contact, self._rules, self._solver
 
     def _make_block(self) -> Block:
@@ -203,10 +205,10 @@ class Simulation(Account):
         return block
 
     def save(self) -> dict[str, Array]:
-        """All that the steps to come depend on, as plain arrays by name, for `restore` in this process or another.
+        """A snapshot of everything that later steps depend on, as plain arrays by name, for `restore` in any process.
 
-        The fields of State (where the solver starts and the joints' last loads included), `step`, and what the run has
-        noted since its start. Not in it: model, configuration and inputs, which must be the same; a Python
+        It holds the fields of State (including the warm start and the joints' last loads), `step`, and the statistics
+        of the run so far. It does not hold model, configuration and inputs, which must be the same, nor a Python
         controller's own memory.
         """
         noted = {name: getattr(self._step, name) for name in _NOTED}
@@ -215,7 +217,7 @@ class Simulation(Account):
         return {name: np.array(values) for name, values in arrays.items()}
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        """Go on from a snapshot: what follows has the bytes of what followed it.
+        """Continue from a snapshot; the following rows equal, byte for byte, those that followed it originally.
 
         Raises UsageError: a snapshot of another robot, or of another configuration.
         """
@@ -243,25 +245,25 @@ class Simulation(Account):
         self._odd = ""
 
     def blocks(self, steps: int | None = None) -> Iterator[BlockOfRows]:
-        """Recorded rows until the run ends or stops, or for so many steps; what stopped it is in `stop_reason`."""
+        """Yield recorded rows until the run ends or stops, or for `steps` steps; `stop_reason` says what stopped it."""
         self._end = self.plan.config.steps if steps is None else self.step + steps
         while self.step < self._end and not self.stop_reason:
             first = self.step
             block = self._advance() if self.controller is None else self._advance_with_controller()
             yield self._finite_rows(block, first)
-            if self._failure is not None:  # after the rows before it
+            if self._failure is not None:  # raised after the rows before it
                 raise self._failure
         self._look_at_state()
 
     @property
     def spoiled(self) -> bool:
-        """Whether it stopped for the sake of a row, and has gone beyond it: the state is that of another step."""
+        """Whether the run stopped at a row but has advanced beyond it, so that the state is that of a later step."""
         return bool(self._odd)
 
     def _finite_rows(self, block: BlockOfRows, first: int) -> BlockOfRows:
         """The block up to the first row that is not finite, at which the run stops; `first` is the block's first step.
 
-        Velocities are looked at in every step; what is computed from them can still be beyond all numbers.
+        Velocities are checked in every step, but quantities computed from them can still overflow.
         """
         ends = np.cumsum(block.contacts.get("contact_count", np.zeros(0, np.int64)))
         found: tuple[int, str] | None = None
@@ -283,7 +285,7 @@ class Simulation(Account):
         return replace(block, rows={name: values[:stop] for name, values in block.rows.items()}, contacts=contacts)
 
     def _whose(self, name: str, place: tuple[int, ...]) -> str:
-        """` of 'elbow'` where a variable's entries are dofs or links."""
+        """The text ` of 'elbow'` if a variable's entries are dofs or links."""
         if name.startswith(("link_", "incoming_", "contact_")):
             return f" of {self.plan.robot.labels.links[place[0]]!r}"
         if name.startswith(("tau_", "q")) and name != "qpos":
@@ -291,7 +293,7 @@ class Simulation(Account):
         return ""
 
     def _look_at_state(self) -> None:
-        """Stop where something of the state is not finite that the recorded rows do not show."""
+        """Stop if a part of the state is not finite that the recorded rows do not contain."""
         if self.stop_reason:
             return
         known = self._state._asdict() | {"energy": np.array(self.energy)}
@@ -312,7 +314,7 @@ class Simulation(Account):
         return block
 
     def _called(self) -> bool:
-        """Take the block's steps; with an eye on a signal as few as take a moment. False where a signal came first."""
+        """Take the steps of the block, few at a time while a signal is watched; False if a signal came first."""
         if self.signalled is None:
             self._call()
             return True
@@ -327,11 +329,11 @@ class Simulation(Account):
 
     @property
     def left_alone(self) -> bool:
-        """Whether a call is still under way that nobody waits for."""
+        """Whether an abandoned call is still running."""
         return bool(self._abandoned)
 
     def _abandon(self, before: Mapping[str, Array]) -> None:
-        """Be as before the call, on arrays of its own, and stop there."""
+        """Restore the state before an abandoned call, on new arrays, and stop there."""
         self._abandoned += [self._bundles(), self._call]
         stopped = type(self)(self.plan, self.controls, self.controller, self.block_rows, self.clock)
         stopped.restore(before)
@@ -340,7 +342,7 @@ class Simulation(Account):
         self._end = self.step
 
     def _note_stop(self) -> bool:
-        """Take note of why the call ended; True when it was for want of room, of which there is more now."""
+        """Note why the call ended; True if it lacked room for contacts, which has now been enlarged."""
         self.stop_reason = int(self._step.counters[STOP_REASON])
         crowded = self.stop_reason == CROWDED
         if crowded:
@@ -348,7 +350,7 @@ class Simulation(Account):
         return crowded
 
     def _recorded_contacts(self, rows: int) -> dict[str, Array]:
-        """The contacts of so many recorded rows."""
+        """The contacts of the first `rows` recorded rows."""
         if "contacts" not in self.plan.config.record:
             return {}
         count = int(self._block.contacts[0]) if rows else 0
@@ -360,7 +362,7 @@ class Simulation(Account):
         return {name: getattr(self._block, name)[:count] for name in names}
 
     def _advance_with_controller(self) -> BlockOfRows:
-        """One block, the controller asked before every step."""
+        """Take one block of steps and call the controller before each."""
         config = self.plan.config
         assert self.controller is not None and self.block_rows is not None
         parts: list[dict[str, Array]] = []
@@ -377,7 +379,9 @@ class Simulation(Account):
                 self._failure = error
                 break
             step, values = self.step, [np.array(getattr(self._inputs, name)[row]) for name in VALUES]
-            if self.signalled is not None and self._pace.slow:  # a thread for every fast step would cost more than it
+            if (
+                self.signalled is not None and self._pace.slow
+            ):  # a thread for every fast step would cost more than the step
                 before = self.save()
                 if not call_watched(self._call, self.signalled):
                     self._abandon(before)
@@ -414,7 +418,7 @@ class Simulation(Account):
 
 
 def _first_odd(values: Array) -> tuple[int, ...] | None:
-    """The first entry that is not finite. Of finite ones a sum costs least, and can itself be too large."""
+    """The first entry that is not finite, or None. A sum is the cheapest test, but can itself overflow."""
     if values.dtype.kind != "f":
         return None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -425,9 +429,9 @@ def _first_odd(values: Array) -> tuple[int, ...] | None:
 
 
 def simulation_of(plan: Plan, controls: Controls, controller: ControllerFunction | None = None) -> Simulation:
-    """The plan's run, in the coordinates that it wants."""
+    """Make the simulation of a plan, in the coordinates of its configuration."""
     if plan.config.is_maximal:
-        from artsim.sim.runs.maximal_simulation import MaximalSimulation  # of no use to other runs
+        from artsim.sim.runs.maximal_simulation import MaximalSimulation  # other runs do not need it
 
         return MaximalSimulation(plan, controls, controller)
     return Simulation(plan, controls, controller)

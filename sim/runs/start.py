@@ -1,4 +1,4 @@
-"""The state a run starts from: a keyframe's or the file's pose, what is given by name, followers last."""
+"""The initial state of a run: the pose of a keyframe or of the file, then values given by name, then followers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artsim.sim.runs.configuration import Value
 
 
 def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
-    """The keyframe of that name; one that gives nothing where there is no name. Raises UsageError."""
+    """The keyframe of that name, or an empty one for an empty name. Raises UsageError for an unknown name."""
     if not name:
         return Keyframe("")
     for key in articulation.keyframes:
@@ -28,11 +28,11 @@ def find_keyframe(articulation: Articulation, name: str) -> Keyframe:
 
 
 def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequence[float] = ()) -> Real:
-    """Coordinates to start from: a keyframe's, or the file's pose clamped into the limits; then what is `given`.
+    """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, then `given` ones.
 
     Followers come last.
 
-    Raises UsageError: unknown coordinate, value not finite, or a follower given against its leader.
+    Raises UsageError: unknown coordinate, value not finite, or a follower that contradicts its leader.
     """
     model, labels = compiled.model, compiled.labels
     if len(key):
@@ -67,7 +67,7 @@ def initial_qpos(compiled: Compiled, given: Value, notes: list[str], key: Sequen
 
 
 def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
-    """A warning about the joints whose limits leave out the file's pose, and which start at a limit instead."""
+    """A warning about joints whose limits exclude the file's pose and which start at a limit instead."""
     model, labels = compiled.model, compiled.labels
     moved = [
         f"{labels.coords[coord]} at {q[coord]:.6g}, not {compiled.reference[coord]:.6g}"
@@ -80,11 +80,11 @@ def moved_into_limits(compiled: Compiled, q: Real) -> list[str]:
 
 
 def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) -> None:
-    """Followers whose couplings are rows start where these want them; one that is given may start elsewhere.
+    """Start followers whose couplings are rows where these hold; a follower that is given may start elsewhere.
 
-    One that another coupling eliminates is where that one wants it.
+    A follower that another coupling eliminates starts where that coupling holds.
     """
-    for _ in model.row_follower:  # not leaders first: as many passes as a chain can be long
+    for _ in model.row_follower:  # rows are not sorted leaders first: one pass per link of the longest chain
         for follower, leader, p in zip(model.row_follower, model.row_leader, model.row_polynomial, strict=True):
             coord = int(model.dof_coord[follower])
             if labels.coords[coord] not in given and follower not in model.coupling_follower:
@@ -97,7 +97,7 @@ def _clamp(model: Model, q: Real) -> None:
     couplings = [*zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True)][::-1]
     hard = np.flatnonzero(model.row_frequency < 0)
     rows = [*zip(model.row_follower[hard], model.row_leader[hard], model.row_polynomial[hard], strict=True)]
-    for follower, leader, p in (*rows * min(len(rows), 20), *couplings):  # rows stand in no order of leaders
+    for follower, leader, p in (*rows * min(len(rows), 20), *couplings):  # rows are not sorted by leader
         if leader < 0 or p[1] == 0 or np.any(p[2:]):
             continue
         ends = sorted(((low[follower] - p[0]) / p[1], (high[follower] - p[0]) / p[1]))
@@ -118,7 +118,7 @@ def _unit_quaternions(model: Model, labels: Labels, q: Real) -> None:
         length = float(np.linalg.norm(q[part]))
         if length < 1e-9:
             raise UsageError(f"q0: the quaternion {', '.join(labels.coords[part])} is zero")
-        if abs(length - 1.0) > 1e-14:  # leaves a quaternion that was made unit before as it is, bit for bit
+        if abs(length - 1.0) > 1e-14:  # keeps a normalised quaternion bit for bit
             q[part] /= length
 
 

@@ -1,5 +1,4 @@
-"""newton as an entry of its own, compiled once for all variants of the step, which differ in what they have beside
-rows."""
+"""Runs newton as an entry of its own, compiled once for all variants of the step, which differ outside the rows."""
 
 from __future__ import annotations
 
@@ -12,8 +11,9 @@ from artsim.sim.solvers.newton import newton, newton_again
 
 @njit
 def solve_alone(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """step.next (nu,) becomes the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) what makes
-    them [N s or N m s]; see `newton`. solver.again: whether to go on from where the last call ended."""
+    """step.next (nu,) gets the velocities at the end of the step [rad/s or m/s], rows.impulse (rows,) the impulses that
+    cause them [N s or N m s]; see `newton`. solver.newton.again: whether to go on from where the last call ended.
+    """
     if solver.newton.again[0] == 1:
         newton_again(robot, rows, step, solver)
     else:

@@ -1,6 +1,6 @@
-"""Attempts at Coulomb's law: sweeps of nsgs.py from where the step began, then Newton's steps of coulomb.py.
+"""Attempts at Coulomb's law: sweeps of nsgs.py from the start of the step, then Newton steps of coulomb.py.
 
-What kind of island it is decides what is worth an attempt: free bodies are swept cheaply, robots' trees are not.
+The kind of island decides which attempts pay: free bodies are swept cheaply, articulated robots are not.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from artsim.sim.solvers.impulses import set_gradient
 from artsim.sim.solvers.multipliers import prepare_island
 from artsim.sim.solvers.nsgs import sweep_island
 
-CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py begins near the solution
-FAR = 1e3  # and where it is to come from afar
-_CROWD = 300  # units: for free bodies with more the matrix of a Newton step takes too long
+CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py starts near the solution
+FAR = 1e3  # the same for a start far from the solution
+_CROWD = 300  # units: for free bodies with more, the matrix of a Newton step takes too long
 
 
 @njit
 def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
-    """Solve Coulomb's law of island k from the λ that came in; what is left of its rows [rad/s or m/s].
+    """Solve Coulomb's law of island k from the warm-start λ; return the residual of its rows [rad/s or m/s].
 
-    `effort`: sweeps of nsgs.py at most, steps of coulomb.py at most, the ε that these begin with, times the convex
+    `effort`: most sweeps of nsgs.py, most steps of coulomb.py, and the initial ε of these, relative to the convex
     problem's. Impulses above `limit` [N s or N m s] are no solution.
     """
     model, data = robot.model, robot.data
@@ -36,7 +36,7 @@ def attempt(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: An
 
 @njit
 def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> None:
-    """Put island k back to x = 0 and the λ that came in; nothing is factorised, solver.gradient holds -f - Jᵀλ."""
+    """Reset island k to x = 0 and the warm-start λ; nothing is factorised, the work's gradient holds -f - Jᵀλ."""
     work = solver.newton
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -49,7 +49,7 @@ def restart(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
 
 @njit
 def note_start(rows: Any, work: Any, k: Any) -> None:
-    """Keep λ and cfm of island k as they came in: solver.first and solver.given."""
+    """Store the warm-start λ and the cfm of island k in work.first and work.given."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
@@ -59,7 +59,7 @@ def note_start(rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def count_cones(rows: Any, work: Any, k: Any) -> Any:
-    """How many cones island k has."""
+    """Number of cones in island k."""
     count = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         count += 1 if rows.cone[work.listed[q]] > 1 else 0
@@ -68,7 +68,7 @@ def count_cones(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def is_articulated(model: Any, work: Any, k: Any) -> bool:
-    """Whether island k has more dofs than free bodies have: Newton's steps then cost less than a few sweeps."""
+    """Whether island k has more dofs than free bodies have: Newton steps then cost less than a few sweeps."""
     dofs, trees = 0, 0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]

@@ -1,11 +1,11 @@
-"""Block Gauss-Seidel: all rows of a joint have their turn together, and so have those of a loop or a tendon.
+"""Block Gauss-Seidel: all rows of a joint are solved together, and so are those of a loop or a tendon.
 
 Sakalauskas, Recoil Notes, 2021, 3.1.2 with 2.3 and 2.4: λ changes by -M_soft (J u + bias + γ λ), M_soft = (J M̂⁻¹ Jᵀ +
-γ)⁻¹ of the joint's rows. Bounds make this a small complementarity problem. It is solved exactly, by block principal
-pivoting (Júdice and Pires 1994): guess which rows are at a bound, solve for the others, put right every row that
-contradicts the guess, or only one where that goes in circles. A tiny proximal term lets rows say the same thing twice;
-repeated sweeps undo it. Contacts have their turns as in `pgs`: one that is solved to the end each time can stick for
-ever against a limit.
+γ)⁻¹ of the joint's rows. Bounds make this a small complementarity problem, which block principal pivoting (Júdice and
+Pires 1994) solves exactly: guess which rows are at a bound, solve for the others, and correct every row that
+contradicts the guess, or only one where that cycles. A tiny proximal term permits redundant rows; repeated sweeps
+remove its effect. Contacts are solved as in `pgs`, since a contact solved exactly each time may stick for ever against
+a limit.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from artsim.sim.run_data.run_records import ALL_ROWS, ITERATIONS, RESIDUAL
 from artsim.sim.run_data.scratch import BLOCK
 from artsim.sim.solvers.sweep import cone_turn, delassus_of, prepare_sweeps, push, row_velocity, turn_of
 
-_PROXIMAL = 1e-9  # of a row's own entry of the Delassus matrix
-_ROUNDS = 60  # of pivots at most; one or two are the rule
+_PROXIMAL = 1e-9  # relative to a row's diagonal entry of the Delassus matrix
+_ROUNDS = 60  # most pivoting rounds; one or two are the rule
 _PATIENCE = 4  # rounds without progress before single pivots
-_TOLERANCE = 1e-14  # of the terms that a row's impulse or velocity is the sum of
+_TOLERANCE = 1e-14  # relative to the terms that sum to a row's impulse or velocity
 _LOWER, _FREE, _UPPER = -1, 0, 1
 
 
 @njit
 def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
-    """As `pgs`, with rows in blocks. A block's turn costs O(rows³) where its rows change between bounds and free."""
+    """Solve as `pgs` does, in blocks. A block costs O(rows³) where its rows change between bounds and free."""
     step = run.step
     prepare_sweeps(model, data, rows, step, sweeps)
     _divide(model, rows, sweeps)
@@ -50,8 +50,9 @@ def block_gs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
 
 @njit
 def _divide(model: Any, rows: Any, sweeps: Any) -> None:
-    """sweeps.end[k]: where the block that begins at place k of the order ends; sweeps.matrix: its rows' part of the
-    Delassus matrix, J M̂⁻¹ Jᵀ + cfm."""
+    """Set sweeps.end[k], where the block that begins at place k of the order ends, and sweeps.matrix, its rows' part of
+    the Delassus matrix, J M̂⁻¹ Jᵀ + cfm.
+    """
     k = 0
     while k < rows.number[ALL_ROWS]:
         end = k + 1
@@ -86,7 +87,7 @@ def _belongs(model: Any, rows: Any, sweeps: Any, n: Any, o: Any) -> bool:
 
 @njit
 def _begin(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> None:
-    """sweeps.rest: the velocities of a block's rows without its impulses."""
+    """Set sweeps.rest: the velocities of a block's rows without its impulses."""
     for p in range(k, end):
         sweeps.rest[p] = row_velocity(rows, u, sweeps.order[p])
         for q in range(k, end):
@@ -95,7 +96,7 @@ def _begin(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> None:
 
 @njit
 def _take(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
-    """Change the impulses of a block to sweeps.wanted; by how much its velocities change at most."""
+    """Change the impulses of a block to sweeps.wanted; return the largest change of its velocities."""
     change = 0.0
     for p in range(k, end):
         n = sweeps.order[p]
@@ -109,7 +110,7 @@ def _take(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 @njit
 def _solve_block(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
-    """The rows at places k ≤ p < end of the order: impulses that fit all of them. Returns the largest change."""
+    """Solve the rows at places k ≤ p < end of the order for impulses that satisfy all; return the largest change."""
     _begin(rows, u, sweeps, k, end)
     best = end - k + 1
     patience = _PATIENCE
@@ -130,8 +131,9 @@ def _solve_block(rows: Any, u: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 @njit
 def _solve_free(rows: Any, sweeps: Any, k: Any, end: Any) -> None:
-    """sweeps.wanted: the impulses if sweeps.state is right. LDLᵀ of the free rows' matrix, kept while they stay the
-    same."""
+    """Set sweeps.wanted to the impulses for sweeps.state, by LDLᵀ of the free rows' matrix, kept while they stay the
+    same.
+    """
     if sweeps.factorised[k] == 0:
         _factorise_free(sweeps, k, end)
         sweeps.factorised[k] = 1
@@ -184,7 +186,7 @@ def _factorise_free(sweeps: Any, k: Any, end: Any) -> None:
 
 @inlined
 def _right_state(rows: Any, sweeps: Any, p: Any, k: Any, end: Any) -> Any:
-    """What the state of the row at place p should be, as far as sweeps.wanted says."""
+    """The state that the row at place p should have, judging by sweeps.wanted."""
     n = sweeps.order[p]
     if sweeps.state[p] == _FREE:
         size = _TOLERANCE * abs(sweeps.wanted[p])
@@ -199,14 +201,14 @@ def _right_state(rows: Any, sweeps: Any, p: Any, k: Any, end: Any) -> Any:
         for q in range(k, end):
             value += sweeps.matrix[p, q - k] * sweeps.wanted[q]
             size = max(size, abs(sweeps.matrix[p, q - k] * sweeps.wanted[q]))
-        inward = -value * sweeps.state[p]  # at the lower bound it must not be negative, at the upper one not positive
+        inward = -value * sweeps.state[p]  # must not be negative at the lower bound, nor positive at the upper one
         state = _FREE if inward < -_TOLERANCE * size and sweeps.matrix[p, p - k] > 0.0 else sweeps.state[p]
     return state
 
 
 @njit
 def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
-    """How many rows of the block are not in the state that they should be in, which is then in sweeps.right."""
+    """Count the rows of the block whose state differs from the one they should have, which goes to sweeps.right."""
     wrong = 0
     for p in range(k, end):
         sweeps.right[p] = _right_state(rows, sweeps, p, k, end)
@@ -217,7 +219,7 @@ def _count_wrong(rows: Any, sweeps: Any, k: Any, end: Any) -> Any:
 
 @njit
 def _pivot(sweeps: Any, k: Any, end: Any, one: Any) -> None:
-    """Put all states right, or only the last wrong one, which ends for any positive definite matrix (Murty 1974)."""
+    """Correct all states, or only the last wrong one, which terminates for a positive definite matrix (Murty 1974)."""
     for p in range(end - 1, k - 1, -1):
         if sweeps.right[p] != sweeps.state[p]:
             sweeps.state[p] = sweeps.right[p]

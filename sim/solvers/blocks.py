@@ -1,8 +1,8 @@
-"""Linear algebra of the Newton matrix H (nu, nu), in the order and with the fill that elimination.py found.
+"""Linear algebra of the Newton matrix H (nu, nu), in the order and with the fill that elimination.py determined.
 
-Of H its lower triangle is stored, by rows, and of its transpose the lower triangle G; they are the same array where H
-is symmetric. What the rows of a block take off another row is one pass over that row. Both widths run this: entries are
-T, floats or packs of 8 lanes, in kg m² or kg.
+The lower triangle of H is stored by rows, and that of its transpose as G; both are the same array where H is symmetric.
+Subtracting a block's rows from another row takes one pass over that row. The code serves both widths: entries are T,
+floats or packs of 8 lanes, in kg m² or kg.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _stop(work: Any, b: Any) -> Any:
 
 @njit
 def set_inertia(model: Any, data: Any, work: Any, k: Any, H: Any) -> None:
-    """H = M̂ of island k, from data.factor, which holds it by dof; zeros where fill will be. O(fill)."""
+    """H = M̂ of island k, from data.factor, which holds it by dof; zeros where fill will occur. O(fill)."""
     parent = model.independent_parent
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -72,13 +72,13 @@ def times_inertia(parent: Any, run: Any, H: Any, work: Any, k: Any, d: Any, out:
 
 @njit
 def add_product(rows: Any, work: Any, n: Any, H: Any) -> None:
-    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in solver.lines, ordered as by `set_lines`.
+    """H += Jᵀ T of the unit of row n, lower triangle; T (rows, entries) is in work.lines, ordered as by `set_lines`.
     O(entries²)."""
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
     begin = rows.start[n] if step > 0 else rows.stop[n] - 1
     e = 0
-    while e < count:  # solver.span: where the run of columns side by side that begins with an entry ends
+    while e < count:  # work.span: where the contiguous run of columns that begins with an entry ends
         stop = e + 1
         while stop < count and (
             work.place[rows.column[begin + step * stop]] == work.place[rows.column[begin + step * (stop - 1)]] + 1
@@ -101,8 +101,9 @@ def add_product(rows: Any, work: Any, n: Any, H: Any) -> None:
 
 @njit
 def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
-    """Factorise H of island k in place, and G if `both` are to be: H = Lᵀ D L by blocks, leaves first, 1 / D in
-    solver.pivot. O(fill²)."""
+    """Factorise H of island k in place, and G if `both`: H = Lᵀ D L by blocks, leaves first, 1 / D in work.pivot.
+    O(fill²).
+    """
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.order[p]
         start = _start(work, b)
@@ -117,8 +118,9 @@ def factorise_blocks(work: Any, k: Any, H: Any, G: Any, both: Any) -> None:
 
 @inlined
 def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, rows: Any, own: Any) -> None:
-    """Take rows of block b, from the first to the one before the last, off row i: in the block itself, which begins at
-    `own`, or beyond (-1)."""
+    """Subtract rows of block b, the first to the one before the last, from row i: in the block itself, which begins at
+    `own`, or beyond (-1).
+    """
     _reduce(work, b, H, G, i, rows, own)
     if both:
         _reduce(work, b, G, H, i, rows, own)
@@ -126,14 +128,14 @@ def _reduce_row(work: Any, b: Any, H: Any, G: Any, both: Any, i: Any, rows: Any,
 
 @inlined
 def _reduce(work: Any, b: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
-    """The same of one of both triangles, for the runs of entries that the block has beside its own."""
+    """The same for one of the two triangles, over the runs of entries that the block has besides its own."""
     runs = (work.run_start[b], work.run_stop[b], work.run_count[b])
     _reduce_runs((work.pivot, work.factors), runs, H, G, i, rows, own)
 
 
 @njit
 def _reduce_runs(scratch: Any, runs: Any, H: Any, G: Any, i: Any, rows: Any, own: Any) -> None:
-    """Of arrays, which a call hands over in registers: runs are their starts, their ends and how many there are."""
+    """The same with arrays, passed in registers; runs: their starts, their ends and their number."""
     pivot, x = scratch
     starts, stops, count = runs
     first, last = rows
@@ -151,7 +153,7 @@ def _reduce_runs(scratch: Any, runs: Any, H: Any, G: Any, i: Any, rows: Any, own
 
 @njit
 def solve_blocks(work: Any, k: Any, H: Any, G: Any) -> None:
-    """solver.direction (nu,) = H⁻¹ solver.direction of island k, for the factorised H. O(fill)."""
+    """work.direction (nu,) = H⁻¹ work.direction of island k, for the factorised H. O(fill)."""
     x = work.right
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]

@@ -1,4 +1,4 @@
-"""The cone |t| ≤ μ n of Coulomb's friction, and small functions of a T (a float, or a pack of 8) that solvers share."""
+"""The cone |t| ≤ μ n of Coulomb friction, and its projection for a T (a float, or a pack of 8 lanes)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def cone_projection(mu: Any, normal: Any, length: Any, per_length: Any) -> Any:
     g = 1.0 / (1.0 + mu * mu)
     a = (normal + mu * length) * g
     c3 = mu * a * per_length
-    outside = where_greater(length, mu * normal, one, zero)  # of the cone
-    above = where_greater(mu * length, -normal, one, zero)  # not in the polar one
+    outside = where_greater(length, mu * normal, one, zero)  # outside the cone
+    above = where_greater(mu * length, -normal, one, zero)  # outside the polar cone
     edge = outside * above
     inside = one - outside
     return (

@@ -1,7 +1,7 @@
-"""Conjugate gradients on newton's convex problem: crowds of free bodies, whose matrix would take too long.
+"""Conjugate gradients on newton's convex problem, for crowds of free bodies whose matrix would take too long.
 
-The directions are Polak and Ribière's (1969), the line search is newton's own, the preconditioner is H without what
-ties one block of dofs to another, as it is at the start. A step costs O(contacts), however they are tied together.
+The directions are those of Polak and Ribière (1969), the line search is newton's own, the preconditioner is the block
+diagonal of H at the start. A step costs O(contacts), however they are connected.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from artsim.sim.solvers.blocks import times_inertia
 from artsim.sim.solvers.impulses import direction_of_columns, project, rows_times, set_gradient, set_lines, weigh_lines
 from artsim.sim.solvers.line_search import take
 
-_CLOSE = 1e-3  # to which share of itself the length of a step is found
-_AGAIN = 15  # steps until the preconditioner is made again
+_CLOSE = 1e-3  # relative accuracy of the step length
+_AGAIN = 15  # steps until the preconditioner is rebuilt
 
 
 @njit
 def descend(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any, tolerance: Any, most: Any) -> Any:
-    """Bring x of island k to the minimum for the shifts as they are, in `most` steps at most.
+    """Minimise over x of island k with the shifts held fixed, in `most` steps at most.
 
-    Returns about how far x still is from it, to be compared with the tolerance [rad/s or m/s]. Steps are added to
-    solver.sizes[2].
+    Returns an estimate of the remaining error of x, to be compared with the tolerance [rad/s or m/s]. Steps are added
+    to work.sizes[NEWTON_STEPS].
     """
     project(rows, work, k)
     set_gradient(rows, force, work, k)
@@ -61,7 +61,7 @@ def descend(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any, tol
 
 @njit
 def _dot(work: Any, k: Any) -> Any:
-    """solver.gradient · solver.right over island k [J]."""
+    """work.gradient · work.right over island k [J]."""
     total = 0.0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -72,7 +72,7 @@ def _dot(work: Any, k: Any) -> Any:
 
 @njit
 def _turn(work: Any, k: Any, beta: Any) -> None:
-    """solver.direction = beta solver.direction - solver.right; -solver.right alone where that would not fall."""
+    """work.direction = beta work.direction - work.right; -work.right alone where that would be no descent."""
     fall = 0.0
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -88,7 +88,8 @@ def _turn(work: Any, k: Any, beta: Any) -> None:
 
 @njit
 def _precondition(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
-    """The blocks on H's diagonal as L D Lᵀ, in place in solver.matrix; 1 / D in solver.pivot. O(contacts + dofs)."""
+    """Factorise the diagonal blocks of H as L D Lᵀ, in place in work.matrix; 1 / D in work.pivot. O(contacts +
+    dofs)."""
     _set_diagonal(model, data, work, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -117,7 +118,7 @@ def _precondition(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def _set_diagonal(model: Any, data: Any, work: Any, k: Any) -> None:
-    """M̂'s blocks into solver.matrix; dofs of a block have their places side by side."""
+    """Copy M̂'s blocks to work.matrix; dofs of a block have adjacent places."""
     parent = model.independent_parent
     for p in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[p]
@@ -131,8 +132,7 @@ def _set_diagonal(model: Any, data: Any, work: Any, k: Any) -> None:
 
 @njit
 def _add_diagonal(rows: Any, work: Any, n: Any) -> None:
-    """Add what the unit of row n weighs to the blocks on the diagonal; solver.lines holds D J, ordered as by
-    `set_lines`."""
+    """Add the weight of the unit of row n to the diagonal blocks; work.lines holds D J, ordered as by `set_lines`."""
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
     begin = rows.start[n] if step > 0 else rows.stop[n] - 1
@@ -149,7 +149,7 @@ def _add_diagonal(rows: Any, work: Any, n: Any) -> None:
 
 @njit
 def _apply(work: Any, k: Any) -> Any:
-    """solver.right (1, nu) = the preconditioner's inverse times solver.gradient; its largest entry [rad/s or m/s]."""
+    """Set work.right (1, nu) to the preconditioned work.gradient; return its largest entry [rad/s or m/s]."""
     worst = 0.0
     H = work.matrix
     x = work.right

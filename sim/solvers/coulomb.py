@@ -1,15 +1,15 @@
-"""Newton on Coulomb's law itself, for contacts that the convex problems of multipliers.py do not bring together.
+"""Newton's method on Coulomb's law itself, for contacts on which the convex problems of multipliers.py do not converge.
 
-The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are λ = P(λ - ρ û), P the projection on
-bounds or cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the
-shift's derivative in the matrix); residual and matrix are in coulomb_system.py. That matrix is not symmetric, and there
-is no function that falls: a step is halved once where the residual would rise above a mean of those before (Zhang and
-Hager 2004), and then taken. Shorter steps were tried: they get stuck at kinks that a bold one jumps over. ε falls from
-round to round; a round that takes long makes it larger again.
+The unknowns are x and λ, with M̂ x = f + Jᵀλ, and the rows' equations are λ = P(λ - ρ û), P the projection on bounds or
+cone and û the rows' velocity with De Saxcé's shift and the proximal term (Alart and Curnier 1991, with the shift's
+derivative in the matrix); residual and matrix are in coulomb_system.py. That matrix is not symmetric, and there is no
+merit function: a step is halved once where the residual would rise above a mean of the previous ones (Zhang and Hager
+2004), and then taken. Shorter steps were tried: they get stuck at kinks that a bold one passes. ε decreases from round
+to round; a round that takes long raises it again.
 
-Solved to 1e-9: 800 throws of one to three bodies with three or four contacts each, friction 0.1 to 1 mixed, in 16 steps
-in the mean, 30 at most; 100 stacks of two to ten boxes with four contacts per face, kicked, in 35 and 131 (with eight
-convex steps that did not help); the problems of tests/benchmarks/friction.py.
+Solved to 1e-9: 800 throws of one to three bodies with three or four contacts each, friction mixed from 0.1 to 1, in 16
+steps on average and 30 at most; 100 stacks of two to ten boxes with four contacts per face, kicked, in 35 and 131 (with
+eight convex steps that did not help); the problems of tests/benchmarks/friction.py.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from artsim.sim.solvers.tolerance import (
     rounding,
 )
 
-_ROUND_STEPS = 15  # in a round, before the problem is made easier
-_EASIER = 10.0  # times ε then
-_HARDER = 0.03  # times ε in every further round
-_NO_BETTER = 0.3  # a step or a round that leaves a larger share of what was left before is no better
-_MEMORY = 0.85  # weight of the residuals before in the mean that a step is measured by
-_GLANCE = 2  # steps after which what was near the solution is nearer
-_SAME = 1e-6  # of a residual: one that differs by less is the same
+_ROUND_STEPS = 15  # per round, before the problem is made easier
+_EASIER = 10.0  # factor on ε then
+_HARDER = 0.03  # factor on ε in every further round
+_NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
+_MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
+_GLANCE = 2  # steps within which a start near the solution must get nearer
+_SAME = 1e-6  # relative difference below which two residuals are equal
 _OVERFLOWING = 1e100  # [rad/s or m/s]
 
 
 @njit
 def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any, limit: Any, effort: Any) -> Any:
-    """Go on from the x and λ of island k; what is then left of its rows [rad/s or m/s].
+    """Continue from the x and λ of island k; return the residual of its rows [rad/s or m/s].
 
-    effort: (most, first, near). `most`: steps. `first`: ε at the start, times that in solver.eps. `near`: no rounds,
-    λ_k follows every good step, which takes fewer of them from close to the solution and misses it more often from
-    afar. Rounding may end the search before `tolerance` [rad/s or m/s] is met: what is within ENOUGH times that and
-    gets no better is as good as it gets. Impulses above `limit` [N s or N m s] are no solution. solver.gradient holds
-    M̂ x - f - Jᵀλ. Steps are added to solver.sizes[NEWTON_STEPS]; one costs a factorisation without symmetry and two
-    evaluations of the residual.
+    effort: (most, first, near). `most`: steps. `first`: ε at the start, relative to work.eps. `near`: no rounds, λ_k
+    follows every good step, which takes fewer steps close to the solution and misses it more often from afar. Rounding
+    may end the search before `tolerance` [rad/s or m/s] is met: a residual within ENOUGH tolerances that no longer
+    improves is accepted. Impulses above `limit` [N s or N m s] are no solution. work.gradient holds M̂ x - f - Jᵀλ.
+    Steps are added to work.sizes[NEWTON_STEPS]; each costs an unsymmetric factorisation and two evaluations of the
+    residual.
     """
     model, data = robot.model, robot.data
     most, first, near = effort
@@ -104,7 +104,7 @@ def _is_met(size: Any, last: Any, good: Any, tolerance: Any) -> bool:
 
 @njit
 def _begin_round(rows: Any, work: Any, k: Any, factor: Any) -> Any:
-    """Scale every ε and begin a round from the λ found; its residual [rad/s or m/s]."""
+    """Scale every ε and begin a round from the λ found; return its residual [rad/s or m/s]."""
     _scale(rows, work, k, factor)
     _recentre(rows, work, k)
     return residual(rows, work, k, 0.0)
@@ -112,9 +112,9 @@ def _begin_round(rows: Any, work: Any, k: Any, factor: Any) -> Any:
 
 @njit
 def _end_round(rows: Any, work: Any, k: Any, size: Any, before: Any, limit: Any, good: Any, tolerance: Any) -> Any:
-    """λ_k becomes λ, with the residual `size`; what is left of the rows [rad/s or m/s], and whether no round is to
-    follow: impulses are too large, or the tolerance is met, or `good` by a round that is hardly better than the one
-    before."""
+    """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and whether to stop: impulses
+    are too large, or the tolerance is met, or the round is `good` and hardly better than the one before.
+    """
     left = max(size, _recentre(rows, work, k))
     if largest_impulse(rows, work, k) > limit or largest_pull(rows, work, k) > ABSURD:
         return UNTRIED, True
@@ -123,9 +123,9 @@ def _end_round(rows: Any, work: Any, k: Any, size: Any, before: Any, limit: Any,
 
 @njit
 def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolerance: Any, left: Any, size: Any) -> Any:
-    """What is left of the rows [rad/s or m/s] where the last round ended with `left` and the residual is `size`.
+    """The rows' residual [rad/s or m/s] where the last round ended with `left` and the residual is `size`.
 
-    Where steps ran out in a round that is not as good as the one before, λ becomes λ_k, with which that ended.
+    Where the steps ran out in a round that is worse than the one before, λ becomes that round's result, λ_k.
     """
     good = ENOUGH * max(rounding(rows, work, k), tolerance)
     if size > good and not left > good:
@@ -136,7 +136,7 @@ def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolera
 
 @njit
 def _refresh(rows: Any, u: Any, work: Any, k: Any) -> None:
-    """Compute solver.velocity of x anew: steps on the way there may have been so long that its digits are lost."""
+    """Recompute work.velocity from x: steps on the way may have been so long that its digits are lost."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
@@ -148,7 +148,7 @@ def _refresh(rows: Any, u: Any, work: Any, k: Any) -> None:
 
 @njit
 def _go_back(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
-    """λ becomes λ_k; x follows."""
+    """Reset λ to λ_k, with x to match."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
@@ -160,7 +160,7 @@ def _go_back(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) ->
 
 @njit
 def _balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
-    """Move x of island k to where M̂ x = f + Jᵀλ, the rows' velocities with it; solver.gradient becomes 0."""
+    """Move x of island k to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
     set_inertia(model, data, work, k, work.matrix)
     factorise_blocks(work, k, work.matrix, work.matrix, False)
     for e in range(work.island_start[k], work.island_start[k + 1]):
@@ -192,7 +192,7 @@ def _scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
 
 @njit
 def _recentre(rows: Any, work: Any, k: Any) -> Any:
-    """λ_k of island k becomes λ, no step is pending; by how much the rows move for that [rad/s or m/s]."""
+    """Set λ_k of island k to λ, with no step pending; return how far the rows move for that [rad/s or m/s]."""
     left = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -207,10 +207,10 @@ def _recentre(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def _step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
-    """Take the step where the residual is then not above the bar, else half of it; the residual [rad/s or m/s].
+    """Take the step if the residual then does not exceed the bar, else half of it; return the residual [rad/s or m/s].
 
-    Where a row jumps from one bound to the other, to jump back in the next step, the residual stays as large as it was:
-    half of that step too.
+    Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
+    that step is halved too.
     """
     then = residual(rows, work, k, 1.0)
     t = 0.5 if then > bar or not abs(then - size) > _SAME * size else 1.0

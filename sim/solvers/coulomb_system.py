@@ -1,14 +1,15 @@
-"""Coulomb's law as a system of equations: the residual of its rows, and the Newton step that it asks for.
+"""Coulomb's law as a system of equations: the residual of its rows, and the Newton step that follows from it.
 
 The rows' equations are miss = λ - P(λ - ρ û) = 0 (Alart and Curnier 1991). With B the derivative of P and κ = ρ (cfm +
-ε) a row's equation is, to first order,
-    (1 - B + κ B) dλ = -miss - ρ B S J dx,   S = 1 + μ n v̂ᵀ of the shift.
-B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1]: 1 along the cone's edge, c3 across e, 0 else; its functions look alike. The
-shift falls with the friction where that gives way, by μ v̂ᵀ κ dλ_t / ρ; where a contact slides, v̂ = -e at the solution,
-and along the edge κ is then divided by 1 + μ², and miss has one term more. What sticks has no shift.
+ε), a row's equation is, to first order,
+(1 - B + κ B) dλ = -miss - ρ B S J dx,   S = 1 + μ n v̂ᵀ of the shift.
+B is [c0, c1 eᵀ; c1 e, c2 e eᵀ + c3 1]: 1 along the cone's edge, c3 across e, 0 otherwise; functions of B have the same
+form. Where the friction rows are regularised, the shift decreases by μ v̂ᵀ κ dλ_t / ρ; where a contact slides, v̂ = -e
+at the solution, and along the edge κ is then divided by 1 + μ², and miss has one more term. A sticking contact has no
+shift.
 
-solver.weight to weight3 hold c0 to c3, solver.unit holds e. Impulses are in N s or N m s, velocities of rows in rad/s
-or m/s; a cone is called by its first row, n.
+work.weight to work.weight3 hold c0 to c3, work.unit holds e. Impulses are in N s or N m s, velocities of rows in rad/s
+or m/s; a cone is identified by its first row, n.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, ti
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
 
-_LAST_DIGITS = 1e-15  # of an impulse
-_COUNTED_DIGITS = 1e-15  # of an impulse, as which a velocity as small as the tolerance counts
+_LAST_DIGITS = 1e-15  # relative to an impulse
+_COUNTED_DIGITS = 1e-15  # relative to an impulse, as which a velocity as small as the tolerance counts
 
 
 # ------------------------------------------------------------------ the residual
@@ -31,11 +32,11 @@ _COUNTED_DIGITS = 1e-15  # of an impulse, as which a velocity as small as the to
 
 @njit
 def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
-    """solver.rate: ρ of island k's rows [impulse per velocity], what a row's mobility says, or so much that velocities
+    """work.rate: ρ of island k's rows [impulse per velocity], from a row's mobility, or large enough that velocities
     count where impulses are large.
 
-    Whether a contact slides is told by λ - ρ û: a drive that presses a light link onto the ground with 1e7 N s makes
-    ρ û of a slow slide less than the last digit of λ.
+    Whether a contact slides depends on λ - ρ û: where a drive presses a light link onto the ground with 1e7 N s, ρ û of
+    a slow slide is less than the last digit of λ.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -48,8 +49,9 @@ def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
 
 @njit
 def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
-    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; solver.miss = λ - P(λ - ρ û), P's
-    derivative in solver.weight to weight3. O(rows)."""
+    """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; work.miss = λ - P(λ - ρ û), with P's
+    derivative in work.weight to work.weight3. O(rows).
+    """
     square = 0.0
     for p in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[p]
@@ -68,14 +70,13 @@ def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
 
 @inlined
 def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any) -> Any:
-    """Velocity of row n at the impulse z, with what gives way."""
+    """Velocity of row n at the impulse z, with its compliance."""
     return work.velocity[n] + t * work.along[n] + rows.cfm[n] * z + work.eps[n] * (z - work.centre[n])
 
 
 @njit
 def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
-    """The part of the residual's square that the cone adds; solver.unit is the direction of z_t - q_t, z = λ and q = ρ
-    û."""
+    """The cone's part of the squared residual; work.unit is the direction of z_t - q_t, with z = λ and q = ρ û."""
     last = n + rows.cone[n]
     square, slip, before, across = 0.0, 0.0, 0.0, 0.0
     for row in range(n + 1, last):
@@ -117,10 +118,10 @@ def _past(limit: Any, length: Any) -> Any:
 
 @inlined
 def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_length: Any) -> None:
-    """solver.miss = z - P(z - q) of the cone, solver.unit = the direction of z_t - q_t; on entry solver.miss holds q_t
-    and solver.unit z_t - q_t.
+    """work.miss = z - P(z - q) of the cone, work.unit = the direction of z_t - q_t; on entry work.miss holds q_t and
+    work.unit holds z_t - q_t.
 
-    Inside the cone P(z - q) = z - q, on its edge what is left of z is a small multiple of it: differences of large
+    Inside the cone P(z - q) = z - q, and on its edge the remainder is a small multiple of z: differences of large
     impulses would lose the digits of small velocities. z, q: normal parts; past: μ z_n - |z_t - q_t|.
     """
     outside = not work.weight[n] > 0.0
@@ -168,7 +169,7 @@ def _on_edge(work: Any, n: Any) -> Any:
 
 @njit
 def _set_still_change(rows: Any, work: Any, k: Any) -> None:
-    """solver.linear = -miss / (1 - B + κ B): how λ changes while x stands still."""
+    """work.linear = -miss / (1 - B + κ B): the change of λ at fixed x."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         kappa = work.rate[n] * inverse_or_zero(work.inverse[n])
@@ -194,7 +195,7 @@ def _set_still_change(rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
-    """solver.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, solver.transpose its transpose; lower
+    """work.matrix (nu, nu) = M̂ + Jᵀ ρ B / (1 - B + κ B) S J of island k, work.transpose its transpose; lower
     triangles [kg m² or kg]. O(entries²) for each row."""
     set_inertia(model, data, work, k, work.matrix)
     set_inertia(model, data, work, k, work.transpose)
@@ -202,7 +203,7 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
         n = work.listed[q]
         if work.weight[n] <= 0.0:
             for row in range(n + 1, n + rows.cone[n]):
-                work.pull[row] = 0.0  # nothing of an earlier step is left
+                work.pull[row] = 0.0  # clears the value of an earlier step
         elif rows.cone[n] > 1:
             _add_cone(rows, work, n)
         else:
@@ -222,7 +223,7 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def _add_cone(rows: Any, work: Any, n: Any) -> None:
-    """Add the cone's part to both matrices; solver.pull = μ v̂ of its shift where it slides, else 0."""
+    """Add the cone's part to both matrices; work.pull = μ v̂ of its shift where it slides, else 0."""
     d0, d1, d2, d3 = _stiffness(rows, work, n)
     slip = 0.0
     for row in range(n + 1, n + rows.cone[n]):
@@ -242,7 +243,7 @@ def _add_cone(rows: Any, work: Any, n: Any) -> None:
 
 @njit
 def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) -> None:
-    """solver.direction (nu,) = dx, solver.along (rows,) = J dx, solver.linear (rows,) = dλ, by the factorised
+    """work.direction (nu,) = dx, work.along (rows,) = J dx, work.linear (rows,) = dλ, by the factorised
     matrix. O(fill)."""
     _set_still_change(rows, work, k)
     times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
@@ -265,7 +266,7 @@ def find_direction(model: Any, data: Any, rows: Any, force: Any, work: Any, k: A
 
 @njit
 def _add_cone_change(rows: Any, work: Any, n: Any) -> None:
-    """Add to solver.linear what dx does to the impulses of the cone."""
+    """Add to work.linear the change of the cone's impulses by dx."""
     d0, d1, d2, d3 = _stiffness(rows, work, n)
     normal = work.along[n]
     along = 0.0

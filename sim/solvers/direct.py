@@ -1,18 +1,18 @@
-"""H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges (Sakalauskas, Recoil Notes, 2021,
-1.2).
+"""Solves H d = b by a block graph in maximal coordinates: joints are nodes, bodies are edges (Sakalauskas, Recoil
+Notes, 2021, 1.2).
 
-Every body has its own six velocities and the inverse mass W; joint i holds its body to its parent by six rows J_i, the
-locked directions hard, a dof's direction with the compliance 1 / δ of what weighs on it (armature, h D + h² K, rows on
-it alone). The Delassus matrix K = J W Jᵀ + compliance then has the nodes N_i = Σ J W Jᵀ, and edges E_ij only where two
-joints share a body: a joint's elders under the same parent, and the parent's own joint. Eliminated from the leaves,
-each as a Cholesky block of 6 × 6, it fills in nowhere else. Wide rows (couplings, loops, tendons; `full_coordinates`)
-are nodes after all the joints, and their edges to the joints are the fill. A dof's row is scaled by √δ: so rows of no
-weight are there too, and every block is 6 × 6.
+Every body has its own six velocities and the inverse mass W; joint i connects its body to its parent by six rows J_i,
+the locked directions hard, a dof's direction with the compliance 1 / δ of its diagonal weight (armature, h D + h² K,
+rows on it alone). The Delassus matrix K = J W Jᵀ + compliance then has the nodes N_i = Σ J W Jᵀ, and edges E_ij only
+where two joints share a body: a joint's elders under the same parent, and the parent's own joint. Eliminated from the
+leaves, each as a Cholesky block of 6 × 6, it fills in nowhere else. Wide rows (couplings, loops, tendons;
+`full_coordinates`) are nodes after all the joints, and their edges to the joints are the fill. A dof's row is scaled by
+√δ, so that rows of zero weight need no special case, and every block is 6 × 6.
 
-Not every body has an inverse mass: some stand between the joints of one link, some are points. Each therefore gets a
-hundred-millionth of the inertia that it carries. What that changes, and rounding in K where light bodies bear heavy
-ones, is made up for by two rounds of refinement with the exact H. O(n) for a chain; O(s²) for s joints on one body;
-O(k n + k² n + k³) for k wide rows.
+Some bodies have no inverse mass: they stand between the joints of one link, or are points. Each body therefore receives
+a hundred-millionth of the inertia that it carries. Two rounds of refinement with the exact H correct for that, and for
+rounding in K where light bodies carry heavy ones. O(n) for a chain; O(s²) for s joints on one body; O(k n + k² n + k³)
+for k wide rows.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from artsim.sim.solvers.full_coordinates import (
 )
 
 _SHARE = 1e-8  # of what a body carries, added to its own inertia
-_ROUNDS = 3  # solves; all but the first of them refine
+_ROUNDS = 3  # solves, of which all but the first refine
 
 
 @njit
 def factorise_graph(model: Any, data: Any, graph: Any) -> None:
-    """Make ready for `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
+    """Prepare `solve_graph` with the weights and wide rows that graph holds. Needs `composites`."""
     _bodies(model, data, graph)
     for i in range(1, model.body_parent.shape[0]):
         _joint_rows(model, data, graph, i)
@@ -54,7 +54,7 @@ def factorise_graph(model: Any, data: Any, graph: Any) -> None:
 
 @njit
 def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
-    """d (nu,) = H⁻¹ d: impulses [N m s or N s] become changes of velocities [rad/s or m/s]."""
+    """d (nu,) = H⁻¹ d: from impulses [N m s or N s] to changes of velocities [rad/s or m/s]."""
     start_solve(graph, d)
     for n in range(_ROUNDS):
         if n > 0:
@@ -68,7 +68,7 @@ def solve_graph(model: Any, data: Any, graph: Any, d: Any) -> None:
 
 @inlined
 def _dof_velocity(model: Any, graph: Any, k: Any) -> Any:
-    """The velocity of dof k: by the bodies' velocities, or by its own row √δ v + μ = 0 where that is the stiffer."""
+    """The velocity of dof k: from the bodies' velocities, or from its own row √δ v + μ = 0 where that is stiffer."""
     i = model.dof_body[k]
     row = graph.dof_row[k]
     if graph.stiff[i, row] > 1.0:
@@ -82,7 +82,8 @@ def _dof_velocity(model: Any, graph: Any, k: Any) -> Any:
 @njit
 def _bodies(model: Any, data: Any, graph: Any) -> None:
     """graph.centre (nb, 3) from the body's origin; W: graph.inverse_mass (nb,), graph.inverse_inertia (nb, 6) about the
-    centre."""
+    centre.
+    """
     for i in range(1, model.body_parent.shape[0]):
         above = model.body_parent[i]
         Y = data.composite_inertia[i]
@@ -93,7 +94,7 @@ def _bodies(model: Any, data: Any, graph: Any) -> None:
                 mass += graph.diagonal[k]
             else:
                 turning += graph.diagonal[k]
-        # of what carries nothing at all: as its parent's
+        # a body that carries nothing gets its parent's share
         share = graph.share[i]
         share[SHARED_MASS] = _SHARE * mass if mass > 0.0 else (graph.share[above, SHARED_MASS] if above > 0 else _SHARE)
         share[SHARED_INERTIA] = _SHARE * turning
@@ -141,7 +142,7 @@ def _invert(out: Any, i: Any, xx: Any, xy: Any, xz: Any, yy: Any, yz: Any, zz: A
 
 @njit
 def _joint_rows(model: Any, data: Any, graph: Any, i: Any) -> None:
-    """The six rows of joint i: force, torque about its body's centre, torque about its parent's (to be taken negative).
+    """The six rows of joint i: force, torque about its body's centre, torque about its parent's (to be negated).
 
     Rows 0 to 2 push along three axes at body i's origin, 3 to 5 turn about three; the dofs' directions are among them.
     """
@@ -268,7 +269,8 @@ def _times_rates(model: Any, graph: Any, q: Any) -> Any:
 @njit
 def _set_rates(model: Any, graph: Any, held: Any) -> None:
     """graph.rate (nb, 6) = J W Jᵀ of the impulses graph.force (nv,) on the dofs and, if held, of the joints' own in
-    graph.held."""
+    graph.held.
+    """
     nb = model.body_parent.shape[0]
     F = graph.wrench
     for i in range(1, nb):
@@ -303,12 +305,12 @@ def _set_rates(model: Any, graph: Any, held: Any) -> None:
             graph.rate[i, a] = value
 
 
-# ------------------------------------------------------------------ its LDLᵀ, in blocks
+# ------------------------------------------------------------------ LDLᵀ in blocks
 
 
 @njit
 def _eliminate(model: Any, graph: Any, i: Any) -> None:
-    """Take joint i out: N_i = L Lᵀ, X = L⁻¹ E for each edge, and -Xᵀ X on all pairs of its neighbours."""
+    """Eliminate joint i: N_i = L Lᵀ, X = L⁻¹ E for each edge, and -Xᵀ X on all pairs of its neighbours."""
     L = graph.node[i]
     for a in range(6):
         for b in range(a):
@@ -387,7 +389,7 @@ def _into_strip(s: Any, X: Any, x: Any) -> None:
 
 @njit
 def _multipliers(model: Any, graph: Any) -> None:
-    """graph.held (nb, 6) and graph.multiplier of the wide rows: impulses that answer those on the dofs, graph.force."""
+    """graph.held (nb, 6) and graph.multiplier of the wide rows: reactions to the impulses on the dofs, graph.force."""
     nb = model.body_parent.shape[0]
     count = graph.counts[WIDE_ROWS]
     _set_rates(model, graph, False)
@@ -424,7 +426,7 @@ def _multipliers(model: Any, graph: Any) -> None:
 
 @njit
 def _velocities(model: Any, graph: Any) -> None:
-    """graph.rate (nb, 6) that the impulses on the dofs and all multipliers make."""
+    """graph.rate (nb, 6) from the impulses on the dofs and all multipliers."""
     for q in range(graph.counts[WIDE_ROWS]):
         graph.total[q] += graph.multiplier[q]
         for k in range(graph.force.shape[0]):

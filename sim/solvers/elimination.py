@@ -1,13 +1,13 @@
-"""The order in which the Newton matrix is eliminated, and what it ties together: islands, blocks, their fill.
+"""Determines the elimination order of the Newton matrix, and its structure: islands, blocks, their fill.
 
-Dofs that follow each other in the tree without a branch are a block: a free body is one, a leg another. M̂ ties a block
-to all that it hangs on, a row ties all blocks that it moves. Blocks that nothing ties to others are an island, which is
-solved by itself. Within an island the block that is tied to the fewest dofs is eliminated next, and ties those to each
-other (minimum degree: Tinney and Walker 1967; George and Liu 1989); of equal ones the last, so that a tree goes leaves
-first, without fill. All of this depends on the rows' columns alone.
+Consecutive dofs in an unbranched part of the tree form a block: a free body is one, a leg another. M̂ couples a block
+to all its ancestors, a row couples all blocks that it moves. Blocks that nothing couples to others form an island,
+which is solved by itself. Within an island, the block coupled to the fewest dofs is eliminated next, which couples its
+neighbours to each other (minimum degree: Tinney and Walker 1967; George and Liu 1989); among equals the last, so that a
+tree is eliminated leaves first, without fill. All of this depends on the rows' columns alone.
 
-The matrix is stored with its dofs in that order, those eliminated first at the end (`place`): its rows then have their
-entries in few runs side by side.
+The matrix is stored with its dofs in that order, those eliminated first at the end (`place`), so that the entries of
+its rows lie in few contiguous runs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from artsim.sim.run_data.scratch import BLOCKS, ISLANDS
 
 @njit
 def find_structure(model: Any, rows: Any, work: Any) -> None:
-    """Find islands, order and fill for the rows that are there: solver.member, order, place, run_start and so on.
+    """Find islands, order and fill for the present rows: work.member, order, place, run_start and so on.
 
-    Blocks are found once, since they are the model's. O(blocks² · fill) at most; O(blocks + entries) without contacts.
+    Blocks are found once, since they belong to the model. O(blocks² · fill) at most; O(blocks + entries) without
+    contacts.
     """
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
@@ -37,7 +38,7 @@ def find_structure(model: Any, rows: Any, work: Any) -> None:
 
 @njit
 def one_island(model: Any, rows: Any, work: Any) -> None:
-    """Make all dofs and rows one island, without an order, for solvers that have their own linear algebra."""
+    """Make all dofs and rows one island, without an order, for solvers with linear algebra of their own."""
     if work.sizes[BLOCKS] == 0:
         _find_blocks(model.independent_parent, work)
     work.sizes[ISLANDS] = min(work.sizes[BLOCKS], 1)
@@ -49,7 +50,7 @@ def one_island(model: Any, rows: Any, work: Any) -> None:
 
 @njit
 def _find_blocks(parent: Any, work: Any) -> None:
-    """solver.block of each dof, solver.block_start; their number is solver.sizes[BLOCKS]."""
+    """work.block of each dof, work.block_start; the number of blocks is work.sizes[BLOCKS]."""
     nu = parent.shape[0]
     for a in range(nu):
         work.place[a] = 0
@@ -71,10 +72,10 @@ def _find_blocks(parent: Any, work: Any) -> None:
 
 @njit
 def _find_islands(parent: Any, rows: Any, work: Any) -> None:
-    """solver.island of each block, numbered by their first blocks; their number is solver.sizes[ISLANDS]."""
+    """work.island of each block, numbered by their first blocks; the number of islands is work.sizes[ISLANDS]."""
     for b in range(work.sizes[BLOCKS]):
         above = parent[work.block_start[b]]
-        work.island[b] = work.island[work.block[above]] if above >= 0 else b  # blocks come after what they hang on
+        work.island[b] = work.island[work.block[above]] if above >= 0 else b  # blocks come after their ancestors
     n = 0
     while n < rows.number[ALL_ROWS]:
         for e in range(rows.start[n] + 1, rows.stop[n]):
@@ -97,7 +98,7 @@ def _find_islands(parent: Any, rows: Any, work: Any) -> None:
 
 @inlined
 def _first_of(island: Any, b: Any) -> Any:
-    """The first block of the set that block b is in; ways there are shortened."""
+    """The first block of the set that contains block b, with path compression."""
     while island[b] != b:
         island[b] = island[island[b]]
         b = island[b]
@@ -106,7 +107,7 @@ def _first_of(island: Any, b: Any) -> Any:
 
 @njit
 def _unite(island: Any, b: Any, c: Any) -> None:
-    """Make the sets of two blocks one (Tarjan 1975)."""
+    """Unite the sets of two blocks (Tarjan 1975)."""
     b = _first_of(island, b)
     c = _first_of(island, c)
     if b < c:
@@ -117,7 +118,7 @@ def _unite(island: Any, b: Any, c: Any) -> None:
 
 @njit
 def _list_members(work: Any) -> None:
-    """solver.member: the blocks of each island in turn, which begin at solver.island_start."""
+    """work.member: the blocks of each island in turn, beginning at work.island_start."""
     for k in range(work.sizes[ISLANDS] + 1):
         work.island_start[k] = 0
     for b in range(work.sizes[BLOCKS]):
@@ -133,10 +134,10 @@ def _list_members(work: Any) -> None:
 
 @njit
 def _list_units(rows: Any, work: Any) -> None:
-    """solver.listed: units by island, as their first rows; solver.unit_start: where an island's begin.
+    """work.listed: units by island, as their first rows; work.unit_start: where an island's units begin.
 
-    A unit is a row with bounds or a cone. One without columns goes with the first island; where nothing can move, there
-    is none.
+    A unit is a row with bounds or a cone. A unit without columns belongs to the first island; where nothing can move,
+    there are no islands.
     """
     for k in range(work.sizes[ISLANDS] + 1):
         work.unit_start[k] = 0
@@ -159,7 +160,7 @@ def _list_units(rows: Any, work: Any) -> None:
 
 @inlined
 def _island_of(rows: Any, work: Any, n: Any) -> Any:
-    """The island of row n: that of its first column, or the first one."""
+    """The island of row n: that of its first column, or the first island."""
     return work.island[work.block[rows.column[rows.start[n]]]] if rows.stop[n] > rows.start[n] else 0
 
 
@@ -168,7 +169,7 @@ def _island_of(rows: Any, work: Any, n: Any) -> Any:
 
 @njit
 def _tie(parent: Any, rows: Any, work: Any) -> None:
-    """solver.tie[b, c] = 1 where the matrix ties two blocks."""
+    """work.tie[b, c] = 1 where the matrix couples two blocks."""
     for k in range(work.sizes[ISLANDS]):
         for p in range(work.island_start[k], work.island_start[k + 1]):
             for q in range(work.island_start[k], work.island_start[k + 1]):
@@ -188,7 +189,7 @@ def _tie(parent: Any, rows: Any, work: Any) -> None:
 
 @njit
 def _tie_row(rows: Any, work: Any, n: Any) -> None:
-    """Tie the blocks of row n's columns to each other."""
+    """Couple the blocks of row n's columns to each other."""
     count = 0
     for e in range(rows.start[n], rows.stop[n]):
         b = work.block[rows.column[e]]
@@ -205,7 +206,7 @@ def _tie_row(rows: Any, work: Any, n: Any) -> None:
 
 @njit
 def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
-    """Eliminate the island of blocks solver.member[first:last], whose places end before `end`; where they begin."""
+    """Order the island of blocks work.member[first:last], whose places end before `end`; return where they begin."""
     for p in range(first, last):
         b = work.member[p]
         work.tie[b, b] = 0
@@ -227,13 +228,13 @@ def _order(work: Any, first: Any, last: Any, end: Any) -> Any:
 
 @inlined
 def _size(work: Any, b: Any) -> Any:
-    """How many dofs block b has."""
+    """Number of dofs of block b."""
     return work.block_start[b + 1] - work.block_start[b]
 
 
 @njit
 def _next(work: Any, first: Any, last: Any) -> Any:
-    """The block of the lowest degree among those that are left; of equal ones the last."""
+    """The remaining block of the lowest degree; among equals the last."""
     best = -1
     for p in range(first, last):
         b = work.member[p]
@@ -244,7 +245,7 @@ def _next(work: Any, first: Any, last: Any) -> Any:
 
 @njit
 def _eliminate(work: Any, b: Any, first: Any, last: Any) -> None:
-    """Tie the blocks to each other that b is tied to; they are then in solver.run_start[b]."""
+    """Couple block b's neighbours to each other; they are then listed in work.run_start[b]."""
     neighbours = work.run_start[b]
     count = 0
     for p in range(first, last):

@@ -1,12 +1,13 @@
-"""H = M̂ + Jᵀ D J by its parts, in full coordinates, for propagation and direct, which form neither.
+"""H = M̂ + Jᵀ D J as separate parts in full coordinates, for propagation and direct, which form neither.
 
-With v = G d, what rows on one independent dof weigh is added to its δ, beside armature, h D + h² K. What weighs on
-several at once is kept as wide rows B (k, nv) with a compliance each, and so are the eliminated couplings, v_follower =
-slope v_leader or 0, with none. H d = b then is (M + δ) v = b' + Bᵀ λ, B v + compliance λ = 0, with Gᵀ b' = b.
+With v = G d, the weight of rows on one independent dof is added to its δ, beside armature and h D + h² K. Rows on
+several dofs are kept as wide rows B (k, nv) with a compliance each, and so are the eliminated couplings, v_follower =
+slope v_leader or 0, with zero compliance. H d = b is then (M + δ) v = b' + Bᵀ λ, B v + compliance λ = 0, with Gᵀ b' =
+b.
 
-Solutions are refined in d and λ together: else a row's weight, a million times an inertia, times the rounding of d
-would be what is left to refine. `parts` is the record of either solver. Inertias and weights are in kg m² or kg,
-impulses in N m s or N s, velocities in rad/s or m/s.
+Solutions are refined in d and λ together: otherwise the remainder would be dominated by the rounding of d times a row's
+weight, which may be a million times an inertia. `parts` is the record of either solver. Inertias and weights are in kg
+m² or kg, impulses in N m s or N s, velocities in rad/s or m/s.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from artsim.sim.run_data.scratch import WIDE_ROWS
 
 @njit
 def note_diagonal(model: Any, data: Any, more: Any, parts: Any) -> None:
-    """Set parts.diagonal (nv,) to armature and `more` (nv,), parts.inertia (nu,) to M̂'s diagonal without what coupled
-    dofs have in common. Needs `composites`. O(n)."""
+    """Set parts.diagonal (nv,) to armature plus `more` (nv,), and parts.inertia (nu,) to M̂'s diagonal without the
+    cross terms of coupled dofs. Needs `composites`. O(n).
+    """
     for k in range(more.shape[0]):
         parts.diagonal[k] = model.armature[k] + more[k]
     for a in range(parts.inertia.shape[0]):
@@ -50,7 +52,7 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
         l = model.coupling_leader[c]
         q = _open(parts, 0.0)
         parts.wide[q, k] = 1.0
-        # the leader of all: its gain is 1
+        # the root of the chain of leaders, whose gain is 1
         a = model.dof_independent[k]
         if l >= 0 and a >= 0:
             parts.wide[q, model.independent_dof[a]] = -data.gain[k]
@@ -58,7 +60,8 @@ def note_couplings(model: Any, data: Any, parts: Any) -> None:
 
 @njit
 def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
-    """Add what the rows weigh now, by solver.weight to weight3, to what `note_couplings` left. O(k nv + entries)."""
+    """Add the rows' present weights, work.weight to work.weight3, to the result of `note_couplings`. O(k nv +
+    entries)."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.cone[n] == 0:
             work.weight_used[n] = work.weight[n]
@@ -79,10 +82,10 @@ def note_rows(model: Any, rows: Any, work: Any, parts: Any) -> None:
 
 @njit
 def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
-    """A cone's rows, turned so that D is diagonal.
+    """Add a cone's rows, rotated so that D is diagonal.
 
-    At its edge D is one weight along (1, μ e) and another one across e: a reflection that takes e to the first tangent
-    takes the other tangents to what is across. Elsewhere the rows are on their own.
+    On its edge D is one weight along (1, μ e) and another across e: a reflection that maps e to the first tangent maps
+    the other tangents to those across. Elsewhere the rows are independent.
     """
     last = n + rows.cone[n]
     edge = work.weight1[n] > 0.0
@@ -107,7 +110,7 @@ def _note_cone(model: Any, rows: Any, work: Any, parts: Any, n: Any) -> None:
 
 @inlined
 def _open(parts: Any, compliance: Any) -> Any:
-    """Append a wide row without entries; its number."""
+    """Append a wide row without entries; return its number."""
     q = parts.counts[WIDE_ROWS]
     parts.counts[WIDE_ROWS] = q + 1
     parts.compliance[q] = compliance
@@ -144,8 +147,9 @@ def mass_times(model: Any, data: Any, parts: Any, d: Any, out: Any) -> None:
 
 @njit
 def start_solve(parts: Any, d: Any) -> None:
-    """Begin to solve for b, which comes in d (nu,): parts.right and parts.left (nu,) become b; d, parts.gap and
-    parts.total, the λ of the wide rows (k,), become 0."""
+    """Start solving for b, passed in d (nu,): parts.right and parts.left (nu,) become b; d, parts.gap and parts.total,
+    the λ of the wide rows (k,), become 0.
+    """
     for a in range(d.shape[0]):
         parts.right[a] = d[a]
         parts.left[a] = d[a]
@@ -157,14 +161,15 @@ def start_solve(parts: Any, d: Any) -> None:
 
 @njit
 def note_remainder(model: Any, data: Any, parts: Any, d: Any) -> None:
-    """Note what d (nu,) and parts.total leave: parts.left (nu,) = b - Gᵀ ((M + δ) v - Bᵀ λ), parts.gap (k,) = -(B v +
-    compliance λ). O(n + k nv)."""
+    """Note the remainder of d (nu,) and parts.total: parts.left (nu,) = b - Gᵀ ((M + δ) v - Bᵀ λ), parts.gap (k,) = -(B
+    v + compliance λ). O(n + k nv).
+    """
     expand_velocity(model, d, data, parts.moved)
     _momenta(model, data, parts)
     for k in range(parts.moved.shape[0]):
         parts.force[k] = -(parts.force[k] + parts.weight[k] * parts.moved[k])
     for q in range(parts.counts[WIDE_ROWS]):
-        if parts.compliance[q] > 0.0:  # couplings hold in v = G d
+        if parts.compliance[q] > 0.0:  # couplings hold exactly in v = G d
             parts.gap[q] = -(wide_times(parts, q, parts.moved) + parts.compliance[q] * parts.total[q])
             for k in range(parts.force.shape[0]):
                 parts.force[k] += parts.total[q] * parts.wide[q, k]
@@ -219,7 +224,7 @@ def outward(model: Any, data: Any, V: Any, i: Any) -> None:
 
 @inlined
 def inward(model: Any, data: Any, F: Any, i: Any) -> None:
-    """F[parent] += the wrench F[i] (force, torque about body i's origin). The world takes none."""
+    """F[parent] += the wrench F[i] (force, torque about body i's origin). The world's is not computed."""
     above = model.body_parent[i]
     if above > 0:
         c0, c1, c2 = cross(data.offset[i, 0], data.offset[i, 1], data.offset[i, 2], F[i, 0], F[i, 1], F[i, 2])
@@ -251,7 +256,7 @@ def along(model: Any, data: Any, F: Any, i: Any, k: Any) -> Any:
 
 @njit
 def spread_over_dofs(model: Any, b: Any, parts: Any) -> None:
-    """parts.force (nv,): b (nu,) on the independent dofs, nothing on followers: Gᵀ parts.force = b."""
+    """parts.force (nv,): b (nu,) on the independent dofs, zero on followers, so that Gᵀ parts.force = b."""
     for k in range(parts.force.shape[0]):
         parts.force[k] = 0.0
     for a in range(b.shape[0]):
@@ -266,7 +271,7 @@ def factorise_dense(S: Any, n: Any) -> None:
             value = S[i, j]
             for c in range(j):
                 value -= S[i, c] * S[j, c]
-            S[i, j] = value  # L D for now
+            S[i, j] = value  # holds L D until it is divided
         pivot = S[i, i]
         for j in range(i):
             lower = S[i, j] / S[j, j]

@@ -1,7 +1,7 @@
-"""Rows at the velocities found: their impulses, and how those give way; J times a vector and back.
+"""Rows at the velocities found: their impulses and the derivatives of these; products with J and Jᵀ.
 
-A unit is a row with bounds or a cone, called by its first row, n; all rows of a cone have the same columns in the same
-order. T is a float, or a pack of 8 lanes. Impulses are in N s or N m s, velocities of rows in m/s or rad/s.
+A unit is a row with bounds or a cone, identified by its first row, n; all rows of a cone have the same columns in the
+same order. T is a float, or a pack of 8 lanes. Impulses are in N s or N m s, velocities of rows in m/s or rad/s.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add_transposed(rows: Any, n: Any, factor: Any, z: Any, x: Any) -> None:
 
 @njit
 def set_gradient(rows: Any, force: Any, work: Any, k: Any) -> None:
-    """solver.gradient (nu,) = M̂ x - f - Jᵀλ of island k, x and λ as they are now [N s or N m s]."""
+    """work.gradient (nu,) = M̂ x - f - Jᵀλ of island k at the present x and λ [N s or N m s]."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -75,8 +75,9 @@ def free_impulse(work: Any, n: Any, velocity: Any) -> Any:
 
 @njit
 def project(rows: Any, work: Any, k: Any) -> None:
-    """Set rows.impulse of island k to what its rows' velocities ask for, and note how it gives way: solver.weight of
-    rows with bounds, solver.weight to weight3 and solver.unit of cones. O(rows)."""
+    """Set rows.impulse of island k from its rows' velocities, and the derivatives: work.weight for rows with bounds,
+    work.weight to work.weight3 and work.unit for cones. O(rows).
+    """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.cone[n] > 1:
@@ -114,8 +115,8 @@ def _project_cone(rows: Any, work: Any, n: Any) -> None:
 
 @njit
 def hold(rows: Any, work: Any, k: Any) -> bool:
-    """Let contacts that carried something in the last step stick in the first Newton step of this one; whether there
-    are any.
+    """Make contacts that carried force in the last step stick in the first Newton step of this one; return whether
+    there are any.
 
     From x = 0 a line search would follow every kink on the way to where most of them stick after all.
     """
@@ -146,10 +147,10 @@ def direction_of_columns(rows: Any, n: Any) -> Any:
 
 @njit
 def set_lines(rows: Any, work: Any, n: Any, pulled: Any) -> None:
-    """solver.lines (rows, entries) = J of the unit; if it is `pulled`, its normal row is J_n + μ v̂ᵀ J_t, μ v̂ being in
-    solver.pull.
+    """work.lines (rows, entries) = J of the unit; if it is `pulled`, its normal row is J_n + μ v̂ᵀ J_t, with μ v̂ in
+    work.pull.
 
-    Entries whose columns descend are turned around.
+    Entries whose columns descend are reversed.
     """
     count = rows.stop[n] - rows.start[n]
     step = direction_of_columns(rows, n)
@@ -165,7 +166,7 @@ def set_lines(rows: Any, work: Any, n: Any, pulled: Any) -> None:
 
 @njit
 def weigh_lines(rows: Any, work: Any, n: Any, d0: Any, d1: Any, d2: Any, d3: Any) -> None:
-    """solver.lines = D solver.lines: the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1], d0 of a row with bounds."""
+    """work.lines = D work.lines: the cone's D = [d0, d1 eᵀ; d1 e, d2 e eᵀ + d3 1], d0 for a row with bounds."""
     for e in range(rows.stop[n] - rows.start[n]):
         normal = work.lines[0, e]
         along = zero_like(d1)

@@ -1,8 +1,9 @@
-"""How far to go along newton's direction d: an exact line search on its convex, piecewise quadratic function.
+"""Step length along newton's direction d: an exact line search on its convex, piecewise quadratic function.
 
-The function's slope along d rises with the share t of the step, linearly but for kinks. Where the whole step ends near
-the slope's root it is taken; else the root is found by Newton's method, kept in a bracket. A step as small as rounding
-is taken whole. Every function serves both widths: t, tolerances and results are T, a float or a pack of 8 lanes.
+The function's slope along d increases with the share t of the step, linearly except at kinks. Where the whole step ends
+near the slope's root it is taken; otherwise the root is found by a bracketed Newton's method. A step as small as
+rounding is taken whole. Every function serves both widths: t, tolerances and results are T, a float or a pack of 8
+lanes.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import free_impulse, project
 
-EXACT = 1e-12  # to which share of itself t is found
+EXACT = 1e-12  # relative accuracy of t
 _MOST_EVALUATIONS = 30  # of the slope, in the search for its root
-_LAST_DIGITS = 2e-15  # of an impulse
-_WRONG = 1e-9  # an impulse that is off by a larger share of the largest one is wrong, not rounded
+_LAST_DIGITS = 2e-15  # relative to an impulse
+_WRONG = 1e-9  # an impulse off by more than this share of the largest is wrong, not rounded
 _COARSE = 1e-6  # of a row's mobility: the least by which wrong impulses are measured as velocities
 
 
 @njit
 def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -> Any:
-    """Go along d as far as island k's function falls; how far from solver.linear the rows then are [rad/s or m/s].
+    """Step along d to the minimum of island k's function; return how far the rows then are from work.linear [rad/s or
+    m/s].
 
-    The whole step is taken where it takes nine tenths off the slope, or is shorter than the tolerance [rad/s or m/s];
-    else t is found to the share `close` of itself. O(rows · evaluations of the slope).
+    The whole step is taken where it removes nine tenths of the slope, or is shorter than the tolerance [rad/s or m/s];
+    otherwise t is found to the relative accuracy `close`. O(rows · evaluations of the slope).
     """
     zero = zero_like(tolerance)
     base = zero
@@ -57,8 +59,9 @@ def take(rows: Any, force: Any, work: Any, k: Any, tolerance: Any, close: Any) -
 
 @njit
 def leap(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """Take the whole step along d, whatever the function does; how far from solver.linear the rows then are [rad/s or
-    m/s]."""
+    """Take the whole step along d regardless of the function; return how far the rows then are from work.linear [rad/s
+    or m/s].
+    """
     _move(rows, work, k, zero + 1.0)
     project(rows, work, k)
     return _off(rows, work, k, zero)
@@ -80,7 +83,7 @@ def _move(rows: Any, work: Any, k: Any, t: Any) -> None:
 
 @njit
 def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """How far the rows' impulses are from solver.linear, as velocities [rad/s or m/s]."""
+    """How far the rows' impulses are from work.linear, as velocities [rad/s or m/s]."""
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -95,20 +98,20 @@ def _off(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 @inlined
 def _measured(moved: Any, larger: Any, most: Any, size: Any) -> Any:
-    """How far rows are off [rad/s or m/s]: measured by how much they give way, or by more where an impulse is wrong
-    and not just rounded.
+    """How far rows are off [rad/s or m/s]: measured by their compliance, or by more where an impulse is wrong and not
+    just rounded.
 
-    Where hardly anything gives way, a wrong impulse would else be a small velocity.
+    Where rows have next to no compliance, a wrong impulse would otherwise count as a small velocity.
     """
     return where_greater(most, _WRONG * size, largest(moved, larger), moved)
 
 
 @njit
 def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
-    """How far from solver.linear the rows would be after the whole step [rad/s or m/s].
+    """How far the rows would be from work.linear after the whole step [rad/s or m/s].
 
-    Where that is nothing, the slope is zero there. The slope itself does not tell: it is a sum of large impulses times
-    small velocities, whose last digits are lost.
+    Where that is zero, so is the slope. The slope itself cannot show it: it is a sum of large impulses times small
+    velocities, whose last digits are lost.
     """
     moved, larger, most, size = zero, zero, zero, zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -128,7 +131,7 @@ def _off_at_the_end(rows: Any, work: Any, k: Any, zero: Any) -> Any:
 
 @njit
 def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
-    """The square of how far the cone's impulse after t of the step is from solver.linear."""
+    """The squared distance of the cone's impulse after t of the step from work.linear."""
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = zero_like(t)
     for row in range(n + 1, n + rows.cone[n]):
@@ -147,7 +150,7 @@ def _off_of_cone(rows: Any, work: Any, n: Any, t: Any) -> Any:
 
 @njit
 def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
-    """Σ λ J d at x + t d [J], and how it falls with t."""
+    """Σ λ J d at x + t d [J], and its derivative with respect to t."""
     zero = zero_like(t)
     value = zero
     fall = zero
@@ -168,7 +171,7 @@ def _slope_at(rows: Any, work: Any, k: Any, t: Any) -> Any:
 
 @njit
 def _cone_slope_at(rows: Any, work: Any, n: Any, t: Any) -> Any:
-    """The part in `_slope_at` of the cone that begins with row n."""
+    """The part of `_slope_at` from the cone that begins with row n."""
     zero = zero_like(t)
     normal = free_impulse(work, n, work.velocity[n] + work.shift[n] + t * work.along[n])
     square = zero
@@ -195,7 +198,7 @@ def _search(rows: Any, work: Any, k: Any, base: Any, bend: Any, full: Any, close
     low = zero
     high = zero + 1e300
     t = zero + 1.0
-    found = zero  # 1: this robot's t is, and stays whatever others in its pack still do
+    found = zero  # 1: this robot's t is found, and stays fixed while others in its pack go on
     for _ in range(_MOST_EVALUATIONS):
         value, fall = _slope_at(rows, work, k, t)
         value = base + t * bend - value

@@ -1,13 +1,14 @@
 """The convex problem of a step by the method of multipliers: rounds of Newton steps, from ε and λ_k to λ_k+1.
 
-With shifts held fixed and λ_k given, λ is a function of x: the projection on bounds or cone of (ε λ_k - velocity) /
-(cfm + ε). The step x is the minimum of a convex, piecewise quadratic function, found by Newton's method with an exact
-line search; its matrix is H = M̂ + Jᵀ D J with D = 1 / (cfm + ε) where a row is within its bounds, else 0 (for soft rows
-alone: Todorov 2014; Castro, Permenter, Han 2022). Then λ_k becomes λ, the proximal point of Rockafellar (1976), and
-shifts become those that the velocities want.
+With the shifts held fixed and λ_k given, λ is a function of x: the projection of (ε λ_k - velocity) / (cfm + ε) on
+bounds or cone. The step x is the minimum of a convex, piecewise quadratic function, found by Newton's method with an
+exact line search; its matrix is H = M̂ + Jᵀ D J with D = 1 / (cfm + ε) where a row is within its bounds, else 0 (for
+soft rows alone: Todorov 2014; Castro, Permenter, Han 2022). Then λ_k becomes λ, the proximal point of Rockafellar
+(1976), and shifts become those that the velocities call for.
 
-`prepare`, `newton_step` and `recentre` serve one robot (T is a float) and packs of 8 (T is 8 lanes); `iterate` is the
-loop of one robot, pack_newton.py has that of packs. x is in rad/s or m/s, as are rows' velocities; λ in N s or N m s.
+`prepare_island`, `newton_step` and `recentre` serve one robot (T is a float) and packs of 8 (T is 8 lanes); `iterate`
+is the loop for one robot, pack_newton.py has that for packs. x is in rad/s or m/s, as are rows' velocities; λ in N s or
+N m s.
 """
 
 from __future__ import annotations
@@ -30,27 +31,28 @@ from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
 # ε, relative to a row's mobility J M̂⁻¹ Jᵀ
-_PROXIMAL = 1e-6  # far below 1 rounds agree fast, also where rows say the same thing twice
+_PROXIMAL = 1e-6  # to which ε falls where rounds converge slowly: a body much heavier than a row moves presses
 _LEAST_PROXIMAL = 1e-13  # to which ε falls where rows agree slowly: something much heavier than a row moves presses
-_TIGHTER = 0.01  # times ε, whenever it falls
+_TIGHTER = 0.01  # factor on ε at each decrease
 _SOFT = 1e-10  # a row whose cfm is above this needs no ε
 
 # when a round of Newton steps ends, and when rounds do
-_NO_PROGRESS = 0.7  # a step or a round that leaves a larger share of what was left before does not help
-_STUCK_STEPS = 4  # that do not help end a round: what is left is lost in the digits of the impulses
-_STALLED_ROUNDS = 8  # that do not help end the search: rows contradict each other
-_SLOW_AGREEMENT = 0.1  # a round that leaves a larger share of what impulses left open asks for a smaller ε
-_OPEN_DIGITS = 10.0  # tolerances that impulses may leave open: less is rounding, which a smaller ε does not mend
+_NO_PROGRESS = 0.7  # a step or round that leaves a larger share of the previous residual does not help
+_STUCK_STEPS = 4  # unhelpful steps that end a round: the residual is lost in the digits of the impulses
+_STALLED_ROUNDS = 8  # unhelpful rounds that end the search: rows contradict each other
+_SLOW_AGREEMENT = 0.1  # a round that leaves a larger share of the impulses' residual calls for a smaller ε
+_OPEN_DIGITS = 10.0  # tolerances: a smaller impulse residual is rounding, which a smaller ε does not remove
 _CANCELLING = 1e5  # times a soft row's impulse: terms so large lose its digits in the first step
 
 
-# ------------------------------------------------------------------ before the steps
+# ------------------------------------------------------------------ preparation
 
 
 @njit
 def prepare_island(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any) -> None:
-    """Set what does not change in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, solver.eps and
-    solver.inverse = 1 / (cfm + ε). O(entries)."""
+    """Set what is constant in the steps of island k: x = 0 and λ_k = λ, the rows' velocities there, the ε of the rows
+    (eps) and inverse = 1 / (cfm + ε) in solver.newton. O(entries).
+    """
     work = solver.newton
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -77,14 +79,14 @@ def prepare_island(model: Any, data: Any, rows: Any, u: Any, solver: Any, k: Any
 
 @njit
 def _prepare_unit(data: Any, rows: Any, u: Any, work: Any, n: Any, most: Any) -> None:
-    """The same for the unit of row n; `most`: the mobility of the most mobile contact between the same bodies.
+    """The same for the unit of row n; `most`: the highest mobility among contacts between the same bodies.
 
-    Contacts of one pair of bodies have one ε, so that of all impulses that hold they share the least in the sum of
-    squares.
+    Contacts of one pair of bodies share one ε, so that among all impulses that satisfy the rows they get the least sum
+    of squares.
     """
     mobility = work.eps[n]
     eps = where_greater(rows.cfm[n], _SOFT * mobility, like(0.0, data), _PROXIMAL * most)
-    inverse = inverse_or_zero(rows.cfm[n] + eps)  # 0: moves nothing
+    inverse = inverse_or_zero(rows.cfm[n] + eps)  # 0: the row moves nothing
     rho = inverse_or_zero(mobility)
     rows_times(rows, n, u, work.velocity)
     for row in range(n, n + max(rows.cone[n], 1)):
@@ -113,7 +115,7 @@ def _are_of_one_pair(rows: Any, n: Any, other: Any) -> bool:
 
 @inlined
 def _mobility(data: Any, rows: Any, n: Any, solver: Any) -> Any:
-    """J diag(M̂)⁻¹ Jᵀ of row n [velocity per impulse]: of the size of J M̂⁻¹ Jᵀ, and not above it."""
+    """J diag(M̂)⁻¹ Jᵀ of row n [velocity per impulse]: of the order of J M̂⁻¹ Jᵀ, and not above it."""
     value = like(0.0, data)
     for e in range(rows.start[n], rows.stop[n]):
         value = value + rows.value[e] * rows.value[e] / _inertia(data, rows.column[e], solver)
@@ -137,8 +139,8 @@ def _inertia(data: Any, a: Any, solver: Any) -> Any:
 def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, leaps: Any) -> Any:
     """One Newton step of island k: d = -H⁻¹ gradient, x += t d, λ the projection at the new velocities.
 
-    t is found by the line search, or is 1 if the step `leaps`. Returns how far λ then is from solver.linear, what the
-    step makes of it to first order, and the tolerance, both T [rad/s or m/s].
+    t is found by the line search, or is 1 if the step `leaps`. Returns how far λ then is from its linearisation (linear
+    in solver.newton), and the tolerance, both T [rad/s or m/s].
     """
     work = solver.newton
     if work.factorised[k] == 0 or _differs(rows, work, k):
@@ -158,19 +160,19 @@ def newton_step(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any
 
 @njit
 def _differs(rows: Any, work: Any, k: Any) -> bool:
-    """Whether any row of island k gives way otherwise than in the matrix that stands factorised."""
+    """Whether any row of island k has a weight other than in the factorised matrix."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if highest(absolute(work.weight[n] - work.weight_used[n])) > 0.0:
             return True
         if rows.cone[n] > 1 and highest(work.weight1[n]) > 0.0:
-            return True  # a cone's edge: its matrix turns with every step
+            return True  # a cone's edge: its matrix rotates with every step
     return False
 
 
 @njit
 def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
-    """Factorise H = M̂ + Jᵀ D J of island k with the weights that hold now, ready for `_solve`.
+    """Factorise H = M̂ + Jᵀ D J of island k with the present weights, ready for `_solve`.
 
     Cost: O(fill²) of the island's blocks for M̂ as a matrix, O(n) for a tree or a chain of joints in a graph.
     """
@@ -197,7 +199,7 @@ def _factorise(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
 
 @njit
 def _solve(model: Any, data: Any, solver: Any, k: Any) -> None:
-    """solver.direction (nu,) = -H⁻¹ solver.gradient of island k."""
+    """solver.newton.direction (nu,) = -H⁻¹ solver.newton.gradient of island k."""
     work = solver.newton
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -213,7 +215,7 @@ def _solve(model: Any, data: Any, solver: Any, k: Any) -> None:
 
 @njit
 def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
-    """Set what the direction d does: solver.along (rows,) = J d, solver.through (nu,) = M̂ d."""
+    """Set the effects of the direction d in solver.newton: along (rows,) = J d, through (nu,) = M̂ d."""
     work = solver.newton
     if solver.tree is not None:
         mass_times(model, data, solver.tree, work.direction, work.through)
@@ -229,7 +231,7 @@ def _set_along(model: Any, data: Any, rows: Any, solver: Any, k: Any) -> None:
 
 @njit
 def _linearise(rows: Any, work: Any, k: Any) -> None:
-    """solver.linear: λ after the whole step, to first order; with it the equation of motion holds to rounding."""
+    """work.linear: λ after the whole step, to first order; with it the equation of motion holds to rounding."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.cone[n] > 1:
@@ -246,8 +248,9 @@ def _linearise(rows: Any, work: Any, k: Any) -> None:
 
 @njit
 def recentre(rows: Any, work: Any, k: Any, chosen: Any, shifts: Any) -> Any:
-    """End a round of island k in lanes where `chosen` is 1: λ and λ_k become solver.linear, and shifts follow the
-    velocities if they are to. Returns how far the rows move for the former and for both, T [rad/s or m/s]."""
+    """End a round of island k in lanes where `chosen` is 1: λ and λ_k become work.linear, and shifts follow the
+    velocities if `shifts`. Returns how far the rows move for the former and for both, T [rad/s or m/s].
+    """
     zero = zero_like(chosen)
     left = zero
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -265,16 +268,16 @@ def recentre(rows: Any, work: Any, k: Any, chosen: Any, shifts: Any) -> Any:
     return left, moved
 
 
-# ------------------------------------------------------------------ the loop of a single robot
+# ------------------------------------------------------------------ the loop for a single robot
 
 
 @njit
 def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, shifts: Any, hasty: Any) -> Any:
-    """Newton steps until the rows of island k are met; what is left of them [rad/s or m/s], and whether further steps
-    would not help.
+    """Take Newton steps until the rows of island k are solved; return their residual [rad/s or m/s], and whether
+    further steps would not help.
 
-    `most`: steps at most. `shifts`: whether these follow the velocities; the first step is then as if nothing let go
-    that carried something before. `hasty`: end where the steps that are left will not be enough.
+    `most`: most steps. `shifts`: whether these follow the velocities; in the first step all contacts that carried force
+    before then stick. `hasty`: stop where the remaining steps will not suffice.
     """
     data = robot.data
     work = solver.newton
@@ -299,7 +302,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
             ended = left <= tolerance and (steps > 1 or not _is_cancelling(rows, work, k))
             if ended:
                 break
-            # rows that nearly say the same thing agree slowly, rows that contradict each other never
+            # nearly redundant rows converge slowly, contradictory rows never
             slow = still_open > _OPEN_DIGITS * tolerance and still_open > _SLOW_AGREEMENT * open_before
             tightened = slow and _tighten(rows, work, k)
             stalled += 1 if left > _NO_PROGRESS * before else 0
@@ -312,7 +315,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
                 before, still_open = UNTRIED, UNTRIED
             shares = False
             if ended or steps >= most:
-                break  # before `project`: the impulses stay those that made the velocities
+                break  # before `project`: the impulses stay those that caused the velocities
             project(rows, work, k)
     work.sizes[NEWTON_STEPS] += steps
     return left if ended else _unfinished(data, rows, step.free, solver, k, left), ended
@@ -320,7 +323,7 @@ def iterate(robot: Any, rows: Any, step: Any, solver: Any, k: Any, most: Any, sh
 
 @njit
 def _is_redundant(rows: Any, work: Any, k: Any) -> bool:
-    """Whether island k has more rows of contacts than dofs: contacts then share what they hold."""
+    """Whether island k has more contact rows than dofs: contacts then share the load."""
     count, dofs = 0, 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -334,9 +337,9 @@ def _is_redundant(rows: Any, work: Any, k: Any) -> bool:
 
 @njit
 def _forget(rows: Any, work: Any, k: Any) -> None:
-    """Set λ_k of contacts to 0, from which the method of multipliers leads to the least of the impulses that hold.
+    """Set λ_k of contacts to 0, from which the method of multipliers leads to the least impulses that satisfy the rows.
 
-    From those of the step before it leads to the nearest, which keep for ever what an impact left.
+    From those of the previous step it leads to the nearest, which would keep for ever what an impact left.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -358,7 +361,7 @@ def _is_cancelling(rows: Any, work: Any, k: Any) -> bool:
 
 @inlined
 def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
-    """Whether so many rounds as good as the last leave more than the tolerance."""
+    """Whether as many more rounds as good as the last would leave more than the tolerance."""
     then = left
     for _ in range(steps):
         then = then * left / before
@@ -368,7 +371,7 @@ def _comes_late(left: Any, before: Any, steps: Any, tolerance: Any) -> bool:
 
 @njit
 def _unfinished(data: Any, rows: Any, force: Any, solver: Any, k: Any, left: Any) -> Any:
-    """What is left where steps run out in a round [rad/s or m/s]: of the rows, and of x from what the impulses make."""
+    """The residual where steps run out in a round [rad/s or m/s]: of the rows, and of x from the impulses' effect."""
     work = solver.newton
     set_gradient(rows, force, work, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -385,7 +388,7 @@ def _unfinished(data: Any, rows: Any, force: Any, solver: Any, k: Any, left: Any
 
 @njit
 def _tighten(rows: Any, work: Any, k: Any) -> bool:
-    """Make every ε of island k smaller that is not the least already; whether there are any."""
+    """Decrease every ε of island k that is not at its least already; return whether there are any."""
     tightened = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

@@ -1,21 +1,21 @@
 """The default solver: a proximal Newton method on velocities, exact for hard and soft rows and friction cones together.
 
-A step asks for the change x of the velocities u with M̂ x = f + Jᵀλ and, for every row, its velocity J (u + x) + bias
-+ cfm λ complementary to λ in its bounds or its cone. Outer iterations are the method of multipliers (proximal point,
-Rockafellar 1976): a row may differ by ε (λ - λ_k) and λ_k becomes λ. That converges fast for ε far below J M̂⁻¹ Jᵀ,
-also for rows that say the same thing twice. With λ_k fixed the step is the minimum of a convex function, found by
-Newton's steps: multipliers.py.
+A step asks for the change x of the velocities u with M̂ x = f + Jᵀλ and, for every row, its velocity J (u + x) + bias +
+cfm λ complementary to λ in its bounds or its cone. Outer iterations are the method of multipliers (proximal point,
+Rockafellar 1976): a row may deviate by ε (λ - λ_k), and λ_k becomes λ. That converges fast for ε far below J M̂⁻¹ Jᵀ,
+also for redundant rows. With λ_k fixed the step is the minimum of a convex function, found by Newton steps:
+multipliers.py.
 
-Coulomb's friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
+Coulomb friction is a cone |λ_t| ≤ μ λ_n with De Saxcé's shift: the normal velocity carries μ |v_t|, which the outer
 iterations hold fixed, so that the inner problem stays convex (Acary, Cadoux, Lemaréchal, Malick 2011): shift.py.
-Contacts that stick or slide alone settle so in a step or two; several that slide together take coulomb.py. What that
-does not solve either may have no solution: what friction wedges together cannot be parted. strategies.py lists what is
-tried, in order.
+Contacts that stick or slide independently converge in a step or two; several that slide together take coulomb.py. What
+that does not solve either may have no solution: bodies wedged by friction cannot be separated. strategies.py lists what
+is tried, in order.
 
-Rows and dofs that nothing ties together are islands, each solved by itself (elimination.py).
+Islands, rows and dofs that nothing couples to others, are solved separately (elimination.py).
 
-Impulses that a stiff drive presses through light links lose the digits of their velocities: ε falls where rows agree
-slowly, and what is left of a row is counted beyond the rounding of its impulse (tolerance.py).
+Impulses that a stiff drive transmits through light links lose the digits of their velocities: ε falls where rounds
+converge slowly, and a row's residual is measured beyond the rounding of its impulse (tolerance.py).
 """
 
 from __future__ import annotations
@@ -36,16 +36,15 @@ _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the
 
 @njit
 def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """u (nu,) becomes u + x [rad/s or m/s], rows.impulse (rows,) becomes λ [N s or N m s]; what it holds on entry is
-    where the search starts.
+    """Change u (nu,) to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N m s].
 
-    Where `tree` or `graph` is not None, propagation or direct do the linear algebra with what it holds instead
-    (data.factor is then not looked at, and contacts get convex steps alone: see step.py for what these leave); which of
-    them is decided when this is compiled.
+    Where `tree` or `graph` is not None, the scratch of propagation or direct does the linear algebra instead
+    (data.factor is then not read, and contacts get convex steps only: see solve.py for the rest); which one is decided
+    at compile time.
 
-    `force` (nu,): the impulse of all else. data.factor holds M̂, the lower triangle over the model's elimination tree,
-    not factorised. rows.report: Newton steps added up (the most of any island), what is left of the rows [rad/s or
-    m/s].
+    `force` (nu,): the impulse of all other forces. data.factor holds M̂, the lower triangle over the model's
+    elimination tree, not factorised. rows.report: the number of Newton steps (the most of any island), the rows'
+    residual [rad/s or m/s].
     """
     model = robot.model
     work = solver.newton
@@ -61,7 +60,7 @@ def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
 
 @njit
 def newton_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """Go on from where `newton` ended, with rows.bias changed since; u holds its velocities."""
+    """Continue from where `newton` ended, with rows.bias changed since; u holds its velocities."""
     work = solver.newton
     anew = rows.report[RESIDUAL] > UNSOLVED
     for a in range(step.next.shape[0]):
@@ -83,7 +82,7 @@ def newton_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
 
 @njit
 def _settle_islands(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """Find x and λ island by island; then u."""
+    """Find x and λ island by island, then u."""
     work = solver.newton
     most = 0
     rows.report[RESIDUAL] = 0.0

@@ -1,12 +1,12 @@
-"""Nonsmooth Gauss-Seidel: contact by contact, for what coulomb.py does not solve from where a step begins.
+"""Nonsmooth Gauss-Seidel: contact by contact, for what coulomb.py does not solve from the start of a step.
 
-Every row or cone in turn gets the impulse that Coulomb's law asks for at the velocities of the moment, by one step of
-projection with its own block J M̂⁻¹ Jᵀ of the Delassus matrix (Jean 1999; Acary and Brogliato 2008, chapter 13). The
-sweeps are slow to the last digit, but come near where Newton's steps turn in circles around a kink: 100 spheres that
-roll into each other take 50 to 150 sweeps to 1e-8, from where coulomb.py needs two or three steps.
+Every row or cone in turn gets the impulse that satisfies Coulomb's law at the current velocities, by one projection
+step with its own block J M̂⁻¹ Jᵀ of the Delassus matrix (Jean 1999; Acary and Brogliato 2008, chapter 13). The sweeps
+converge slowly to the last digit, but come near where Newton steps cycle around a kink: 100 spheres that roll into each
+other take 50 to 150 sweeps to 1e-8, from where coulomb.py needs two or three steps.
 
-A unit is a row with bounds or a cone, called by its first row, n; rows' velocities are in rad/s or m/s, impulses in N s
-or N m s.
+A unit is a row with bounds or a cone, identified by its first row, n; rows' velocities are in rad/s or m/s, impulses in
+N s or N m s.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.scalars import inverse_or_zero
 from artsim.sim.solvers.impulses import add_transposed, rows_times
 
-_NEAR = 1e5  # tolerances: sweeps that move no row by more leave the rest to coulomb.py
+_NEAR = 1e5  # tolerances: once no row moves by more in a sweep, the rest is left to coulomb.py
 
 
 @njit
 def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance: Any, most: Any) -> None:
-    """At most `most` sweeps over the rows of island k, from x = 0 and its λ; solver.gradient holds -f - Jᵀλ.
+    """Sweep the rows of island k at most `most` times, from x = 0 and its λ; work.gradient holds -f - Jᵀλ.
 
-    x, solver.velocity and λ agree with each other after it. Sweeps are not counted as steps; one costs O(entries), or
-    O(dofs · depth) for each row that moves only some dofs of its trees.
+    Afterwards x, work.velocity and λ are consistent. Sweeps are not counted as steps; one costs O(entries), or O(dofs ·
+    depth) for each row that moves only some dofs of its trees.
     """
     _find_trees(model.independent_parent, work, k)
     _factorise_trees(model, data, work, k)
@@ -64,7 +64,7 @@ def sweep_island(model: Any, data: Any, rows: Any, work: Any, k: Any, tolerance:
 
 @njit
 def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
-    """The turn of the unit of row n; how far its rows move for that [rad/s or m/s]."""
+    """Solve the unit of row n; return how far its rows move for that [rad/s or m/s]."""
     rows_times(rows, n, work.change, work.along)
     z = rows.impulse[n] - work.pull[n] * (work.along[n] + work.miss[n] + rows.cfm[n] * rows.impulse[n])
     if rows.cone[n] > 1:
@@ -88,7 +88,7 @@ def _visit(model: Any, rows: Any, work: Any, n: Any) -> Any:
 
 @inlined
 def _add_velocities(rows: Any, work: Any, n: Any) -> None:
-    """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in solver.linear."""
+    """x += M̂⁻¹ Jᵀ dλ of the unit, whose dλ is in work.linear."""
     first = rows.start[n]
     if rows.cone[n] == 3:
         s = rows.start[n + 1]
@@ -110,7 +110,7 @@ def _add_velocities(rows: Any, work: Any, n: Any) -> None:
 
 @inlined
 def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
-    """solver.linear of the cone's tangential rows: their impulse is then `most` at most [N s]."""
+    """work.linear of the cone's tangential rows, for an impulse of at most `most` [N s]."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
         slip = work.along[row] + work.miss[row] + rows.cfm[n] * rows.impulse[row]
@@ -124,7 +124,7 @@ def _rub(rows: Any, work: Any, n: Any, most: Any) -> None:
 
 @njit
 def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
-    """solver.pull of the unit: impulse per velocity of its first row, and of the others what none of them exceeds.
+    """work.pull of the unit: impulse per velocity of its first row, and an upper bound for the others.
 
     M̂⁻¹ Jᵀ is kept where it has no more entries than J: where the unit moves all dofs of its trees.
     """
@@ -158,8 +158,8 @@ def _find_steps(model: Any, rows: Any, work: Any, n: Any) -> None:
 
 @njit
 def _push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
-    """solver.along = J M̂⁻¹ solver.direction of the unit of row n, of which `row` alone is pushed; solver.direction
-    becomes 0 again."""
+    """work.along = J M̂⁻¹ work.direction of the unit of row n, of which `row` alone is pushed; resets work.direction to
+    0."""
     _spread(model, rows, work, n, work.through)
     rows_times(rows, n, work.through, work.along)
     if work.whole[n] == 1:
@@ -173,7 +173,7 @@ def _push(model: Any, rows: Any, work: Any, n: Any, row: Any) -> None:
 
 @inlined
 def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
-    """out (nu,) += M̂⁻¹ solver.direction of the trees that the unit of row n moves; solver.direction is then 0."""
+    """out (nu,) += M̂⁻¹ work.direction of the trees that the unit of row n moves; work.direction is then 0."""
     root = -1
     for e in range(rows.start[n], rows.stop[n]):
         if work.degree[rows.column[e]] != root:
@@ -186,7 +186,7 @@ def _spread(model: Any, rows: Any, work: Any, n: Any, out: Any) -> None:
 
 @njit
 def _find_trees(parent: Any, work: Any, k: Any) -> None:
-    """solver.degree: the root of the tree of each dof of island k; solver.list of a root: where its tree's dofs end."""
+    """work.degree: the root of the tree of each dof of island k; work.list at a root: where its tree's dofs end."""
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -197,8 +197,8 @@ def _find_trees(parent: Any, work: Any, k: Any) -> None:
 
 @njit
 def _factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
-    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in solver.transpose, by dof; 1 / D in
-    solver.pivot. O(dofs · depth²)."""
+    """M̂ = LᵀDL over the trees of island k (Featherstone 2008, section 6.5): L in work.transpose, by dof; 1 / D in
+    work.pivot. O(dofs · depth²)."""
     parent = model.independent_parent
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -224,7 +224,7 @@ def _factorise_trees(model: Any, data: Any, work: Any, k: Any) -> None:
 
 @njit
 def _solve_tree(parent: Any, work: Any, root: Any, out: Any) -> None:
-    """out (nu,) += M̂⁻¹ solver.direction of the tree that begins with a root; solver.direction is then 0."""
+    """out (nu,) += M̂⁻¹ work.direction of the tree that begins with a root; work.direction is then 0."""
     last = work.list[root]
     for i in range(last - 1, root - 1, -1):
         if work.degree[i] == root:

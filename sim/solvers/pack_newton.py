@@ -1,7 +1,7 @@
-"""newton for a pack: the convex steps of multipliers.py for 8 robots, each of which ends by itself.
+"""newton for a pack: the convex steps of multipliers.py for 8 robots, each of which ends independently.
 
-A robot's result is what it has found when its own rows are met; neither other robots of the pack that still go on nor
-rows that only these have change anything of it. Robots that a few steps do not settle are left to the step of a single
+A robot's result is what it has found when its own rows are solved; neither other robots of the pack that still go on
+nor rows that only these have change any of it. Robots that a few steps do not solve are left to the step of a single
 robot.
 """
 
@@ -18,16 +18,16 @@ from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, project
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
 
-_STEPS = 8  # that all robots wait for the slowest
+_STEPS = 8  # steps for which all robots wait for the slowest
 
 
 @njit
 def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None:
-    """step.next (nu,) becomes the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) what makes
-    them [N s or N m s].
+    """Set step.next (nu,) to the velocities at the end of the step [rad/s or m/s], pack.impulse (rows,) to the impulses
+    that cause them [N s or N m s].
 
-    pack.skip: 1 for robots that nothing is asked of; pack.solved: 1 for those, and for those whose rows are met. M̂ is
-    in data.factor, step.free the impulse of all else, rows.impulse where the search starts.
+    pack.skip: 1 for robots to be ignored; pack.solved: 1 for those, and for those whose rows are solved. M̂ is in
+    data.factor, the impulse of all other forces in step.free, the warm start in rows.impulse.
     """
     work = solver.newton
     u = step.next
@@ -43,7 +43,7 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
 
 @njit
 def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Find pack.change and pack.impulse of island k; 1 in lanes of robots whose rows are met."""
+    """Find pack.change and pack.impulse of island k; 1 in lanes of robots whose rows are solved."""
     work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
@@ -71,7 +71,7 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
 
 @njit
 def _keep(rows: Any, solver: Any, k: Any, now: Any) -> None:
-    """Keep what the robots have found for which `now` is 1."""
+    """Keep the results of the robots for which `now` is 1."""
     work = solver.newton
     zero = zero_like(now)
     for e in range(work.island_start[k], work.island_start[k + 1]):

@@ -13,10 +13,10 @@ from artsim.sim.solvers.sweep import prepare_sweeps, sweep
 
 @njit
 def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
-    """As `newton`, from λ = 0, with inputs.iterations sweeps at most.
+    """Solve as `newton` does, but from λ = 0, with at most inputs.iterations sweeps.
 
-    rows.report: sweeps added up, the largest change of a row's velocity in the last one [rad/s or m/s]. The cost of a
-    sweep is that of `sweep`.
+    rows.report: number of sweeps, the largest change of a row's velocity in the last one [rad/s or m/s]. A sweep costs
+    what `sweep` says.
     """
     step = run.step
     prepare_sweeps(model, data, rows, step, sweeps)
@@ -25,5 +25,5 @@ def pgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
         change = sweep(rows, step.next, sweeps)
         rows.report[ITERATIONS] += 1
         if change == 0.0:
-            break  # nor would further ones change anything
+            break  # further sweeps would change nothing
     rows.report[RESIDUAL] = change

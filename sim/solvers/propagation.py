@@ -1,14 +1,14 @@
-"""H d = b in linear time in the tree, no matrix formed: impulses in, velocity changes out (Sakalauskas, Recoil Notes,
-2021, 3.2.3).
+"""Solves H d = b in linear time in the tree, without forming a matrix: impulses in, velocity changes out (Sakalauskas,
+Recoil Notes, 2021, 3.2.3).
 
-This is the articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: what rows on one dof weigh is
-part of that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` come in by Woodbury's identity: with A the
+This is the articulated-body recursion (Featherstone 2008, table 7.1) without bias forces: the weight of rows on one dof
+is part of that dof's pivot, Sᵀ I S + δ. The k wide rows of `full_coordinates` enter by Woodbury's identity: with A the
 system without them, (compliance + B A⁻¹ Bᵀ) λ = -B A⁻¹ b and d = A⁻¹ (b + Bᵀ λ).
 
 Cost: O(n) to factorise and O(n) per solve, so O(n + k n + k² n + k³) per Newton step; k = 0 for limits, drives and
 joint friction, 1 for a coupling, 3 to 6 for a loop. With wide rows a round of refinement restores what their sums lose
-to rounding. A coupled dof that carries no inertia by itself would make A singular: its pivot gets a billionth of what
-moves with it, which two rounds make up for.
+to rounding. A coupled dof without inertia of its own would make A singular: its pivot is raised by a billionth of the
+inertia that moves with it, which two rounds correct.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FLOOR = 1e-9  # of a pivot, relative to the inertia that moves with its indepen
 
 @njit
 def factorise_tree(model: Any, data: Any, tree: Any) -> None:
-    """Make ready for `solve_tree` with the weights and wide rows that tree holds. O(n + k n + k² n + k³)."""
+    """Prepare `solve_tree` with the weights and wide rows that tree holds. O(n + k n + k² n + k³)."""
     _articulate(model, data, tree)
     count = tree.counts[WIDE_ROWS]
     for q in range(count):
@@ -50,7 +50,7 @@ def factorise_tree(model: Any, data: Any, tree: Any) -> None:
 
 @njit
 def _articulate(model: Any, data: Any, tree: Any) -> None:
-    """Articulated inertias, pivots 1 / (Sᵀ I S + δ); tree.counts[LIFTED_PIVOTS] counts those lifted from nothing."""
+    """Articulated inertias and pivots 1 / (Sᵀ I S + δ); tree.counts[LIFTED_PIVOTS] counts raised zero pivots."""
     nb = model.body_parent.shape[0]
     tree.counts[LIFTED_PIVOTS] = 0
     for i in range(1, nb):
@@ -71,10 +71,10 @@ def _articulate(model: Any, data: Any, tree: Any) -> None:
 
 @njit
 def _least_pivot(model: Any, data: Any, tree: Any, k: Any) -> Any:
-    """What the pivot of dof k is lifted to if it carries next to nothing by itself [kg m² or kg]."""
+    """The value to which the pivot of dof k is raised if it has next to no inertia by itself [kg m² or kg]."""
     a = model.dof_independent[k]
     if a < 0 or data.gain[k] == 0.0:
-        return _FLOOR  # its velocity is 0 all the same
+        return _FLOOR  # its velocity is 0 in any case
     return _FLOOR * tree.inertia[a] / (data.gain[k] * data.gain[k])
 
 
@@ -107,7 +107,7 @@ def _propagate(model: Any, data: Any, tree: Any, b: Any, x: Any) -> None:
 
 @njit
 def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
-    """d (nu,) = H⁻¹ d: impulses [N m s or N s] become changes of velocities [rad/s or m/s]. O(n + k n + k²)."""
+    """d (nu,) = H⁻¹ d: from impulses [N m s or N s] to changes of velocities [rad/s or m/s]. O(n + k n + k²)."""
     start_solve(tree, d)
     rounds = 3 if tree.counts[LIFTED_PIVOTS] > 0 else (2 if tree.counts[WIDE_ROWS] > 0 else 1)
     for n in range(rounds):
@@ -122,7 +122,7 @@ def solve_tree(model: Any, data: Any, tree: Any, d: Any) -> None:
 
 @njit
 def _add_wide(tree: Any) -> None:
-    """Add to tree.moved = A⁻¹ b what the wide rows make of it, to tree.total their λ."""
+    """Add the wide rows' effect to tree.moved = A⁻¹ b, and their λ to tree.total."""
     count = tree.counts[WIDE_ROWS]
     for q in range(count):
         tree.multiplier[q] = tree.gap[q] - wide_times(tree, q, tree.moved)

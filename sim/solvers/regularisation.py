@@ -1,12 +1,12 @@
-"""Contacts that give way: a hard contact's velocity may differ by a share of its mobility times what its impulse
-changes from the step before.
+"""Regularised contacts: a hard contact's velocity may deviate by a share of its mobility times the change of its
+impulse from the step before.
 
-That is one round of the method of multipliers for each step, which what rests does not feel. What is to be brought
-apart can be what friction holds together (a ball wedged into a corner): no impulses do it, or there is no end to them.
-And many contacts that carry each other are hard to solve to the last digit. Normal impulses are partly forgotten, so
-that they cannot grow for ever; with less kept than taken, no energy is made.
+That is one round of the method of multipliers per step, which a resting contact does not feel. Penetration may be held
+by friction (a ball wedged into a corner), so that no impulses separate it, or only unbounded ones; and many contacts
+that carry each other are hard to solve to the last digit. Part of the normal impulses is discarded each step, so that
+they cannot grow without bound; since less is kept than was taken, no energy is gained.
 
-rows.regularised counts, at a contact's first row, for how many steps in a row it has given way.
+rows.regularised counts, at a contact's first row, for how many consecutive steps it has been regularised.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from artsim.sim.solvers.tolerance import (
     natural_impulse,
 )
 
-_GIVE = (0.01, 0.1)  # of a row's mobility: how much a contact gives way, at first and where that is not solved
-_KEPT = 0.9  # of the normal impulse before, from which a contact gives way
-_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # of every impulse before, where it gives way by the larger share
-_HALTED = 1e-9  # [m/s] a contact that goes deeper no faster goes nowhere
-_THROWING = 100.0  # times the impulse demanded: larger ones that came in would throw things about, a little turned
-_RETRY_STEPS = 64  # so often contacts that give way are tried as hard ones
+_GIVE = (0.01, 0.1)  # regularisation, relative to a row's mobility: at first, and where that is not solved
+_KEPT = 0.9  # share of the previous normal impulse that is the preload of a regularised contact
+_KEPT_IF_SOFTER = math.sqrt(_GIVE[0] / _GIVE[1])  # share of every previous impulse, at the larger regularisation
+_HALTED = 1e-9  # [m/s] a contact that gets deeper more slowly counts as at rest
+_THROWING = 100.0  # times the impulse demanded: larger warm-start impulses, a little rotated, would inject energy
+_RETRY_STEPS = 64  # interval at which regularised contacts are tried as hard ones
 _EARLY_RETRIES = (8, 16, 32)  # and after so many steps
-_NEAR = (0, 30, CLOSE)  # effort of an attempt from the impulses before
-_SWEPT = (100, 30, CLOSE)  # effort of an attempt from where sweeps lead
+_NEAR = (0, 30, CLOSE)  # effort of an attempt from the previous impulses
+_SWEPT = (100, 30, CLOSE)  # effort of an attempt from the result of sweeps
 
 # crowds
-_CROWD_STEPS = 150  # of conjugate gradients at most, for each guess of the shifts
-_CROWD_TOLERANCE = 1e-6  # of the largest velocity
-_CROWD_GUESSES = 4  # of the shifts at most
-_CROWD_NEAR = 1e-3  # of the largest velocity: shifts that are so near the ones wanted are as good
+_CROWD_STEPS = 150  # conjugate-gradient steps at most, for each guess of the shifts
+_CROWD_TOLERANCE = 1e-6  # relative to the largest velocity
+_CROWD_GUESSES = 4  # guesses of the shifts at most
+_CROWD_NEAR = 1e-3  # relative to the largest velocity: shifts this near the wanted ones are as good
 
 
 @njit
 def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance: Any, sinking: Any) -> Any:
-    """Solve Coulomb's law of island k with contacts that give way; what is left of its rows [rad/s or m/s].
+    """Solve Coulomb's law of island k with regularised contacts; return the residual of its rows [rad/s or m/s].
 
     A solution in which a contact goes deeper faster than `sinking` [m/s] does not count: what presses is too heavy for
     what gives way.
@@ -83,8 +83,8 @@ def regularise(robot: Any, rows: Any, step: Any, solver: Any, k: Any, tolerance:
 
 @njit
 def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Solve the convex problem of island k with contacts that give way, for a few guesses of the shifts; what is left
-    of Coulomb's law [rad/s or m/s].
+    """Solve the convex problem of island k with regularised contacts, for a few guesses of the shifts; return the
+    residual of Coulomb's law [rad/s or m/s].
 
     The first guess is the shifts of the step's start, the next are those found. Whatever the shifts are, the convex
     problem has its minimum, and sliding takes energy: λ·v = -(shift) λ_n.
@@ -113,7 +113,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
 
 @njit
 def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> None:
-    """Zero impulses that came in and are large enough to inject energy, a little turned; of contacts alone."""
+    """Zero warm-start impulses of contacts that are large enough to inject energy when slightly rotated."""
     if natural_impulse(data, rows, step, work, k, tolerance) < ABSURD:
         most = _THROWING * demanded_impulse(data, step, work, k, tolerance)
         for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -128,7 +128,7 @@ def _forget_unnatural(data: Any, rows: Any, step: Any, work: Any, k: Any, tolera
 
 @njit
 def _soften(rows: Any, work: Any, k: Any, level: Any) -> None:
-    """Let hard contacts of island k give way by the share _GIVE[level] of their mobility, from their preload."""
+    """Regularise hard contacts of island k by the share _GIVE[level] of their mobility, from their preload."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] == CONTACT_ROW:
@@ -153,10 +153,10 @@ def _harden(rows: Any, work: Any, k: Any, level: Any) -> None:
 
 @inlined
 def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any) -> Any:
-    """The impulse [N s or N m s] from which a contact gives way; 0 where it did not give way before.
+    """The impulse [N s or N m s] about which a contact is regularised; 0 where it was not regularised before.
 
-    λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): what it gives back is what it took before, as a spring does.
-    So nothing of a hard contact's impulse is kept, and less where it gives way by more.
+    λ·v = give λ·(preload - λ) ≤ give / 2 (preload² - λ²): it returns at most what it took before, as a spring does. So
+    nothing of a hard contact's impulse is kept, and less at the larger regularisation.
     """
     kept = (_KEPT if row == n else 1.0) * (_KEPT_IF_SOFTER if level > 0 else 1.0)
     return kept * work.first[row] if rows.regularised[n] > 0 else 0.0
@@ -164,9 +164,10 @@ def _preload(rows: Any, work: Any, n: Any, row: Any, level: Any) -> Any:
 
 @njit
 def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
-    """Whether a contact that gives way goes deeper faster than `sinking` [m/s]: what presses is too heavy for it.
+    """Whether a regularised contact gets deeper faster than `sinking` [m/s]: the load is too heavy for it.
 
-    Of a contact that is inside already it counts whether it goes deeper, not by how much slower it is brought out.
+    For a contact that penetrates already, only getting deeper counts, not how much more slowly its penetration is
+    removed.
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -178,12 +179,12 @@ def _sinks(rows: Any, work: Any, k: Any, level: Any, sinking: Any) -> bool:
     return False
 
 
-# ------------------------------------------------------------------ for how long
+# ------------------------------------------------------------------ duration
 
 
 @njit
 def steps_regularised(rows: Any, work: Any, k: Any) -> Any:
-    """For how many steps contacts of island k have given way, the longest."""
+    """The longest number of steps for which contacts of island k have been regularised."""
     most = 0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         most = max(most, rows.regularised[work.listed[q]])
@@ -192,7 +193,7 @@ def steps_regularised(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def mark_regularised(rows: Any, work: Any, k: Any, steps: Any) -> None:
-    """Note that contacts of island k have given way for so many steps."""
+    """Note that contacts of island k have been regularised for so many steps."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         rows.regularised[n] = steps if rows.kind[n] == CONTACT_ROW else 0
@@ -200,7 +201,8 @@ def mark_regularised(rows: Any, work: Any, k: Any, steps: Any) -> None:
 
 @inlined
 def is_retried(steps: Any, crowd: Any) -> bool:
-    """Whether contacts that have given way for so many steps, or none, are tried as hard ones; a crowd takes longer to
-    try."""
+    """Whether contacts regularised for so many steps, or none, are tried as hard ones; a crowd, which takes longer to
+    try, less often.
+    """
     retried: bool = steps % _RETRY_STEPS == 0 or (steps in _EARLY_RETRIES and not crowd)
     return retried

@@ -1,8 +1,9 @@
 """De Saxcé's shift of friction cones: how it follows the velocities from one convex problem to the next.
 
-With the shift μ |v_t| added to a contact's normal velocity Coulomb's law is one complementarity over the cone and its
-dual (De Saxcé and Feng 1998). Held fixed, it leaves the problem convex (Acary, Cadoux, Lemaréchal, Malick 2011); here
-it is moved to where the velocities found want it. Shifts are in m/s. A cone is called by its first row, n.
+With the shift μ |v_t| added to a contact's normal velocity, Coulomb's law is one complementarity over the cone and its
+dual (De Saxcé and Feng 1998). Held fixed, it leaves the problem convex (Acary, Cadoux, Lemaréchal, Malick 2011);
+between problems it is moved to the value that the velocities found call for. Shifts are in m/s. A cone is identified by
+its first row, n.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _UNKNOWN = 1e300  # [m/s] above every shift
 _TELLING = (
     10.0  # a shift is known to be too small or too large if it is off by this many times what impulses leave open
 )
-_ROUNDED = 1e-6  # of a shift: one that is off by less is brought in by secants alone
-_ON_EDGE = 0.999  # of the square of the largest friction: from there on a contact is said to have slid
+_ROUNDED = 1e-6  # relative to a shift: one that is off by less follows secants alone
+_ON_EDGE = 0.999  # of the square of the largest friction, above which a contact counts as having slid
 _TOO_LARGE = 1e-12  # [m/s] by which a shift may exceed the one wanted
 
 
 @inlined
 def wanted_shift(rows: Any, work: Any, n: Any) -> Any:
-    """μ |v_t| of the cone [m/s], without the velocity that gives way: a contact that sticks has no shift."""
+    """μ |v_t| of the cone [m/s], without the regularised part of the velocity: a sticking contact has no shift."""
     square = zero_like(work.velocity[n])
     for row in range(n + 1, n + rows.cone[n]):
         slip = (
@@ -38,7 +39,7 @@ def wanted_shift(rows: Any, work: Any, n: Any) -> Any:
 
 @njit
 def start_shift(rows: Any, work: Any, n: Any) -> None:
-    """Set the cone's shift to the one that the present velocities want, with no bracket around it yet."""
+    """Set the cone's shift to the one that the present velocities call for, without a bracket yet."""
     work.shift[n] = wanted_shift(rows, work, n)
     work.before[n] = work.shift[n]
     work.off[n] = zero_like(work.shift[n])
@@ -48,11 +49,12 @@ def start_shift(rows: Any, work: Any, n: Any) -> None:
 
 @inlined
 def follow_shift(rows: Any, work: Any, n: Any, left: Any, chosen: Any) -> Any:
-    """Move the cone's shift, in lanes where `chosen` is 1, to where the velocities want it; how far that is [m/s].
+    """Move the cone's shift, in lanes where `chosen` is 1, towards what the velocities call for; return by how much
+    [m/s].
 
     From the second time on the shift follows the secant through the last two, which is exact for a contact that slides
-    alone, but stays between shifts known to be too small or too large. `left`: how far the impulses leave the rows'
-    velocities open [rad/s or m/s].
+    independently, but stays between shifts known to be too small or too large. `left`: the residual that the impulses
+    leave in the rows' velocities [rad/s or m/s].
     """
     zero = zero_like(chosen)
     wanted = wanted_shift(rows, work, n)
@@ -61,7 +63,7 @@ def follow_shift(rows: Any, work: Any, n: Any, left: Any, chosen: Any) -> Any:
     telling = where_greater(absolute(off), _TELLING * left, far, zero)
     _note_bracket(work, n, off, where_greater(chosen, zero, telling, zero), chosen)
     moved = work.shift[n] - work.before[n]
-    rate = (off - work.off[n]) * moved * inverse_or_zero(moved * moved)  # how `off` answers; -1: the wish stays
+    rate = (off - work.off[n]) * moved * inverse_or_zero(moved * moved)  # change of `off`; -1: the wanted shift stays
     rate = where_greater(moved * moved, zero, least(rate, zero - 0.25), zero - 1.0)
     following = largest(work.shift[n] - off / rate, zero)
     work.before[n] = where_greater(chosen, zero, work.shift[n], work.before[n])
@@ -73,9 +75,9 @@ def follow_shift(rows: Any, work: Any, n: Any, left: Any, chosen: Any) -> Any:
 
 @inlined
 def _note_bracket(work: Any, n: Any, off: Any, telling: Any, chosen: Any) -> None:
-    """Note the cone's shift as too small or too large where `telling` is 1: the impulses are good enough to say so.
+    """Note the cone's shift as too small or too large where `telling` is 1: the impulses are accurate enough to decide.
 
-    Other contacts' shifts move the one that is wanted: a bracket that has closed around none is opened again.
+    Other contacts' shifts change the wanted one: a bracket that has closed around none is opened again.
     """
     zero = zero_like(off)
     work.low[n] = where_greater(telling * off, zero, work.shift[n], work.low[n])
@@ -87,7 +89,8 @@ def _note_bracket(work: Any, n: Any, off: Any, telling: Any, chosen: Any) -> Non
 
 @inlined
 def _within_bracket(work: Any, n: Any, following: Any) -> Any:
-    """The shift `following` [m/s] if it is inside the cone's bracket, else the bracket's middle where it has one."""
+    """The shift `following` [m/s] if it lies within the cone's bracket, else the bracket's midpoint where it has
+    one."""
     zero = zero_like(following)
     middle = where_greater(zero + 0.5 * _UNKNOWN, work.high[n], 0.5 * (work.low[n] + work.high[n]), following)
     above_low = where_greater(following, work.low[n], following, where_greater(work.low[n], zero, middle, following))
@@ -99,7 +102,7 @@ def _within_bracket(work: Any, n: Any, following: Any) -> Any:
 
 @inlined
 def slid_before(rows: Any, work: Any, n: Any) -> bool:
-    """Whether the impulse with which the cone came into this step, solver.first, is on the cone's edge."""
+    """Whether the cone's warm-start impulse, work.first, is on the cone's edge."""
     square = 0.0
     for row in range(n + 1, n + rows.cone[n]):
         square = square + work.first[row] * work.first[row]
@@ -110,7 +113,7 @@ def slid_before(rows: Any, work: Any, n: Any) -> bool:
 
 @njit
 def farthest_shift(rows: Any, work: Any, k: Any) -> Any:
-    """How far a shift of island k is from the one wanted, at most [m/s]."""
+    """The largest distance of a shift of island k from the one wanted [m/s]."""
     farthest = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -121,7 +124,7 @@ def farthest_shift(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def move_shifts(rows: Any, work: Any, k: Any) -> Any:
-    """Set all shifts of island k to those wanted; how far the farthest was from that [m/s]."""
+    """Set all shifts of island k to those wanted; return how far the farthest was off [m/s]."""
     farthest = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -134,9 +137,9 @@ def move_shifts(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def drop_large_shifts(rows: Any, work: Any, k: Any) -> bool:
-    """Set shifts of island k to 0 that exceed those wanted, which let contacts sink; whether there are any.
+    """Zero the shifts of island k that exceed those wanted, which let contacts sink; return whether there are any.
 
-    A contact without a shift lets nothing in: one that slides rises (Anitescu and Potra 1997).
+    A contact without a shift never sinks: one that slides rises (Anitescu and Potra 1997).
     """
     dropped = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):

@@ -1,4 +1,4 @@
-"""The calls of the solvers: which of them has the rows of this step, by its scratch and its number."""
+"""Calls the solver of this step's rows, selected by its scratch and its number."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from artsim.sim.solvers.tgs import tgs
 
 @njit
 def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
-    """Impulses of the rows and what they make of step.next (nu,), by the solver whose scratch is there; see
-    `newton`."""
+    """Solve for the impulses of the rows and step.next (nu,), by the solver whose scratch is present; see `newton`."""
     model, data = robot.model, robot.data
     inputs, step = run.inputs, run.step
     if solver.newton is not None:
@@ -40,7 +39,7 @@ def solve_rows(robot: Any, run: Any, rows: Any, solver: Any) -> None:
 
 @njit
 def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """Go on with another bias; see `newton_again`."""
+    """Continue with another bias; see `newton_again`."""
     if solver.newton is not None:
         if solver.tree is None and solver.graph is None:
             run_newton(solver.newton, 1)
@@ -51,8 +50,9 @@ def solve_again(robot: Any, rows: Any, step: Any, solver: Any) -> None:
 
 @njit
 def _solve_with_mass_matrix(model: Any, data: Any, rows: Any, step: Any, work: Any) -> None:
-    """What propagation and direct leave of contacts: convex steps do not bring all of them together, and the rest of
-    newton needs M̂."""
+    """Solve contacts that propagation and direct leave: convex steps do not converge on all of them, and the rest of
+    newton needs M̂.
+    """
     if rows.number[ALL_ROWS] == rows.number[LASTING_ROWS] or rows.report[RESIDUAL] <= UNSOLVED:
         return
     for a in range(step.next.shape[0]):

@@ -57,11 +57,11 @@ from artsim.sim.solvers.tolerance import (
     tolerance_of,
 )
 
-_FEW = 60  # units; with more of them 5, 6 and 8 would take too long
+_FEW = 60  # units: with more, some attempts would take too long
 
 # `_slide_on`
 _SLIDING_STEPS = 8  # of coulomb.py at most
-_RESTING = 1e-9  # of the largest velocity: what slides slower rests
+_RESTING = 1e-9  # of the largest velocity: slower slides count as rest
 
 # `_convex`: Newton steps at most
 _STEPS_OF_ROWS = 40  # without contacts
@@ -71,28 +71,22 @@ _STEPS_OF_CROWD = 1
 
 # `_coulomb`: efforts of its attempts, one after the other
 _EFFORTS = ((100, 20, CLOSE), (0, 60, FAR), (400, 40, FAR))
-_WITHOUT_SWEEPS = (0, 20, CLOSE)  # the first one's for articulated islands
+_WITHOUT_SWEEPS = (0, 20, CLOSE)  # first effort for articulated islands
 _MANY_ATTEMPTS = 2  # at most with more than _FEW units
 
-# `_keep_penetration`
-_ATTEMPTS_INSIDE = 2  # of `_coulomb` in it
-
-# `regularise`, the second time
-_SINKING = 0.1  # [m/s] no faster may contacts that give way go deeper
-
-# `_sweep_long`
-_LONG_EFFORT = (2000, 300, FAR)
-
-# `_freeze_shifts`
-_LAST_SWEEPS = 200  # before its Newton steps
-_LAST_STEPS = 100  # Newton steps at most, twice
+# where contacts cannot be solved as hard ones
+_SINKING = 0.1  # [m/s] fastest sinking of regularised contacts
+_ATTEMPTS_INSIDE = 2  # of `_coulomb` in `_keep_penetration`
+_LONG_EFFORT = (2000, 300, FAR)  # of `_sweep_long`
+_LAST_SWEEPS = 200  # of `_freeze_shifts`, before its Newton steps
+_LAST_STEPS = 100  # of its Newton steps, twice
 
 
 @njit
 def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Find x and λ of island k by the first strategy that solves it; what is left of its rows [rad/s or m/s].
+    """Find x and λ of island k by the first strategy that solves it; return the residual of its rows [rad/s or m/s].
 
-    Contacts that have given way in the last step are tried as hard ones now and then only.
+    Contacts that have been regularised are tried as hard ones again only now and then.
     """
     model = robot.model
     work = solver.newton
@@ -133,7 +127,7 @@ def settle_island(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
 
 @njit
 def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: Any) -> Any:
-    """The first three strategies for island k, with so many attempts of the third at most."""
+    """The first three strategies; return the residual of island k [rad/s or m/s], and whether that solves it."""
     model = robot.model
     work = solver.newton
     cones = count_cones(rows, work, k)
@@ -189,7 +183,7 @@ def _convex(robot: Any, rows: Any, step: Any, solver: Any, k: Any, cones: Any, m
 
 @njit
 def _convex_steps(model: Any, work: Any, k: Any, cones: Any) -> Any:
-    """How many Newton steps of `_convex` are worth while before `_coulomb`."""
+    """How many Newton steps of `_convex` are worthwhile before `_coulomb`."""
     if cones == 0:
         return _STEPS_OF_ROWS
     if cones == 1:
@@ -223,12 +217,12 @@ def _coulomb(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attempts: An
     return left, is_solved(left, tolerance)
 
 
-# ------------------------------------------------------------------ contacts that cannot be solved so
+# ------------------------------------------------------------------ contacts that have no such solution
 
 
 @njit
 def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """The first three strategies for rows that bring nothing apart, and push nothing away before it arrives.
+    """The first three strategies, with rows that separate nothing and push nothing away before it arrives.
 
     So the velocity 0 breaks no contact and no limit, and Coulomb's problem has a solution (Klarbring and Pang 1998;
     Acary, Cadoux, Lemaréchal and Malick 2011): else there may be none, as for what is wedged.
@@ -244,7 +238,7 @@ def _keep_penetration(robot: Any, rows: Any, step: Any, solver: Any, k: Any) -> 
 
 @njit
 def _spare(rows: Any, work: Any, k: Any) -> bool:
-    """Clear the bias of hard rows of island k that bring something apart; whether there are any."""
+    """Clear the bias of hard rows of island k that separate bodies; return whether there are any."""
     spared = False
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]

@@ -1,8 +1,8 @@
-"""What the sweeping solvers share: M̂⁻¹ Jᵀ by test impulses, the order of the rows, one row's and one cone's turn.
+"""Shared by the sweeping solvers: M̂⁻¹ Jᵀ by test impulses, the order of the rows, and the turn of a row or a cone.
 
 Gauss-Seidel over rows with accumulated impulses (Sakalauskas, Recoil Notes, 2021, eq. 2.10; notes on mimic joints, eq.
-16 and 18): a row's turn is Δλ = -(J u + bias + cfm λ) / (J M̂⁻¹ Jᵀ + cfm), λ kept in its bounds. All start from λ = 0,
-as PhysX does.
+16 and 18): a row's turn is Δλ = -(J u + bias + cfm λ) / (J M̂⁻¹ Jᵀ + cfm), with λ kept in its bounds. All start from λ
+= 0, as PhysX does.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from artsim.sim.constraints.kinds import FIRST_LINK, PLACE, STATIC_TURN, TURN
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.run_data.run_records import ALL_ROWS
 
-_TURNS = 16  # room for turns and the places in them in a key
+_TURNS = 16  # base of turns, and of the places within them, in a key
 
 
 @njit
 def prepare_sweeps(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> None:
-    """u (nu,) becomes the velocities without constraints [rad/s or m/s], impulses 0; M̂⁻¹ Jᵀ and the order are made, M̂
-    is left factorised. `force` (nu,) is the impulse of all else [N s or N m s].
+    """Set step.next (nu,) to the velocities without constraints [rad/s or m/s] and impulses to 0; compute M̂⁻¹ Jᵀ and
+    the order of the rows. Leaves M̂ factorised. step.free (nu,) is the impulse of all other forces [N s or N m s].
 
-    O(lines · nu · depth), with a line of M̂⁻¹ Jᵀ for each dof that rows act on alone and for each row that acts on
+    O(lines · nu · depth), with a line of M̂⁻¹ Jᵀ for each dof on which rows act alone and for each row that acts on
     several.
     """
     factorise(data.factor, data.inverse_pivot, model.independent_parent, model.independent_run)
@@ -42,10 +42,10 @@ def prepare_sweeps(model: Any, data: Any, rows: Any, step: Any, sweeps: Any) -> 
 
 @njit
 def _set_inverse_mass_jacobian(model: Any, data: Any, rows: Any, sweeps: Any) -> None:
-    """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times the line sweeps.line[n] of sweeps.inverse_mass_jacobian; sweeps.delassus =
-    J M̂⁻¹ Jᵀ.
+    """M̂⁻¹ Jᵀ of row n: sweeps.scale[n] times the line sweeps.line[n] of sweeps.inverse_mass_jacobian; sweeps.delassus
+    = J M̂⁻¹ Jᵀ.
 
-    Rows on one dof alone, which most are, share the line of a unit impulse there.
+    Rows on one dof alone, which are most, share the line of a unit impulse there.
     """
     for a in range(sweeps.of_column.shape[0]):
         sweeps.of_column[a] = -1
@@ -81,9 +81,9 @@ def delassus_of(rows: Any, sweeps: Any, n: Any, o: Any) -> Any:
 
 @njit
 def _bound_slips(rows: Any, sweeps: Any) -> None:
-    """One mobility for all tangential rows of a cone, not below any of theirs together (Gershgorin).
+    """Set one mobility for all tangential rows of a cone, not below that of any combination of them (Gershgorin).
 
-    With one of their own each, friction would not point against the slip.
+    With a mobility of its own for each, friction would not oppose the slip.
     """
     for n in range(rows.number[ALL_ROWS]):
         last = n + rows.cone[n]
@@ -97,18 +97,18 @@ def _bound_slips(rows: Any, sweeps: Any) -> None:
             sweeps.delassus[row] = most
 
 
-# ------------------------------------------------------------------ the order
+# ------------------------------------------------------------------ order
 
 
 @njit
 def _arrange(model: Any, rows: Any, sweeps: Any) -> None:
-    """sweeps.order: the rows from root to tip, for each link in the PhysX guide's sequence ("Articulation Drive
+    """Set sweeps.order: the rows from root to tip, for each link in the PhysX guide's sequence ("Articulation Drive
     Stability").
 
     Link dynamic constraint, dynamic contact, mimic joint, drive, position limit, velocity limit, static constraint and
-    contact. What the guide does not name: tendons and actuators that act on several dofs come with the last joint that
-    they move, before its mimic joint; joint friction before the drive. Rows hardly ever change their places: sorting by
-    insertion what was sorted in the last step.
+    contact. For kinds that the guide does not name: tendons and actuators that act on several dofs come with the last
+    joint that they move, before its mimic joint; joint friction before the drive. Rows hardly ever change places, so
+    the order of the last step is sorted by insertion.
     """
     if sweeps.sorted[0] != rows.number[ALL_ROWS]:
         sweeps.sorted[0] = rows.number[ALL_ROWS]
@@ -136,7 +136,7 @@ def _comes_after(sweeps: Any, a: Any, b: Any) -> bool:
 
 @njit
 def _link(model: Any, rows: Any, n: Any) -> Any:
-    """The link with which row n has its turn: of a mimic joint the first of its two, of others the last they move."""
+    """The link with which row n has its turn: for a mimic joint the first of its two, for others the last they move."""
     first = model.dof_body.shape[0]
     last = -1
     for e in range(rows.start[n], rows.start[n + 1]):
@@ -159,7 +159,8 @@ def turn_of(rows: Any, n: Any) -> Any:
 
 @njit
 def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
-    """A turn of every row; the largest change of a row's velocity [rad/s or m/s]. O(entries + nu · rows that act)."""
+    """One turn of every row; return the largest change of a row's velocity [rad/s or m/s]. O(entries + nu · rows that
+    act)."""
     change = 0.0
     for k in range(rows.number[ALL_ROWS]):
         n = sweeps.order[k]
@@ -172,7 +173,7 @@ def sweep(rows: Any, u: Any, sweeps: Any) -> Any:
 
 @njit
 def row_turn(rows: Any, u: Any, sweeps: Any, n: Any, lower: Any, upper: Any) -> Any:
-    """The turn of row n within bounds of its impulse; the change of its velocity [rad/s or m/s]. O(nu)."""
+    """The turn of row n within bounds of its impulse; return the change of its velocity [rad/s or m/s]. O(nu)."""
     denominator = sweeps.delassus[n] + rows.cfm[n]
     if denominator <= 0.0:
         return 0.0  # nothing it acts on can move

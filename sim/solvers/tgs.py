@@ -1,9 +1,9 @@
-"""Temporal Gauss-Seidel, as PhysX has it: every sweep is a sub-step, after which the positions move on.
+"""Temporal Gauss-Seidel, as in PhysX: every sweep is a sub-step, after which the positions move on.
 
-Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions, test impulses and denominators
-stay. An error C is taken back at C / h, h being the step; a gap that is open may close within the sub-step. A spring
-and damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for
-dt; bounds hold for the sum. Rows that give way as MJCF files say keep their law, which is one of the whole step.
+Notes on mimic joints, "PGS and TGS Implementation": the biases follow the positions; test impulses and denominators
+stay. An error C is corrected at C / h, with h the time step; an open gap may close within the sub-step. A spring and
+damper (a drive, a compliant mimic joint) gives each sub-step an impulse of its own by eq. 21 with the sub-step for dt;
+bounds hold for the sum. Rows with MJCF compliance keep their law, which is one of the whole step.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from artsim.sim.solvers.sweep import prepare_sweeps, sweep
 
 @njit
 def tgs(model: Any, data: Any, run: Any, rows: Any, sweeps: Any) -> None:
-    """As `pgs`; sweeps.mean (nv,) becomes the independent dofs' mean velocity [rad/s or m/s], by which positions move.
+    """Solve as `pgs` does; sweeps.mean (nv,) gets the independent dofs' mean velocity [rad/s or m/s], by which
+    positions move.
 
-    rows.bias, rows.cfm and rows.rate are written over. What springs give in the last sub-step counts as change in
-    rows.report, at rest too.
+    rows.bias, rows.cfm and rows.rate are overwritten. The impulses of springs in the last sub-step count as change in
+    rows.report, even at rest.
     """
     inputs, step = run.inputs, run.step
     prepare_sweeps(model, data, rows, step, sweeps)
@@ -68,15 +69,15 @@ def _set_biases(h: Any, rows: Any, sweeps: Any) -> None:
     for n in range(rows.number[ALL_ROWS]):
         rate = rows.rate[n]
         if rows.lower[n] == 0.0 and rate > 0.0 and sweeps.error[n] >= 0.0:
-            rate = 1.0 / h  # of a limit or a contact that is open
+            rate = 1.0 / h  # of an open limit or contact
         rows.bias[n] = rate * sweeps.error[n] + sweeps.rest[n]
         if _is_spring(rows, n):
-            rows.bias[n] -= rows.cfm[n] * rows.impulse[n]  # what the sub-steps before gave does not count
+            rows.bias[n] -= rows.cfm[n] * rows.impulse[n]  # impulses of earlier sub-steps do not count
 
 
 @njit
 def _move(h: Any, rows: Any, u: Any, sweeps: Any) -> None:
-    """Move the errors on by the sub-step."""
+    """Advance the errors by the sub-step."""
     for n in range(rows.number[ALL_ROWS]):
         if rows.rate[n] > 0.0:
             velocity = sweeps.rest[n]

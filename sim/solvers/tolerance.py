@@ -1,7 +1,7 @@
-"""When rows count as solved, and which impulses count as a solution.
+"""Decides when rows count as solved, and which impulses count as a solution.
 
-What is left of rows is a velocity [rad/s or m/s]: how far they still move when impulses and velocities are made to
-agree. It is compared with a tolerance that follows from the island's largest velocity and from the digits of its
+The residual of rows is a velocity [rad/s or m/s]: how far they still move when impulses and velocities are made
+consistent. It is compared with a tolerance that follows from the island's largest velocity and from the digits of its
 impulses. Impulses are in N s or N m s.
 """
 
@@ -14,10 +14,10 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, zero_like
 from artsim.sim.foundation.scalars import inverse_or_zero, largest
 
-TOLERANCE = 1e-14  # of the largest velocity: what rounds in velocities
-ENOUGH = 1e4  # tolerances that may be left where nothing gets better
-UNTRIED = 1e300  # [rad/s or m/s] left of rows that nothing has been done about, or nothing that counts
-CONTRADICTION = 1e301  # [rad/s or m/s] left of rows whose impulses grew without end
+TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
+ENOUGH = 1e4  # tolerances that may remain where nothing improves
+UNTRIED = 1e300  # [rad/s or m/s] residual of rows that have not been tried, or not successfully
+CONTRADICTION = 1e301  # [rad/s or m/s] residual of rows whose impulses grew without bound
 # [rad/s or m/s] by which an impulse would move its row alone if rows contradict each other; a drive of 1e8 N m/rad
 # against a light link pulls by 1e10
 ABSURD = 1e13
@@ -30,15 +30,16 @@ _NATURAL_CHANGE = (
 
 @inlined
 def is_solved(left: Any, tolerance: Any) -> bool:
-    """Whether what is left of rows is as good as it gets, both in rad/s or m/s."""
+    """Whether the residual `left` of rows is as good as it gets, both in rad/s or m/s."""
     solved: bool = left <= ENOUGH * tolerance
     return solved
 
 
 @njit
 def largest_speed(u: Any, work: Any, k: Any) -> Any:
-    """The velocity that rounding in island k is measured by, a T: the largest of its dofs' [rad/s or m/s] at the start
-    u (nu,) or the end u + x of the step, at least 1."""
+    """The velocity that sets the scale of rounding in island k, a T: the largest of its dofs' [rad/s or m/s] at the
+    start u (nu,) or the end u + x of the step, at least 1.
+    """
     size = zero_like(u[0]) + 1.0
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
@@ -49,13 +50,13 @@ def largest_speed(u: Any, work: Any, k: Any) -> Any:
 
 @njit
 def tolerance_of(rows: Any, u: Any, work: Any, k: Any) -> Any:
-    """What the rows of island k are solved to [rad/s or m/s]: what rounds in velocities, or in what impulses do."""
+    """The tolerance of the rows of island k [rad/s or m/s]: rounding of velocities, or of the effects of impulses."""
     return max(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
 
 
 @njit
 def rounding(rows: Any, work: Any, k: Any) -> Any:
-    """The tolerance [rad/s or m/s] of which ENOUGH are what is lost in the digits of island k's impulses."""
+    """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of island k's impulses."""
     return _ROUNDING * min(largest_pull(rows, work, k), _LARGEST_PULL)
 
 
@@ -83,10 +84,10 @@ def largest_impulse(rows: Any, work: Any, k: Any) -> Any:
 
 @njit
 def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
-    """The largest impulse to be expected of island k [N s or N m s]: by what presses and moves, and by those before.
+    """The largest impulse to be expected in island k [N s or N m s], from loads, motion and previous impulses.
 
-    Friction can hold by any force what it holds (a ball between floor and wall): impulses that nothing asks for are no
-    solution. Rows that are no contacts, of a stiff drive or a limit, may press as hard as they like.
+    Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses that nothing calls
+    for are no solution. Rows other than contacts, of a stiff drive or a limit, may press as hard as they like.
     """
     before = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
@@ -100,7 +101,7 @@ def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, toleranc
 
 @njit
 def demanded_impulse(data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
-    """The same [N s or N m s] by what presses and moves alone."""
+    """The same [N s or N m s] from loads and motion alone."""
     heaviest = 0.0
     momentum = 0.0
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
