@@ -82,6 +82,8 @@ def hold_without_rows_in_lanes(robot: Any, run: Any, rows: Any, equipment: Any, 
 @njit
 def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
     """step.next and step.velocity: by the pack's solver in lanes with rows, from the step without rows elsewhere."""
+    if solver.pack is None:
+        return
     lanes, step = run.lanes, run.step
     zero = like(0.0, robot.data)
     run_entry(solver.pack.entry)

@@ -76,10 +76,10 @@ def set_system(robot: Any, run: Any, rows: Any, equipment: Any, rules: Any, solv
 @njit
 def set_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> None:
     """Build J, bias, cfm and bounds of all constraint rows, and the warm-start impulses."""
-    if run.lanes is not None:
-        build_in_lanes(robot, run.inputs, rows, solver, contact)
-    else:
+    if run.lanes is None:
         build_rows(robot, run, rows, equipment, contact, rules)
+    elif solver.pack is not None:
+        build_in_lanes(robot, run.inputs, rows, solver, contact)
 
 
 @njit
