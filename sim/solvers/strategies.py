@@ -9,7 +9,7 @@
 | crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
 |                     |                                           | gradients; the last one for it   |
 | regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
-| `_keep_penetration` | the same, and a row separates bodies       | the first three, fewer attempts  |
+| `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
 | sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
 | `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
 | `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
