@@ -127,7 +127,7 @@ class Account:
 
     @property
     def energy_excess(self) -> tuple[float, str, float] | None:
-        """When the kinetic energy first exceeded what can have been supplied [s], the joint with most of it, and by what
+        """When the kinetic energy first exceeded what can have been supplied [s], the joint with most of it, and the
         factor; None if it never did.
         """
         watch = self._step.watch
