@@ -1,4 +1,4 @@
-"""What the robot is as a whole: centre of mass, momentum and its map, energy."""
+"""Whole-robot quantities: centre of mass, momentum and its map, energy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 @njit
 def centre_of_mass(model: Any, data: Any, c: Any) -> None:
-    """c (3,), of all links, fixed ones too [m]. Needs `composites`. A robot without mass has it at 0."""
+    """c (3,): centre of mass of all links, fixed ones included [m]; 0 for a robot without mass. Needs `composites`."""
     for k in range(3):
         c[k] = like(model.body_moment[WORLD, k], data)
     for i in range(1, model.body_parent.shape[0]):
@@ -51,7 +51,8 @@ def centre_of_mass_jacobian(model: Any, data: Any, J: Any) -> None:
 
 @njit
 def centroidal_map(model: Any, data: Any, c: Any, A: Any) -> None:
-    """A (6, nv): momentum per dof, linear, then angular about c (3,), world axes. Needs `composites`.
+    """A (6, nv): momentum per unit of generalised velocity, linear, then angular about c (3,), world axes. Needs
+    `composites`.
 
     Orin, Goswami, Lee 2013, with composite bodies. O(nv).
     """
@@ -80,7 +81,7 @@ def momentum(A: Any, v: Any, zero: Any, h: Any) -> None:
 def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
     """out (6,): sum of the wrenches that `inverse_dynamics` left at the trees' roots, about c (3,).
 
-    Without gravity that is the rate of the momentum (fixed parts have none).
+    Without gravity this is the rate of change of the momentum (fixed parts have none).
     """
     for row in range(6):
         out[row] = like(0.0, data)
@@ -96,7 +97,7 @@ def root_wrench(model: Any, data: Any, c: Any, out: Any) -> None:
 
 @njit
 def kinetic_energy(model: Any, v: Any, data: Any) -> Any:
-    """½ vᵀ M v, rotors included [J]. Needs `world_inertia` and `velocities`."""
+    """½ vᵀ M v, including rotors [J]. Needs `world_inertia` and `velocities`."""
     total = like(0.0, data)
     for i in range(1, model.body_parent.shape[0]):
         total += body_energy(model, data, i)
@@ -122,7 +123,8 @@ def body_energy(model: Any, data: Any, i: Any) -> Any:
 
 @njit
 def potential_energy(model: Any, q: Any, c: Any) -> Any:
-    """Of gravity, the centre of mass being at c (3,), and of linear springs of single coordinates [J]."""
+    """Potential energy of gravity, with the centre of mass at c (3,), and of linear springs of single coordinates
+    [J]."""
     g = model.gravity
     total = -model.carried_mass[WORLD] * (g[0] * c[0] + g[1] * c[1] + g[2] * c[2])
     for k in range(model.stiffness.shape[0]):

@@ -1,4 +1,4 @@
-"""Which dofs move which bodies, in numpy."""
+"""Finds which dofs move which bodies, in numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artsim.sim.articulation.model import Model
 def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Link and dof (columns,) of every recorded column of the links' Jacobians: the dofs that move the link, in order.
 
-    The other columns are zero: of a humanoid's, five in six.
+    The other columns are zero: in a humanoid, five of six.
     """
     moves = np.zeros((len(model.body_parent), len(model.dof_body)), bool)
     for i in range(1, len(moves)):
@@ -22,7 +22,7 @@ def jacobian_columns(model: Model) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def chain_length(model: Model, body: int) -> int:
-    """How many dofs move a body."""
+    """Number of dofs that move a body."""
     k = int(model.body_dof[body + 1]) - 1 if body else -1
     count = 0
     while k >= 0:

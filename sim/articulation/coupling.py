@@ -1,7 +1,7 @@
-"""Hard couplings, eliminated: q = g(y), v = G u, a = G u̇ + Ġ u, and what acts on followers acts through Gᵀ.
+"""Eliminates hard couplings: q = g(y), v = G u, a = G u̇ + Ġ u, and forces on followers act through Gᵀ.
 
-A follower is a polynomial of one leader, which may follow another: couplings come leaders first, so one pass gives
-the composed position, the composed gain (the follower's only entry in its row of G) and the drift Ġ u.
+A follower is a polynomial of one leader, which may itself be a follower: couplings are stored leaders first, so one
+pass gives the composed position, the composed gain (the follower's only entry in its row of G) and the drift Ġ u.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artsim.sim.foundation.jit import inlined, njit
 
 @inlined
 def follow(p: Any, x: Any) -> Any:
-    """Σ p_i xⁱ, its slope and its bend (first and second derivative)."""
+    """Σ p_i xⁱ and its first and second derivative."""
     return (
         p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),
         p[1] + x * (2.0 * p[2] + x * (3.0 * p[3] + x * (4.0 * p[4]))),
@@ -24,7 +24,7 @@ def follow(p: Any, x: Any) -> Any:
 
 @njit
 def expand(model: Any, q: Any, v: Any, data: Any) -> None:
-    """Followers' coordinates and velocities from their leaders'; gains and drifts into data. O(nc)."""
+    """Set followers' coordinates and velocities from their leaders', and gains and drifts in data. O(nc)."""
     for c in range(model.coupling_follower.shape[0]):
         f = model.coupling_follower[c]
         l = model.coupling_leader[c]
@@ -45,10 +45,10 @@ def expand(model: Any, q: Any, v: Any, data: Any) -> None:
 
 @njit
 def secant_drift(robot: Any, h: Any, step: Any) -> bool:
-    """data.drift by the secants of the last step and of that which leads to step.next (nu,); False where none is
-    nonlinear.
+    """data.drift from the secants of the last step and of the step that leads to step.next (nu,); False where no
+    coupling is nonlinear.
 
-    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu what of that G u̇ leaves; its
+    A follower's acceleration is then (g(y + h u⁺) - 2 g(y) + g(y - h u)) / h², and Ġu is that less G u̇; its
     step.middle is the mean velocity over both steps, (g(y + h u⁺) - g(y - h u)) / 2 h.
     """
     model, state, data = robot.model, robot.state, robot.data

@@ -1,7 +1,7 @@
-"""What a robot file says, in one form for URDF and MJCF: frozen dataclasses, SI units, radians.
+"""Contents of a robot file, in one form for URDF and MJCF: frozen dataclasses, SI units, radians.
 
-Nothing here is computed: `compile_model` (model.py) turns an Articulation into the arrays the engine works on.
-Every named thing carries the line it came from, so that an error found late still names file and line.
+Nothing is computed here: `compile_model` (model.py) turns an Articulation into the arrays of the engine. Every named
+item carries its source line, so that an error found late still names file and line.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GeomRole = Literal["visual", "collision"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something stands in the input: file name as given, line counted from 1."""
+    """A place in the input: file name as given, line counted from 1."""
 
     file: str = ""
     line: int = 0
@@ -36,7 +36,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning of the reader: the file is accepted, `message` says what was odd and what was done."""
+    """A warning of the reader: the file is accepted; `message` says what was unusual and how it was handled."""
 
     source: Source
     message: str
@@ -47,7 +47,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Something in the file that artsim does not use and that moves nothing."""
+    """An item of the file that artsim does not use and that does not affect motion."""
 
     what: str
     why: str
@@ -73,7 +73,7 @@ class Inertial:
 
 @dataclass(frozen=True, slots=True)
 class Softness:
-    """How a constraint of an MJCF file gives way: `reference` is solref (time constant [s] and damping ratio, or
+    """Compliance of a constraint in an MJCF file: `reference` is solref (time constant [s] and damping ratio, or
     negative stiffness and damping), `impedance` is solimp. None where the file leaves MuJoCo's default.
     """
 
@@ -97,7 +97,7 @@ def reference_of_softness(softness: Softness) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Looks only: kept for the viewer."""
+    """Visual appearance only, kept for the viewer."""
 
     name: str = ""
     rgba: tuple[float, float, float, float] | None = None
@@ -106,27 +106,27 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """How a geom touches others, with MuJoCo's defaults. Two geoms may touch where the type bits of one meet the
-    affinity bits of the other. Of the higher `priority` the friction and softness count; of equal ones the softness is
-    weighed by `mix`, of the rest the larger counts (computation chapter, "Contact").
+    """Contact properties of a geom, with MuJoCo's defaults. Two geoms may touch where the type bits of one meet the
+    affinity bits of the other. Friction and softness are those of the higher `priority`; at equal priority the softness
+    is weighted by `mix`, and of everything else the larger value counts (Computation chapter, "Contact").
     """
 
     type_bits: int = 1
     affinity_bits: int = 1
-    dimension: int = 3  # 1: no friction, 3: sliding, 4: torsional too, 6: rolling too
+    dimension: int = 3  # 1: no friction, 3: sliding, 4: also torsional, 6: also rolling
     priority: int = 0
     mix: float = 1.0
     softness: Softness = Softness()
-    margin: float = 0.0  # [m] where forces begin
-    gap: float = 0.0  # [m] further on, where contacts are found but not active
+    margin: float = 0.0  # [m] distance at which forces begin
+    gap: float = 0.0  # [m] additional distance within which contacts are detected but inactive
     adhesion: float = 0.0  # [N]
-    restitution: float = 0.0  # speed after a bounce per speed before it
+    restitution: float = 0.0  # speed after a bounce over speed before it
     velocity: tuple[float, ...] = (0.0,) * 6  # of a belt: linear [m/s] and angular [rad/s], in the geom's frame
 
 
 @dataclass(frozen=True, slots=True)
 class FluidShape:
-    """An ellipsoid that stands for a geom in a medium (MJCF fluidshape, fluidcoef)."""
+    """An ellipsoid that represents a geom in a medium (MJCF fluidshape, fluidcoef)."""
 
     axes: Vector3  # semi-axes [m]
     pose: Pose  # in the link frame
@@ -152,18 +152,18 @@ class Geom:
     pose: Pose = Pose()  # in the link frame
     mesh: Path | None = None  # resolved file, None when it was not found
     mesh_uri: str = ""  # as written in the file
-    mesh_absent: str = ""  # why there is no mesh where one was looked for
-    vertices: tuple[float, ...] = ()  # of a mesh that stands in the model itself, in threes
-    faces: tuple[int, ...] = ()  # of these vertices, in threes; (): of their hull
-    most_hull_vertices: int = -1  # of a mesh; -1: as many as it has
+    mesh_absent: str = ""  # reason for a missing mesh
+    vertices: tuple[float, ...] = ()  # of a mesh given in the model itself, in threes
+    faces: tuple[int, ...] = ()  # triples of these vertices; (): those of their hull
+    most_hull_vertices: int = -1  # of a mesh; -1: no bound
     heights: tuple[tuple[float, ...], ...] = ()  # of a heightfield above its frame [m]: rows along y, in them along x
-    pieces: tuple[Solid, ...] = ()  # what it collided as in a run, as an output keeps it; no file is needed with it
-    sights: tuple[Solid, ...] = ()  # what rangefinders saw of it in a run, likewise
+    pieces: tuple[Solid, ...] = ()  # solids it collided as in a run, stored in outputs; no file is then needed
+    sights: tuple[Solid, ...] = ()  # solids that rangefinders saw of it in a run, likewise
     mesh_pose: Pose = Pose()  # MJCF refpos, refquat
     scale: Vector3 = (1.0, 1.0, 1.0)
     material: Material | None = None
-    hidden: bool = False  # wholly transparent: rangefinders do not see it
-    group: int = 0  # what a viewer shows or hides together
+    hidden: bool = False  # fully transparent: rangefinders do not see it
+    group: int = 0  # unit of showing and hiding in a viewer
     friction: tuple[float, float, float] | None = None  # sliding, torsional, rolling; None: the default
     surface: Surface = Surface()
     fluid: FluidShape | None = None
@@ -172,9 +172,9 @@ class Geom:
 
 @dataclass(frozen=True, slots=True)
 class ContactPair:
-    """Two geoms that may touch whatever their bits say. What is None has MuJoCo's default, nothing follows from the
-    geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None: as
-    across it).
+    """Two geoms that may touch whatever their bits say. None stands for MuJoCo's default; nothing is inherited from the
+    geoms. `friction`: two sliding, torsional, two rolling; `friction_reference`: solref along the surface (None: the
+    same as across it).
     """
 
     geom_a: str
@@ -198,18 +198,18 @@ class Link:
     inertial: Inertial | None = None
     geoms: tuple[Geom, ...] = ()
     self_collide: bool | None = None
-    gravity_compensation: float = 0.0  # MJCF gravcomp: the share of the weight taken off
+    gravity_compensation: float = 0.0  # MJCF gravcomp: share of the weight that is compensated
     source: Source = Source()
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Connects `parent` to `child`. Per-dof figures are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
+    """Connects `parent` to `child`. Per-dof values are in N m (revolute, ball) or N (prismatic); N, m, s, rad.
 
     `pose` is the child frame at zero displacement, in the parent frame; `axis` is a unit vector in the child's axes
-    (for planar: the plane's normal); what turns, turns about `anchor`, a point of the child frame. A child may have
-    several joints, applied in order (MJCF bodies): `pose` and `anchor` of a further one are in the frame that the one
-    before it moves.
+    (for planar: the plane's normal); rotation is about `anchor`, a point of the child frame. A child may have several
+    joints, applied in order (MJCF bodies): `pose` and `anchor` of a further joint are in the frame moved by the one
+    before it.
     """
 
     name: str
@@ -250,7 +250,7 @@ class Coupling:
     coefficients: tuple[float, ...]
     frequency: float | None = None
     damping_ratio: float | None = None
-    impedance: tuple[float, float, float, float, float] | None = None  # soft as MuJoCo's constraints are (solimp)
+    impedance: tuple[float, float, float, float, float] | None = None  # softness of MuJoCo's constraints (solimp)
     source: Source = Source()
 
 
@@ -272,12 +272,13 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class TendonPoint:
-    """What a tendon goes through: a joint with its coefficient, a site, a geom to wrap around, a pulley's divisor."""
+    """An element of a tendon's path: a joint with its coefficient, a site, a geom to wrap around, a pulley's
+    divisor."""
 
     kind: Literal["joint", "site", "geom", "pulley"]
     name: str = ""
     value: float = 0.0
-    side_site: str = ""  # on which side of the geom
+    side_site: str = ""  # marks the side of the geom on which to pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +340,15 @@ Bias = Literal["none", "affine", "muscle", "dcmotor"]
 
 @dataclass(frozen=True, slots=True)
 class LengthSearch:
-    """How the lengths between which an actuator moves are found by simulation (MJCF compiler/lengthrange)."""
+    """How the range of an actuator's length is found by simulation (MJCF compiler/lengthrange)."""
 
-    acceleration: float = 20.0  # norm of what its force does to the joints [rad/s² and m/s²]
-    most_force: float = 0.0  # bound of the norm of the joints' forces [N m and N]; 0: none
-    time_constant: float = 1.0  # in which the joints lose their velocity [s]
+    acceleration: float = 20.0  # norm of the joint accelerations by its force [rad/s² and m/s²]
+    most_force: float = 0.0  # bound of the norm of the joint forces [N m and N]; 0: none
+    time_constant: float = 1.0  # with which the joints lose their velocity [s]
     time_step: float = 0.01  # [s]
     duration: float = 10.0  # [s]
-    interval: float = 2.0  # at the end, in which the length must have settled [s]
-    tolerance: float = 0.05  # how far it may still move, as a part of the range
+    interval: float = 2.0  # at the end, within which the length must have settled [s]
+    tolerance: float = 0.05  # how far it may still move, as a share of the range
 
 
 _XYZ = (".x", ".y", ".z")
@@ -355,13 +356,14 @@ _XYZ = (".x", ".y", ".z")
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """What is kept of an actuator's controls or of a sensor's outputs, and from when it is read (MJCF's "Delays").
+    """What is stored of an actuator's controls or of a sensor's outputs, and with which delay it is read (MJCF's
+    "Delays").
 
-    A sensor with a period measures at its ticks alone, phase + k period, and holds what it measured between them.
+    A sensor with a period measures only at its ticks, phase + k period, and holds the value between them.
     """
 
-    time: float = 0.0  # [s] back
-    samples: int = 0  # that are kept; what is older is not to be had
+    time: float = 0.0  # [s] delay
+    samples: int = 0  # number of stored samples; older ones are lost
     interpolation: Interpolation = "zoh"
     period: float = 0.0  # [s] of a sensor, 0: every step
     phase: float = 0.0  # [s] of its ticks, -period < phase <= 0
@@ -369,8 +371,8 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """What turns a control into a force: URDF transmissions (reduction kept) and MJCF actuators (computation chapter,
-    "Actuation model", whose parameter vectors these are).
+    """Converts a control into a force: URDF transmissions (reduction kept) and MJCF actuators (Computation chapter,
+    "Actuation model", which defines these parameter vectors).
     """
 
     name: str
@@ -392,27 +394,27 @@ class Actuator:
     force_range: tuple[float, float] | None = None  # of a rotation's servo: of the norm of its three forces
     activation_range: tuple[float, float] | None = None
     activation_size: int = 0  # entries it has in the state
-    activation_early: bool = False  # the force uses the activation of the step's end
+    activation_early: bool = False  # the force uses the activation at the step's end
     length_range: tuple[float, float] | None = None  # muscle
-    length_search: LengthSearch | None = None  # where the range is to be found before a run
-    disabled: bool = False  # by group, or all of them by a flag
-    frozen: bool = False  # by a flag, which stops the states of bristles, too
+    length_search: LengthSearch | None = None  # how to find the range before a run
+    disabled: bool = False  # by group, or with all actuators by a flag
+    frozen: bool = False  # by a flag, which also stops the states of bristles
     delay: Delay | None = None  # of its controls
-    acts: bool = True  # False: it only tells a reduction (transmissions of a URDF)
+    acts: bool = True  # False: it only states a reduction (transmissions of a URDF)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Suffix of each of its forces: three of a rotation's servo, along the axes of what it turns."""
+        """Suffix of each of its forces: three for a rotation's servo, along the axes of what it turns."""
         return _XYZ if self.gain == "rotation" else ("",)
 
     @property
     def idle(self) -> tuple[float, ...]:
-        """Its controls where nobody gives any."""
+        """Its controls where none are given."""
         return tuple(float(name == "qw") for name in self.inputs)
 
     @property
     def states(self) -> tuple[bool, bool, bool, bool, bool]:
-        """Which of its states a PID servo or DC motor has: slew, integral, temperature, bristle, current."""
+        """The states that a PID servo or DC motor has: slew, integral, temperature, bristle, current."""
         d, g = self.dynamics_parameters, self.gain_parameters
         if self.dynamics == "pid":
             return d[1] > 0, g[0] > 0, False, False, False
@@ -422,7 +424,7 @@ class Actuator:
 
 
 class SensorKind(NamedTuple):
-    """What a kind of sensor measures: on which object, and its outputs' suffixes and unit."""
+    """What a kind of sensor measures: the kind of object, and its outputs' suffixes and unit."""
 
     object: str  # attribute that names it; "frame": objtype and objname
     outputs: tuple[str, ...] = ("",)
@@ -469,7 +471,7 @@ SENSOR_KINDS = {
     "rangefinder": SensorKind("site"),
     "contact": SensorKind("", clamped=False),
 }
-"""The kinds of MJCF sensors that are evaluated; what the last two put out is in SENSOR_DATA."""
+"""The kinds of MJCF sensors that are evaluated; the outputs of the last two are in SENSOR_DATA."""
 
 SENSOR_DATA: dict[str, dict[str, SensorKind]] = {
     "rangefinder": {
@@ -490,31 +492,31 @@ SENSOR_DATA: dict[str, dict[str, SensorKind]] = {
         "tangent": SensorKind("", _XYZ),
     },
 }
-"""What sensors of these kinds put out on request, in MJCF's words and order; the first is the default."""
-REDUCTIONS = ("none", "mindist", "maxforce", "netforce")  # which of the contacts that match are put out
+"""Selectable outputs of these kinds of sensors, in MJCF's words and order; the first is the default."""
+REDUCTIONS = ("none", "mindist", "maxforce", "netforce")  # which of the matching contacts are output
 
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """What the file measures: kind in MJCF's words, the object it sits on, and the frame it measures in."""
+    """A sensor of the file: its kind in MJCF's words, the object it is attached to, and its reference frame."""
 
     name: str
     kind: str
-    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom; of a contact subtree too
+    object_kind: str = ""  # joint, tendon, actuator, site, body, xbody, geom; for a contact also subtree
     object: str = ""
     reference_kind: str = ""
     reference: str = ""
     cutoff: float = 0.0  # 0: none
     data: tuple[str, ...] = ()  # names in SENSOR_DATA
-    slots: int = 1  # contacts that are put out, one after the other
+    slots: int = 1  # number of contacts output, one after the other
     reduction: str = "none"
     source: Source = Source()
     delay: Delay | None = None
-    components: tuple[str, ...] = ("",)  # suffixes of the forces of the actuator that it is of
+    components: tuple[str, ...] = ("",)  # suffixes of the forces of the actuator it measures
 
     @property
     def outputs(self) -> tuple[tuple[str, str], ...]:
-        """Suffix and unit of each number that it puts out."""
+        """Suffix and unit of each of its outputs."""
         kind = SENSOR_KINDS[self.kind]
         if not self.data:
             return tuple((part + suffix, kind.unit) for part in self.components for suffix in kind.outputs)
@@ -529,8 +531,8 @@ class Sensor:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A named frame on a link, and a volume about it: sphere, capsule, ellipsoid, cylinder or box; `size` as of geoms
-    [m], filled up to three numbers.
+    """A named frame on a link, and a volume about it: sphere, capsule, ellipsoid, cylinder or box; `size` as for geoms
+    [m], padded to three numbers.
     """
 
     name: str
@@ -543,7 +545,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Keyframe:
-    """A named state to start from; coordinates in the model's order. What is empty is not given."""
+    """A named state to start from; coordinates in the model's order. Empty fields are not given."""
 
     name: str
     qpos: tuple[float, ...] = ()
@@ -554,8 +556,8 @@ class Keyframe:
 
 @dataclass(frozen=True, slots=True)
 class ContactOverride:
-    """What MJCF's flag `override` puts in place of every contact's own: margin [m], solref, solimp, friction (two
-    sliding, torsional, two rolling).
+    """Contact parameters that MJCF's flag `override` substitutes for every contact's own: margin [m], solref, solimp,
+    friction (two sliding, torsional, two rolling).
     """
 
     margin: float = 0.0
@@ -576,28 +578,28 @@ class FileOptions:
     wind: Vector3 = (0.0, 0.0, 0.0)  # velocity of the medium [m/s]
     magnetic: Vector3 = (0.0, -0.5, 0.0)  # global flux, for magnetometers
     contact: bool = True  # False: nothing touches anything
-    filter_parent: bool = True  # False: a body touches its parent, too
+    filter_parent: bool = True  # False: a body also touches its parent
     contact_override: ContactOverride | None = None
-    friction_stiffness: float = 1.0  # of soft contacts: friction gives way so many times less than the normal
+    friction_stiffness: float = 1.0  # of soft contacts: friction is so many times stiffer than the normal direction
 
 
 @dataclass(frozen=True, slots=True)
 class Conventions:
-    """What the format of a file settles whatever the file says; readers set it. The defaults are those of URDF."""
+    """Conventions of a file format that no file states; readers set them. The defaults are those of URDF."""
 
-    pose_drawn: bool = False  # the file draws the robot in a pose, to which limits can be held; False: zeros
-    base_chosen: bool = True  # the user says whether the root is free (--base); False: the file does
+    pose_drawn: bool = False  # the file draws the robot in a pose that can be checked against limits; False: zeros
+    base_chosen: bool = True  # the user chooses whether the root is free (--base); False: the file does
     how_to_free: str = "--base floating frees its root"
-    parents_apart: bool = True  # no link touches its parent, nor the world that it is fixed to; False: filter_parent
-    surfaces: bool = True  # meshes that stand still collide as they are; False: as their hulls
-    seen_by_shapes: bool = True  # rangefinders see of a link what collides, not what is looked at
-    shown_by_group: bool = False  # viewers show geoms by their group, be their role to collide
-    own_densities: bool = False  # geoms say what they weigh: --density is nothing to them
+    parents_apart: bool = True  # no link touches its parent, or the world it is fixed to; False: filter_parent
+    surfaces: bool = True  # static meshes collide as they are; False: as their hulls
+    seen_by_shapes: bool = True  # rangefinders see the collision geoms of a link, not its visual ones
+    shown_by_group: bool = False  # viewers show geoms by their group, even those whose role is to collide
+    own_densities: bool = False  # geoms give their own densities: --density does not apply
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the models of a scene: its name and how many of the links are its own."""
+    """One of the models of a scene: its name and its number of links."""
 
     name: str
     format: Literal["urdf", "mjcf", "scene"]
@@ -608,7 +610,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Articulation:
-    """A robot, or a scene of several: links depth first, the joints that make them a forest, what acts on them."""
+    """A robot, or a scene of several: links depth first, the joints that make them a forest, and all forces on them."""
 
     name: str
     format: Literal["urdf", "mjcf", "scene"]
@@ -622,7 +624,7 @@ class Articulation:
     actuators: tuple[Actuator, ...] = ()
     sites: tuple[Site, ...] = ()
     contact_pairs: tuple[ContactPair, ...] = ()
-    no_contact: tuple[tuple[str, str], ...] = ()  # links that do not touch each other
+    no_contact: tuple[tuple[str, str], ...] = ()  # pairs of links that never touch
     sensors: tuple[Sensor, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     options: FileOptions = FileOptions()
@@ -632,7 +634,7 @@ class Articulation:
     path: str = ""  # as the user gave it
     base: Literal["fixed", "floating"] = "fixed"
     self_collide: bool = False  # links touch each other
-    max_faces: int | None = None  # of a mesh that is read for contact; None: the default cap
+    max_faces: int | None = None  # of a mesh read for contact; None: the default cap
     parts: tuple[Part, ...] = ()  # of a scene of several models, in the order of the links
     conventions: Conventions = Conventions()
 

@@ -1,4 +1,5 @@
-"""Inverse dynamics, mass matrix, its factorisation, forward dynamics: RNEA, CRBA, LᵀDL, ABA, in world axes.
+"""Inverse dynamics, joint-space inertia matrix, its factorisation, forward dynamics: RNEA, CRBA, LᵀDL, ABA, in world
+axes.
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), ch. 5 to 7; classical instead of spatial accelerations.
 """
@@ -63,7 +64,7 @@ def coupled_bias(model: Any, v: Any, data: Any) -> None:
 
 @njit
 def gather_forces(model: Any, data: Any, tau: Any) -> None:
-    """Joint forces of the wrenches in data, adding each body's wrench to its parent's on the way. O(nb)."""
+    """Joint forces from the wrenches in data, adding each body's wrench to its parent's on the way. O(nb)."""
     f = data.force
     n = data.torque
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
@@ -103,7 +104,8 @@ def composites(model: Any, data: Any) -> None:
 
 @njit
 def add_to_parents(model: Any, data: Any) -> None:
-    """The bodies' own moments and inertias in data.composite_* become those of all they carry. O(nb)."""
+    """Turn the bodies' own moments and inertias in data.composite_* into composite ones, with all descendants.
+    O(nb)."""
     Y = data.composite_inertia
     h = data.composite_moment
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
@@ -163,7 +165,7 @@ def mass_matrix(model: Any, data: Any) -> None:
         i = model.dof_body[k]
         f0, f1, f2, n0, n1, n2 = column_momentum(model, data, k)
         a0, a1, a2 = axis_of(data, k)
-        # within the joint about the body's own origin, where small inertias keep their digits
+        # within the joint, about the body's own origin, where small inertias keep their digits
         first = model.body_dof[i]
         for j in range(first, k):
             b0, b1, b2 = axis_of(data, j)

@@ -1,4 +1,4 @@
-"""From velocities to positions, on the group where there are rotations."""
+"""Integrates velocities to positions, on the group where there are rotations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def move(model: Any, q: Any, v: Any, h: Any) -> None:
 
 @njit
 def inverse_tangent(model: Any, x: Any, v: Any) -> None:
-    """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x whose body turns at v (Munthe-Kaas 1999).
+    """v ← dexp⁻¹(x) v for the rotations: the rate of the rotation vector x of a body with angular velocity v
+    (Munthe-Kaas 1999).
 
     R = R₀ exp(x) and ω in body axes give ẋ = ω + ½ x × ω + c x × (x × ω), c = (1 - ½|x| cot ½|x|) / |x|²; other
     coordinates are flat.

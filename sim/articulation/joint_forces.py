@@ -1,9 +1,9 @@
 """Joint forces alone, in body axes: RNEA and gravity compensation for large tables of configurations.
 
-In world axes (dynamics.py) a body's inertia has to be turned, 54 multiplications, before anything is computed of it;
-here it is constant, and a revolute joint's own turn costs 4 multiplications a vector. Measured in packs, RNEA is 1.3 to
-1.6 times as fast (38 dofs, 6 dofs), gravity compensation 1.2 to 1.4 times. Where composite or articulated inertias are
-wanted as well, turning those from body to body would cost more than it saves.
+In world axes (dynamics.py) a body's inertia has to be rotated, 54 multiplications, before anything is computed from it;
+here it is constant, and a revolute joint's own rotation costs 4 multiplications per vector. Measured in packs, RNEA is
+1.3 to 1.6 times as fast (38 dofs, 6 dofs), gravity compensation 1.2 to 1.4 times. Where composite or articulated
+inertias are needed as well, rotating those from body to body would cost more than it saves.
 
 Featherstone 2008, table 5.1, with classical accelerations. The joint frame is the child's frame at zero displacement.
 """
@@ -21,7 +21,7 @@ from artsim.sim.foundation.vec3 import cross, symmetric_times
 
 @inlined
 def _place(model: Any, q: Any, data: Any, joints: Any, i: Any) -> None:
-    """Turn and displacement of body i's joint at q (nq,), into joints."""
+    """Set rotation and displacement of body i's joint at q (nq,) in joints."""
     kind = model.joint_type[i]
     n = model.body_coord[i]
     if kind == REVOLUTE:
@@ -71,7 +71,7 @@ def _place_other(model: Any, q: Any, data: Any, joints: Any, i: Any, kind: Any, 
 
 @inlined
 def _inwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
-    """A vector of the parent's axes in the joint's."""
+    """Transform a vector from the parent's axes to the joint's."""
     T = model.tree_rotation
     return (
         T[i, 0, 0] * a0 + T[i, 1, 0] * a1 + T[i, 2, 0] * a2,
@@ -82,7 +82,7 @@ def _inwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 @inlined
 def _outwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
-    """A vector of the joint's axes in the parent's."""
+    """Transform a vector from the joint's axes to the parent's."""
     T = model.tree_rotation
     return (
         T[i, 0, 0] * a0 + T[i, 0, 1] * a1 + T[i, 0, 2] * a2,
@@ -93,7 +93,7 @@ def _outwards(model: Any, i: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 @inlined
 def _to_child(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
-    """A vector of the joint's axes in the child's."""
+    """Transform a vector from the joint's axes to the child's."""
     b0 = a0
     b1 = a1
     b2 = a2
@@ -110,7 +110,7 @@ def _to_child(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 @inlined
 def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
-    """A vector of the child's axes in the joint's."""
+    """Transform a vector from the child's axes to the joint's."""
     b0 = a0
     b1 = a1
     b2 = a2
@@ -130,7 +130,8 @@ def _to_joint(joints: Any, i: Any, kind: Any, a0: Any, a1: Any, a2: Any) -> Any:
 
 @njit
 def joint_forces(robot: Any, q: Any, v: Any, a: Any, share: Any, placed: Any, joints: Any, tau: Any) -> None:
-    """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints are those at q."""
+    """tau (nv,) = M(q) a + C(q, v) v + share g, without armature. RNEA, O(nb). placed: joints already hold those at
+    q."""
     model, data = robot.model, robot.data
     for k in range(3):
         joints.acceleration[WORLD, k] = like(-share * model.gravity[k], data)
@@ -216,7 +217,7 @@ def _move_other(model: Any, v: Any, a: Any, data: Any, joints: Any, i: Any) -> N
 
 @inlined
 def _linear_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
-    """What the dofs of a joint from k on say of its displacement, in the joint's axes."""
+    """Contribution of a joint's dofs from k on to the rates of its displacement, in the joint's axes."""
     l0 = like(0.0, data)
     l1 = l0
     l2 = l0
@@ -232,7 +233,7 @@ def _linear_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
 
 @inlined
 def _angular_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
-    """What the dofs of a joint from k on say of its turn, in the child's axes."""
+    """Contribution of a joint's dofs from k on to the rates of its rotation, in the child's axes."""
     s0 = like(0.0, data)
     s1 = s0
     s2 = s0
@@ -248,7 +249,7 @@ def _angular_rates(model: Any, v: Any, data: Any, kind: Any, k: Any) -> Any:
 
 @inlined
 def _wrench(model: Any, joints: Any, i: Any) -> None:
-    """Force and torque about the origin that move body i as it moves."""
+    """Force and torque about the origin that give body i its motion."""
     mass = model.body_mass[i]
     h = model.body_moment[i]
     o0 = joints.angular_velocity[i, 0]
@@ -273,7 +274,7 @@ def _wrench(model: Any, joints: Any, i: Any) -> None:
 
 @inlined
 def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
-    """Joint forces of body i from its wrench, which then goes to the parent."""
+    """Joint forces of body i from its wrench, which is then passed on to the parent."""
     kind = model.joint_type[i]
     k = model.body_dof[i]
     A = model.body_parent[i]
@@ -301,7 +302,7 @@ def _collect(model: Any, joints: Any, i: Any, tau: Any) -> None:
 
 @inlined
 def _joint_components(model: Any, kind: Any, k: Any, force: Any, torque: Any, tau: Any) -> None:
-    """The dofs' shares of a force in the joint's axes and a torque in the child's."""
+    """The dofs' components of a force in the joint's axes and a torque in the child's."""
     f0, f1, f2 = force
     n0, n1, n2 = torque
     if kind == REVOLUTE:
@@ -329,7 +330,7 @@ def _joint_components(model: Any, kind: Any, k: Any, force: Any, torque: Any, ta
 
 @njit
 def gravity_compensation(model: Any, q: Any, data: Any, joints: Any, tau: Any) -> None:
-    """tau (nv,) = g(q). All bodies accelerate alike, so only directions and torques travel. O(nb)."""
+    """tau (nv,) = g(q). All bodies accelerate alike, so only directions and torques are propagated. O(nb)."""
     for k in range(3):
         joints.acceleration[WORLD, k] = like(-model.gravity[k], data)
     for i in range(1, model.body_parent.shape[0]):

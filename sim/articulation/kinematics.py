@@ -1,7 +1,7 @@
-"""Where every body is and how it moves: forward kinematics, motion columns, velocities, Jacobians, mass properties.
+"""Forward kinematics: poses and velocities of bodies, motion columns, Jacobians, mass properties in world axes.
 
-World axes throughout, each body about its own origin. So a transform between bodies is a translation only, and M,
-Jacobians and momenta are dot products of the columns computed here once. Cost O(nb) but for the Jacobians.
+World axes throughout, each body about its own origin. A transform between bodies is therefore a translation only, and
+M, Jacobians and momenta are dot products of the columns computed here once. Cost O(nb) except for the Jacobians.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _turned_by_quaternion(data: Any, i: Any, E: Any, qw: Any, qx: Any, qy: Any, 
 
 @inlined
 def _turned_about_z(data: Any, i: Any, E: Any, s: Any, c: Any) -> None:
-    """rotation[i] = E Rz, s and c being sine and cosine of the angle."""
+    """rotation[i] = E Rz, with s and c the sine and cosine of the angle."""
     R = data.rotation
     R[i, 0, 0] = E[0] * c + E[1] * s
     R[i, 1, 0] = E[3] * c + E[4] * s
@@ -99,7 +99,7 @@ def _joint_frame(R: Any, T: Any, A: Any, i: Any) -> Any:
 
 @njit
 def place_body(model: Any, q: Any, data: Any, i: Any) -> None:
-    """Rotation, origin and axes of body i; its parent's are known."""
+    """Rotation, origin and axes of body i, given those of its parent."""
     R = data.rotation
     T = model.tree_rotation
     above = model.body_parent[i]
@@ -195,7 +195,7 @@ def origin_of(model: Any, data: Any, i: Any) -> Any:
 
 @inlined
 def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
-    """Where the point (x, y, z) of a body's internal frame is in the world [m]."""
+    """World position of the point (x, y, z) of a body's internal frame [m]."""
     r0, r1, r2 = turn(data.rotation, body, x, y, z)
     o0, o1, o2 = origin_of(model, data, body)
     return o0 + r0, o1 + r1, o2 + r2
@@ -203,7 +203,7 @@ def point_of(model: Any, data: Any, body: Any, x: Any, y: Any, z: Any) -> Any:
 
 @njit
 def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> None:
-    """Add Jᵀ f to out (nv,): the joint forces of a force at a point of the world on a body. O(d). Needs kinematics."""
+    """Add Jᵀ f to out (nv,), for a force on a body at a point, both in world axes. O(d). Needs kinematics."""
     p0, p1, p2 = point
     f0, f1, f2 = force
     model, data = robot.model, robot.data
@@ -221,7 +221,7 @@ def add_point_force(robot: Any, body: Any, point: Any, force: Any, out: Any) -> 
 
 @njit
 def motion_columns(model: Any, data: Any) -> None:
-    """data.motion: what a unit of each dof's velocity does to its tree's reference point. Needs kinematics."""
+    """data.motion: motion of the tree's reference point per unit velocity of each dof. Needs kinematics."""
     S = data.motion
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
@@ -355,7 +355,7 @@ def jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, out: A
 
 @njit
 def add_jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, sign: Any, out: Any) -> None:
-    """Add `sign` times that Jacobian to out (6, nv): of a point against another, what moves both cancels."""
+    """Add `sign` times that Jacobian to out (6, nv): for a point relative to another, dofs that move both cancel."""
     S = data.motion
     k = model.body_dof[body + 1] - 1 if body > 0 else -1
     while k >= 0:
@@ -371,7 +371,7 @@ def add_jacobian(model: Any, data: Any, body: Any, r0: Any, r1: Any, r2: Any, si
 
 @inlined
 def link_frame(model: Any, data: Any, link: Any) -> Any:
-    """Rotation (9 numbers, by rows) of a link frame in the world, and its origin from its body's origin."""
+    """Rotation (9 numbers, row-major) of a link frame in the world, and its origin from its body's origin."""
     i = model.link_body[link]
     R = data.rotation
     L = model.link_rotation[link]

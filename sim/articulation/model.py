@@ -1,10 +1,10 @@
-"""Model: the constant, read-only arrays of a robot, and `compile_model`, which makes them of an Articulation.
+"""Model: the constant, read-only arrays of a robot, and `compile_model`, which builds them from an Articulation.
 
-A *body* is what moves as one: links joined by fixed joints are merged into it; between the joints of a link with
-several stand bodies without mass. Body 0 is the world. Each body's internal frame has its origin at the joint's anchor
-(in URDF the link frame's origin) and, for revolute, prismatic and planar joints, its z axis along the joint's axis, so
-that a joint's rotation is about z. Only this file knows of internal frames; what leaves the engine goes through
-`link_rotation` and `link_position`.
+A *body* moves as one: links joined by fixed joints are merged into it; massless bodies stand between the joints of a
+link with several. Body 0 is the world. Each body's internal frame has its origin at the joint's anchor (in URDF the
+link frame's origin) and, for revolute, prismatic and planar joints, its z axis along the joint's axis, so that a
+joint's rotation is about z. Only this file knows of internal frames; results leave the engine through `link_rotation`
+and `link_position`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from artsim.sim.foundation.spatial import (
 )
 
 REVOLUTE, PRISMATIC, BALL, PLANAR, FREE = range(5)
-LINEAR, ANGULAR = range(2)  # the halves of a motion where arrays have a number for each
-WORLD = 0  # the body that all others hang on
+LINEAR, ANGULAR = range(2)  # the two parts of a motion, in arrays with a number for each
+WORLD = 0  # the root body of all others
 D_MIN, D_MAX = range(2)  # columns of impedances (MuJoCo's solimp); -1 where there is none
 _TYPES = {
     "revolute": REVOLUTE,
@@ -57,22 +57,22 @@ class Model(NamedTuple):
     # bodies, parents first
     body_parent: ConstInts1  # (nb,)
     body_root: ConstInts1  # (nb,) the free body whose origin is the tree's reference point; 0: the world's origin
-    body_alone: ConstInts1  # (nb,) 1: nothing hangs on it, and it flies or turns on a ball joint in the world
+    body_alone: ConstInts1  # (nb,) 1: it has no descendants, and is free or on a ball joint in the world
     joint_type: ConstInts1  # (nb,)
     body_dof: ConstInts1  # (nb + 1,) first dof of each body
     body_coord: ConstInts1  # (nb + 1,) first coordinate of each body
     tree_rotation: ConstReals3  # (nb, 3, 3) joint frame in the parent's internal frame
     tree_position: ConstReals2  # (nb, 3) [m]
     body_mass: ConstReals1  # (nb,) [kg]
-    carried_mass: ConstReals1  # (nb,) of the body and all below it [kg]
+    carried_mass: ConstReals1  # (nb,) of the body and all its descendants [kg]
     body_moment: ConstReals2  # (nb, 3) mass times centre of mass, internal frame [kg m]
     body_inertia: ConstReals2  # (nb, 6) about the body's origin, internal frame, xx xy xz yy yz zz [kg m²]
     # dofs
     dof_body: ConstInts1  # (nv,)
     dof_linear: ConstInts1  # (nv,) 1: translates along its axis, 0: rotates about it
     dof_coord: ConstInts1  # (nv,) its coordinate; -1 for the rotations of ball and free joints
-    dof_parent: ConstInts1  # (nv,) the dof before it on the way to the root, -1 at the root
-    dof_run: ConstInts1  # (nv,) first of the unbroken run of ancestors k, k-1, … that ends in k
+    dof_parent: ConstInts1  # (nv,) the previous dof on the way to the root, -1 at the root
+    dof_run: ConstInts1  # (nv,) first of the contiguous run of ancestors k, k-1, … that ends in k
     armature: ConstReals1  # (nv,) [kg m² or kg]
     damping: ConstReals1  # (nv,) [N m s/rad or N s/m]
     stiffness: ConstReals1  # (nv,) [N m/rad or N/m]
@@ -80,15 +80,15 @@ class Model(NamedTuple):
     friction: ConstReals1  # (nv,) [N m or N]
     friction_coefficient: ConstReals1  # (nv,) times the load in the joint (PhysX)
     lower: ConstReals1  # (nv,) position limits, ∓inf where there are none [rad or m]
-    upper: ConstReals1  # of a ball's first dof: of its angle
+    upper: ConstReals1  # for a ball's first dof: bound of its angle
     velocity_limit: ConstReals1  # (nv,) inf where not enforced [rad/s or m/s]
     effort: ConstReals1  # (nv,) inf where there is none [N m or N]
-    # hard couplings, leaders first; a follower has exactly one (or none: constant)
+    # hard couplings, leaders first; a follower has exactly one (without a leader: constant)
     coupling_follower: ConstInts1  # (nc,) dof
     coupling_leader: ConstInts1  # (nc,) dof, itself perhaps a follower; -1: constant
     coupling_polynomial: ConstReals2  # (nc, 5) q_follower = Σ c_i q_leader^i
-    independent_dof: ConstInts1  # (nu,) the dofs that are left
-    dof_independent: ConstInts1  # (nv,) index into them of what moves this dof; -1: nothing does
+    independent_dof: ConstInts1  # (nu,) the remaining dofs
+    dof_independent: ConstInts1  # (nv,) index among these of the one that moves this dof; -1: none
     independent_parent: ConstInts1  # (nu,) elimination tree of GᵀMG (the tree's own without couplings)
     independent_run: ConstInts1  # (nu,) as dof_run
     # couplings kept as rows, ordered by the first of their two dofs
@@ -98,7 +98,7 @@ class Model(NamedTuple):
     row_frequency: ConstReals1  # (ns,) [Hz], -1: hard
     row_damping_ratio: ConstReals1  # (ns,)
     row_impedance: ConstReals2  # (ns, 5) MuJoCo's solimp; -1 for a plain spring
-    row_mobility: ConstReals1  # (ns,) of rows with solimp: M⁻¹ of both joints in the file's pose, added
+    row_mobility: ConstReals1  # (ns,) for rows with solimp: M⁻¹ of both joints in the file's pose, summed
     # links, merged ones included
     link_body: ConstInts1  # (nl,)
     link_parent: ConstInts1  # (nl,) parent link, -1: the world
@@ -111,7 +111,7 @@ class Model(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of what the arrays' axes count, and where each joint's coordinates and dofs are."""
+    """Names along the arrays' axes, and the positions of each joint's coordinates and dofs."""
 
     links: tuple[str, ...]
     coords: tuple[str, ...]
@@ -136,17 +136,17 @@ class Compiled:
 def compile_model(
     articulation: Articulation, *, coupling: str = "auto", locks: bool = False, gravity: Sequence[float] | None = None
 ) -> Compiled:
-    """The arrays of an articulation.
+    """Build the arrays of an articulation.
 
     Args:
-        coupling: "auto" eliminates those that carry no frequency, the others become soft constraint rows; "exact"
-            eliminates all, "rows" makes all hard rows, "compliant" rows as soft as each says. A joint can be eliminated
-            once: a second coupling of it is a row.
-        locks: a joint whose limits are equal is held there exactly, by elimination.
+        coupling: "auto" eliminates couplings without a frequency and makes the others soft constraint rows; "exact"
+        eliminates all, "rows" makes all hard rows, "compliant" rows with each coupling's own softness. A joint can be
+        eliminated once: a second coupling of it is a row.
+        locks: hold a joint whose limits are equal there exactly, by elimination.
         gravity: (3,) [m/s²]; None: the file's, else (0, 0, -9.81).
 
     Raises:
-        ModelError: a joint or coupling that the engine cannot take.
+        ModelError: a joint or coupling that the engine does not support.
     """
     tree = _Tree(articulation)
     bodies = tree.bodies
@@ -198,14 +198,14 @@ class _Body:
     coord: int
     rotation: Real  # joint frame in the parent's internal frame
     position: Real
-    zero: tuple[Real, Real]  # pose at which the file draws it, in the parent
+    zero: tuple[Real, Real]  # pose in the parent at which the file draws it
     mass: float = 0.0
     moment: Real = field(default_factory=lambda: np.zeros(3))
     inertia: Real = field(default_factory=lambda: np.zeros((3, 3)))
 
 
 class _Tree:
-    """Links in order, each with its body and its pose in it; bodies parents first."""
+    """Links in order, each with its body and its pose in it; bodies are ordered parents first."""
 
     def __init__(self, articulation: Articulation) -> None:
         self.links = articulation.links
@@ -250,10 +250,10 @@ class _Tree:
     def _new_body(
         self, joint: Joint, parent: _Body, rotation: Real, position: Real, nv: int, nq: int
     ) -> tuple[_Body, Real, Real]:
-        """A body at the end of a moving joint; returns it with the pose of its link in it.
+        """Append a body at the end of a moving joint; return it with the pose of its link in it.
 
-        A reference (the coordinate's value at the pose of the file) is taken out of the tree: Rz(q - ref) = Rz(-ref)
-        Rz(q), and a slide's frame starts that much behind.
+        A reference (the coordinate's value in the file's pose) is removed from the tree: Rz(q - ref) = Rz(-ref) Rz(q),
+        and a slide's frame starts that much behind.
         """
         kind = _TYPES[joint.kind]
         zero = (rotation, position)
@@ -400,7 +400,7 @@ def _locks(bodies: list[_Body], couplings: list[Coupling]) -> list[Coupling]:
 
 
 class _Elimination:
-    """Independent dofs, and the couplings in an order in which leaders come first."""
+    """Independent dofs, and the couplings in an order with leaders first."""
 
     def __init__(
         self, couplings: list[Coupling], soft: list[Coupling], first_dof: Mapping[str, int], dofs: dict[str, Real]
@@ -447,8 +447,8 @@ class _Elimination:
 def _elimination_tree(dof_parent: Array, moved_by: Array, count: int) -> list[int]:
     """Parents in the elimination tree of GᵀMG, eliminated from the last row to the first (Liu 1990).
 
-    All ancestors in that tree are a superset of the filled pattern of a row, so that the tree factorisation of a
-    robot without couplings (Featherstone 2008, sec. 6.5) serves here unchanged.
+    All ancestors in that tree are a superset of the filled pattern of a row, so the tree factorisation of a robot
+    without couplings (Featherstone 2008, sec. 6.5) applies unchanged.
     """
     below: list[set[int]] = [set() for _ in range(count)]
     for k in range(len(dof_parent)):
@@ -490,7 +490,7 @@ def _sorted_out(couplings: Sequence[Coupling], coupling: str) -> tuple[list[Coup
 
 
 def _in_row_order(soft: list[Coupling], first_dof: Mapping[str, int]) -> list[Coupling]:
-    """By the first of their two joints, where stepping/assembly.py builds their rows: before that joint's drive."""
+    """Order by the first of the two joints, where stepping/assembly.py builds the row, before that joint's drive."""
     return sorted(soft, key=lambda c: min(first_dof[name] for name in (c.follower, c.leader) if name))
 
 
@@ -507,7 +507,7 @@ def _row_arrays(soft: list[Coupling], first_dof: Mapping[str, int]) -> dict[str,
 
 
 def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, reference: Real) -> Real:
-    """(ns,) by what MuJoCo weighs joint equalities: its dof_invweight0 of both joints, added (rows with solimp only).
+    """(ns,) MuJoCo's weight of joint equalities: its dof_invweight0 summed over both joints (rows with solimp only).
 
     Tendons' inertias are left to equipment/forces.py.
     """
@@ -515,7 +515,7 @@ def _row_mobilities(articulation: Articulation, model: Model, labels: Labels, re
 
     ends = np.concatenate([model.row_follower, model.row_leader])
     dofs = np.unique(ends[ends >= 0])
-    inverse = np.zeros(len(model.dof_body) + 1)  # the last one, of no leader, stays 0
+    inverse = np.zeros(len(model.dof_body) + 1)  # the last entry, for rows without a leader, stays 0
     inverse[dofs] = inverse_inertias(model, reference, [int(k) for k in dofs])
     sliding = sliding_masses_of(articulation)
     for joint in articulation.joints:
@@ -573,7 +573,8 @@ def _labels(tree: _Tree, independent: list[int]) -> Labels:
 
 
 def _reference(bodies: list[_Body]) -> Real:
-    """Coordinates of the pose the file draws: references, unit quaternions, a free body where it stands."""
+    """Coordinates of the pose that the file draws: references, unit quaternions, free bodies where the file places
+    them."""
     parts: list[Real] = []
     for body in bodies[1:]:
         if body.type == BALL:
@@ -581,7 +582,7 @@ def _reference(bodies: list[_Body]) -> Real:
         elif body.type == FREE:
             assert body.joint is not None
             turn = quaternion(body.zero[0])
-            as_written = np.array(body.joint.pose.rotation)  # of the two that mean it, the file's
+            as_written = np.array(body.joint.pose.rotation)  # the file's choice of the two equivalent quaternions
             parts.append(np.concatenate([body.zero[1], -turn if turn @ as_written < 0 else turn]))
         else:
             assert body.joint is not None

@@ -1,4 +1,4 @@
-"""Where bodies are, in numpy: for what is looked at once, in a process without kernels."""
+"""Poses of bodies in numpy, for one-off queries in a process without kernels."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def pose_in_parent(model: Model, i: int, q: Real) -> tuple[Real, Real]:
 
 
 def at_leader(p: Real, x: float) -> tuple[float, float]:
-    """A coupling's value and slope where its leader is at x."""
+    """A coupling's value and slope at its leader's coordinate x."""
     value = p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4])))
     return float(value), float(p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4])))

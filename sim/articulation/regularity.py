@@ -1,6 +1,6 @@
-"""What inertia resists each joint: links that move without any, and the joints' mobilities, once, in numpy.
+"""Finds the inertia that each joint moves: links without any, and the joints' mobilities, once, in numpy.
 
-A model with links that nothing resists has no forward dynamics, and `run` refuses it.
+A model with a joint that moves no inertia has no forward dynamics, and `run` refuses it.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, Compile
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.foundation.spatial import Real, symmetric
 
-_DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against what it carries alone
-_ON_AXIS = 1e-20  # of the inertia about the joint that mass exactly on its axis leaves to rounding
-_SINGULAR = 1e-12  # of a pivot against its diagonal
+_DENSE = 600  # dofs up to which the whole matrix is tested; above, each dof against its own composite inertia
+_ON_AXIS = 1e-20  # relative rounding of the inertia about the joint of a mass exactly on its axis
+_SINGULAR = 1e-12  # relative to a pivot's diagonal entry
 
 
 def singular_links(compiled: Compiled, tendons: Sequence[Tendon] = ()) -> list[str]:
-    """Names of the links whose joint moves no inertia at a generic configuration, the model's couplings included.
+    """Names of the links whose joint moves no inertia at a generic configuration, including the model's couplings.
 
-    GᵀMG is regular exactly when there are none; with `tendons` M has the armature of those that are fixed, too. Masses
-    and inertias below any plausible robot's count as they are.
+    GᵀMG is regular exactly when there are none; with `tendons`, M includes the armature of fixed tendons. Masses and
+    inertias below any plausible robot's count as they are.
     """
     model = compiled.model
     bad = _singular_dofs(model, _moments(compiled, tendons))
     first_link = {
         int(body): name for name, body in zip(reversed(compiled.labels.links), model.link_body[::-1], strict=True)
     }
-    for body in range(len(model.body_parent) - 1, 0, -1):  # between the joints of one link there are bodies of its own
+    for body in range(len(model.body_parent) - 1, 0, -1):  # bodies between the joints of one link are that link's
         first_link.setdefault(int(model.body_parent[body]), first_link[body])
     return sorted({first_link[int(model.dof_body[k])] for k in bad}, key=compiled.labels.links.index)
 
 
 def is_singular(model: Model) -> bool:
-    """Whether that is so of some link, tendons left out."""
+    """Whether some link's joint moves no inertia, leaving tendons out."""
     return len(_singular_dofs(model, np.zeros((0, len(model.dof_body))))) > 0
 
 
 def _singular_dofs(model: Model, J: Real) -> list[int]:
-    """Dofs that move no inertia, JᵀJ (nv, nv) of tendons included."""
+    """Dofs that move no inertia, including JᵀJ (nv, nv) of tendons."""
     if len(model.dof_body) == 0:
         return []
     frames = _Frames(model, _unsymmetric(model))
@@ -81,7 +81,7 @@ def inverse_inertias(model: Model, q: Real, dofs: Sequence[int]) -> Real:
 def dof_mobilities(compiled: Compiled) -> Real:
     """(M⁻¹)_kk (nv,), of the reduced M where there are hard couplings, in the pose of the file [1/(kg m²) or 1/kg].
 
-    Of large models, and where M is singular in that pose, 1 / M_kk: what a dof has with all others at rest.
+    For large models, and where M is singular in that pose, 1 / M_kk: the mobility of a dof with all others at rest.
     """
     model = compiled.model
     frames = _Frames(model, compiled.reference)
@@ -114,7 +114,7 @@ def _hard_rows(model: Model) -> Real:
 
 
 def _gain_matrix(model: Model, gain: Real) -> Real:
-    """G (nv, nu) of its only entries."""
+    """G (nv, nu) from the single entry of each row."""
     G = np.zeros((len(gain), len(model.independent_dof)))
     for k, a in enumerate(model.dof_independent):
         if a >= 0:
@@ -149,7 +149,7 @@ class _Frames:
 
 
 def _unsymmetric(model: Model) -> Real:
-    """Coordinates (nq,) at which nothing is aligned by chance."""
+    """Coordinates (nq,) without accidental alignments."""
     q = np.zeros(model.body_coord[-1])
     for i in range(1, len(model.body_parent)):
         kind, end = model.joint_type[i], model.body_coord[i + 1]
@@ -162,7 +162,7 @@ def _unsymmetric(model: Model) -> Real:
 
 
 def _carried(model: Model, frames: _Frames) -> tuple[Real, Real]:
-    """Per dof: the inertia of all it carries along its axis, and its trace (what rounding scales with)."""
+    """Per dof: its composite inertia along its axis, and the trace of that inertia (the scale of rounding)."""
     nb = len(model.body_parent)
     mass = np.array(model.body_mass)
     moment = np.einsum("bij,bj->bi", frames.rotation, model.body_moment)
@@ -195,13 +195,13 @@ def _singular_pivots(model: Model, frames: _Frames, gain: Real, J: Real, about: 
     for a in range(len(H) - 1, -1, -1):
         if H[a, a] <= max(_SINGULAR * diagonal[a], _ON_AXIS * scale[a]):
             bad.append(int(model.independent_dof[a]))
-            continue  # as if it were locked
+            continue  # as if the dof were locked
         H[:a, :a] -= np.outer(H[:a, a], H[a, :a]) / H[a, a]
     return bad
 
 
 def _mass_matrix(model: Model, frames: _Frames) -> Real:
-    """M with armature, by Σ Jᵀ I J over the bodies: slow and plain."""
+    """M with armature, by Σ Jᵀ I J over the bodies: slow and simple."""
     M = np.diag(np.array(model.armature))
     chain: list[list[int]] = [[]]
     for i in range(1, len(model.body_parent)):

@@ -1,4 +1,4 @@
-"""Bodies that only slide: MuJoCo weighs soft equalities on them by their mass alone. Kernel-free."""
+"""Bodies that only slide, whose soft equalities MuJoCo weights by their mass alone. Does not need kernels."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _NULL_AXIS = 1e-14  # MuJoCo's mjEPS
 
 
 def sliding_masses_of(articulation: Articulation) -> dict[str, float]:
-    """As `sliding_masses`, with the links that tendons with armature drag."""
+    """As `sliding_masses`, with the links that tendons with armature attach to."""
     return sliding_masses(articulation.links, articulation.joints, _dragged(articulation))
 
 
 def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[str] = frozenset()) -> dict[str, float]:
     """Mass [kg] of each link that MuJoCo counts as simple and without rotation (`body_simple` 2).
 
-    It hangs on the world, carries nothing, has slides along axes of its frame through its origin, its centre of mass
-    there and principal axes along those of the frame, and is none of the `dragged`, at whose sites and geoms there are
+    Such a link hangs on the world, has no children, has slides along axes of its frame through its origin, its centre
+    of mass there and principal axes along those of the frame, and is none of the `dragged`, whose sites and geoms carry
     tendons with armature.
     """
     above: dict[str, list[Joint]] = {}
@@ -40,7 +40,7 @@ def sliding_masses(links: Sequence[Link], joints: Sequence[Joint], dragged: Set[
 
 
 def _stands(joints: list[Joint]) -> bool:
-    """Whether a link is fixed to the world itself."""
+    """Whether a link is fixed to the world."""
     return joints[0].kind == "fixed" and joints[0].parent == "world"
 
 

@@ -1,4 +1,4 @@
-"""State (what changes) and Workspace (scratch): every allocation of the engine is made here."""
+"""State (what changes) and Workspace (scratch of the recursions), and the functions that allocate them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from artsim.sim.articulation.model import WORLD, Model
 from artsim.sim.foundation.records import Lanes1, Lanes2, Lanes3, allocate
 
-CONTACT_MEMORY = 10  # numbers of a contact that the next step knows
+CONTACT_MEMORY = 10  # numbers per contact kept for the next step
 # columns of State.contact: six impulses from FIRST_IMPULSE, along the contact's directions
 SHAPE_A, SHAPE_B, FEATURE, FIRST_IMPULSE, REGULARISED = 0, 1, 2, 3, 9
 
@@ -18,14 +18,14 @@ class State(NamedTuple):
     qpos: Lanes1  # (nq,)
     qvel: Lanes1  # (nv,)
     activation: Lanes1  # (nact,) of actuators
-    impulse: Lanes1  # (rows,) of the last step's constraint rows, where the solver starts [N s or N m s]
+    impulse: Lanes1  # (rows,) of the last step's constraint rows, the solver's warm start [N s or N m s]
     contact: (
         Lanes2  # (k, 10) of the last step's contacts: two shapes, feature, impulses, Rows.regularised; two zeros: none
     )
-    still: Lanes1  # (1,) steps in a row in which every link was slow, as sleeping counts them
-    command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, whose change wakes
+    still: Lanes1  # (1,) number of consecutive steps in which every link was slow, for sleeping
+    command: Lanes1  # (3 nv + ncontrol,) the inputs of the last step, a change of which wakes the robot
     history: Lanes1  # (…,) samples of delayed controls and sensors (equipment/delays.py)
-    load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for the friction that goes by it
+    load: Lanes1  # (nv,) through each dof's joint in the last step [N or N m], for load-dependent friction
 
 
 class Workspace(NamedTuple):
@@ -38,7 +38,7 @@ class Workspace(NamedTuple):
     offset: Lanes2  # (nb, 3) from the parent's origin to the body's [m]
     arm: Lanes2  # (nb, 3) the origin, from the tree's reference point: no digits lost far from the world's origin [m]
     axis: Lanes2  # (nv, 3) direction of each dof's translation, or axis of its rotation
-    motion: Lanes2  # (6, nv) what a unit of each dof's velocity does to the tree's reference point: linear, angular
+    motion: Lanes2  # (6, nv) motion of the tree's reference point per unit velocity of each dof: linear, angular
     inertia: Lanes2  # (nb, 6) about the origin [kg m²]
     moment: Lanes2  # (nb, 3) mass times centre of mass from the origin [kg m]
     composite_moment: Lanes2  # (nb, 3) of the body and all below it
@@ -60,9 +60,9 @@ class Workspace(NamedTuple):
     inverse_pivot: Lanes1  # (nu,) 1 / D
     bias: Lanes1  # (nv,) C(q, v) v + g (+ M Ġ u)
     reduced: Lanes1  # (nu,) scratch in independent coordinates
-    stiffening: Lanes2  # (nb, 6) inertia that taut bodies get in M̂ (midpoint.py) [kg m²]
+    stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in M̂ (midpoint.py) [kg m²]
     slack: Lanes1  # (nv,) damping of their joints [N m s/rad]
-    struck: Lanes1  # (nb,) 1: the body has contacts, near or far
+    struck: Lanes1  # (nb,) 1: the body has contacts, touching or speculative
     force_sum: Lanes1  # (nb,) scratch
 
 
@@ -95,7 +95,7 @@ def workspace_shapes(model: Model) -> dict[str, tuple[int, ...]]:
 
 
 def make_workspace(model: Model, width: int = 1) -> Workspace:
-    """A workspace whose world row (body 0) is set: unit rotation, at rest, falling upwards at -gravity."""
+    """Allocate a workspace with the world row (body 0) set: unit rotation, at rest, accelerating at -gravity."""
     work: Workspace = allocate(Workspace, workspace_shapes(model), width)
     for k in range(3):
         work.rotation[WORLD, k, k] = 1.0
@@ -105,7 +105,7 @@ def make_workspace(model: Model, width: int = 1) -> Workspace:
 
 
 class RobotBundle(NamedTuple):
-    """The robot in a step. What knows no state takes model and data alone."""
+    """The robot in a step. Functions that need no state take model and data alone."""
 
     model: Model
     state: State
@@ -121,7 +121,7 @@ def make_state(
     contacts: int = 0,
     history: int = 0,
 ) -> State:
-    """A zeroed state (quaternions too: fill it before use)."""
+    """Allocate a zeroed state (quaternions too: set them before use)."""
     shapes: dict[str, tuple[int, ...]] = {
         "qpos": (int(model.body_coord[-1]),),
         "qvel": (len(model.dof_body),),

@@ -1,5 +1,5 @@
-"""Work that may fail, by a forked child under limits of time and memory: what reads files of strangers may search for
-ever, ask for all memory or crash, and none of that reaches the process itself.
+"""Runs work that may fail in a forked child under limits of time and memory: a reader of untrusted files may search
+without end, ask for all memory or crash, and none of that reaches the process itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-_SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # end the child, whatever the process does on them
+_SIGNALS = ("SIGALRM", "SIGXCPU", "SIGINT", "SIGTERM")  # end the child, whatever handlers the process has for them
 
 
 class Limits(NamedTuple):

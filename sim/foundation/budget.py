@@ -1,6 +1,6 @@
-"""What a model may take before it is refused: files of strangers ask for much in few bytes, and mean to.
+"""Limits on the resources of a model: a small untrusted file may ask for a great deal, even deliberately.
 
-Everything that expands is estimated before it is made. `ARTSIM_LIMITS=4` allows four times as much of all of it.
+Everything that expands is estimated before it is created. `ARTSIM_LIMITS=4` allows four times as much of everything.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import os
 
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
 
-MEMORY = 1e9  # bytes of what a model's tables take
+MEMORY = 1e9  # bytes of a model's tables
 MORE = "ARTSIM_LIMITS=N allows N times as much"
 
 
 def factor() -> float:
-    """By how much the limits are wider than they are by default. Raises UsageError."""
+    """The factor by which ARTSIM_LIMITS widens the limits. Raises UsageError."""
     text = os.environ.get("ARTSIM_LIMITS", "").strip() or "1"
     try:
         value = float(text)
@@ -27,7 +27,7 @@ def factor() -> float:
 
 
 def allowed(most: float) -> float:
-    """A limit, widened as the user has it."""
+    """A limit, widened by the user's factor."""
     return most * factor()
 
 

@@ -1,8 +1,8 @@
-"""`dataclass` as the standard library has it, made quickly.
+"""A `dataclass` with the standard library's behaviour that is created quickly.
 
-The standard one writes and compiles up to seven functions of every class, 0.8 ms at every start, and `artsim run`
-imports 70 of them. These share their functions, which look up the fields when they are called. What asks the standard
-library about such a class (replace, fields, asdict, inspect.signature) gets its own kind of answer, made then.
+The standard one writes and compiles up to seven functions for every class, 0.8 ms at every start, and `artsim run`
+imports 70 such classes. These share their functions, which look up the fields when called. Standard-library functions
+that inspect such a class (replace, fields, asdict, inspect.signature) get their usual answer, built on demand.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass as dataclass  # to a checker of types they are the same
+    from dataclasses import dataclass as dataclass  # type checkers take them for the same
 
 else:
 
@@ -48,7 +48,7 @@ def _annotations(cls: type[Any]) -> dict[str, Any]:
 
 
 def _init(self: Any, /, *values: Any, **named: Any) -> None:
-    put = object.__setattr__  # also of what is frozen from now on
+    put = object.__setattr__  # also for frozen classes
     given = dict(zip(self._defaults, values, strict=False))
     for name, default in self._defaults.items():
         if name in given:
@@ -102,7 +102,7 @@ def _reduce(self: Any) -> tuple[type[Any], tuple[Any, ...]]:
 
 
 class _Fields:
-    """What replace, fields and asdict ask for."""
+    """The fields as replace, fields and asdict read them, created on demand."""
 
     def __get__(self, instance: object, cls: Any) -> Any:
         if "_fields" not in vars(cls):
@@ -121,7 +121,7 @@ def _standard_field(name: str, kind: Any, default: Any) -> Any:
 
 @cache
 def _any_field() -> Any:
-    """A field as the standard library makes it, which is what it knows fields by."""
+    """A field created by the standard library, by whose type it recognises fields."""
     return fields(make_dataclass("_", ["any"]))[0]
 
 

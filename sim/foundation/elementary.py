@@ -1,4 +1,4 @@
-"""exp, log, powers and atan2 of floats in kernels, which call no C library: its results differ between machines
+"""exp, log, powers and atan2 of floats in kernels, without the C library, whose results differ between machines
 (sincos.py).
 
 Rational approximations of Cephes (Moshier), error below 2 ulp.

@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each is one clear line and an exit code; the command line turns it into just that."""
+"""The errors a user can meet. Each is one clear line and an exit code, which the command line prints and returns."""
 
 from __future__ import annotations
 

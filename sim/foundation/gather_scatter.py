@@ -1,4 +1,4 @@
-"""Rows of tables, one robot's each, into lanes and back: transposed in registers, 8 entries of 8 robots at a time."""
+"""Copies table rows, one per robot, into lanes and back: transposed in registers, 8 entries of 8 robots at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from artsim.sim.foundation.lanes import (
 
 @njit
 def gather(rows: Any, first: Any, out: Any) -> None:
-    """Rows first, first + 1, … of a table (N, n) into a lane vector (n,)."""
+    """Gather rows first, first + 1, … of a table (N, n) into a lane vector (n,)."""
     n = out.shape[0]
     start = first * n
     done = blocks_to_lanes(rows, start, n, out, n)
@@ -29,7 +29,7 @@ def gather(rows: Any, first: Any, out: Any) -> None:
 
 @njit
 def scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
-    """A lane array, flat, to the places start, start + stride, … of a flat table, one for each lane."""
+    """Scatter a lane array, flat, to the places start, start + stride, … of a flat table, one per lane."""
     count = values.size
     done = blocks_from_lanes(values, count, out, start, stride)
     for lane in range(lane_count(values)):
@@ -39,10 +39,10 @@ def scatter(values: Any, out: Any, start: Any, stride: Any) -> None:
 
 @njit
 def scatter_row(values: Any, out: Any, first: Any, stage: Any) -> None:
-    """A lane array that is the whole row of a table, to rows first, first + 1, …
+    """Scatter a lane array that is the whole row of a table to rows first, first + 1, …
 
-    By way of `stage`, where the rows of a pack stand side by side as in the table, so that they leave in one stream:
-    without it gravity compensation takes a quarter longer.
+    `stage` collects the rows of a pack side by side as in the table, so that they are written in one stream: without it
+    gravity compensation takes a quarter longer.
     """
     lanes = lane_count(values)
     if lanes == 1:
@@ -54,9 +54,9 @@ def scatter_row(values: Any, out: Any, first: Any, stage: Any) -> None:
 
 @njit
 def scatter_chosen(values: Any, entries: Any, out: Any, first: Any, stage: Any) -> None:
-    """Entries of a lane array, by flat index (negative: 0), to the rows first, first + 1, … of a table.
+    """Scatter entries of a lane array, by flat index (negative: 0), to the rows first, first + 1, … of a table.
 
-    By way of `stage`, as in `scatter_row`.
+    Goes through `stage`, as in `scatter_row`.
     """
     n = entries.shape[0]
     lanes = lane_count(values)

@@ -44,10 +44,10 @@ _WITHOUT_KERNELS = {
     "sim/foundation/budget.py",
     "sim/foundation/ownership.py",
     "collision/mesh.py",
-}  # nor what they call
-# what LLVM makes of loops, and the functions of `math` that kernels may call
+}  # nor their callees
+# LLVM's loop optimisations, and the functions of `math` that kernels may call
 _C_LIBRARY = tuple("memset memcpy memmove sqrt sin cos tan asin acos atan atan2 exp log pow fmod tanh".split())
-_RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # how names of numba's and Python's begin
+_RUNTIME = ("Py", "_Py", "numba_", "NRT_")  # prefixes of numba's and Python's names
 
 # without numba's runtime a kernel that allocates an array does not compile; contraction into FMA is what differs
 # between the widths, and all of what fast-math may do here
@@ -79,7 +79,7 @@ def njit(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """`njit` for small helpers: always inlined, since a record is handed to a call as hundreds of numbers."""
+    """`njit` for small helpers, always inlined, since a call passes a record as hundreds of numbers."""
     if disabled():
         return function
     import numba
@@ -92,7 +92,7 @@ def inlined(function: F) -> F:
 class Entry:
     """An outer kernel: where it lives and which records it takes, in order.
 
-    A record that is None is not there: the kernel is compiled without what asks for it, and has a `variant` of its own.
+    A record may be None: the kernel is then compiled without the code that needs it, and has a `variant` of its own.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Entry:
 
 
 def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], None]:
-    """A call without arguments that runs `entry` over exactly these arrays, again and again.
+    """Return a call without arguments that runs `entry` over exactly these arrays, repeatedly.
 
     Raises:
         ValueError: the pack width was asked for while kernels run as Python.
@@ -116,7 +116,7 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
     function = _load_or_compile(entry, width)
     pointer = addresses.ctypes.data
 
-    def call(keep: Any = (records, addresses)) -> None:  # the arrays live as long as the call does
+    def call(keep: Any = (records, addresses)) -> None:  # the arrays live as long as the call
         function(pointer)
 
     def checked_call() -> None:
@@ -129,22 +129,21 @@ def bind(entry: Entry, width: int, *records: NamedTuple | None) -> Callable[[], 
 
 
 def _table(entry: Entry, width: int, records: tuple[NamedTuple | None, ...]) -> Any:
-    """The table of addresses; machine code that was compiled for other records would read anything."""
+    """The table of addresses; refuses records of other types, for which machine code would read arbitrary memory."""
     for record, declared in zip(records, entry.records, strict=True):
         if not is_of(record, declared):
             raise TypeError(f"kernel {entry.name + entry.variant!r}: {type(record).__name__} is not {declared}")
     return table([record for record in records if record is not None], width)
 
 
-_broken = ctypes.c_int64(0)  # set by kernels with bounds checks, which C cannot raise from
+_broken = ctypes.c_int64(0)  # set by kernels with bounds checks, since C cannot raise
 _called: dict[int, Callable[[], None]] = {}  # entries that run as Python, by the number that stands for an address
 
 
 def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | None) -> object:
     """Set `pointers` (2,) so that a kernel's `run_entry(pointers)` runs `entry` over these records.
 
-    Compiled apart, an entry is compiled once for all kernels that call it. Both hold as long as the object returned is
-    kept.
+    Such an entry is compiled once for all kernels that call it. Both hold as long as the returned object is kept.
     """
     if disabled():
         pointers[0] = number = len(_called) + 1
@@ -158,17 +157,17 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
 
 
 def run_called(number: int) -> None:
-    """Run such an entry as Python."""
+    """Run an entry called by address as Python."""
     _called[number]()
 
 
 def warm(entry: Entry, width: int) -> None:
-    """Make sure that the entry is compiled and kept."""
+    """Compile and keep the entry unless it is kept already."""
     if not disabled():
         _load_or_compile(entry, width)
 
 
-# ------------------------------------------------------------------ the cache of objects
+# ------------------------------------------------------------------ object cache
 
 
 @cache
@@ -197,7 +196,8 @@ def _users_folder() -> Path:
 
 
 def _temporary_folder() -> Path:
-    """Among the temporary files. Everybody can make folders there: `_is_private` tells whether this is the user's."""
+    """The folder among the temporary files. Everybody can make folders there: `_is_private` tells whether it is
+    safe."""
     import tempfile
 
     return Path(tempfile.gettempdir()) / f"artsim-{os.getuid() if os.name == 'posix' else 0}" / _stamp()
@@ -211,14 +211,14 @@ def _is_private(folder: Path) -> bool:
 
 
 def _can_write(folder: Path) -> bool:
-    """Whether the folder is there, made 0700 when it was not, and can be written."""
+    """Whether the folder exists, created as 0700 if it did not, and can be written."""
     return make_own(folder) and os.access(folder, os.W_OK)
 
 
 def _folders() -> Iterator[Path]:
-    """Where a compiled object may be found: also where it cannot be written (an image whose kernels are warm).
+    """Folders where a compiled object may be found, even read-only ones (an image whose kernels are warm).
 
-    Objects are machine code: none is taken from where somebody else could have put it.
+    Objects are machine code: none is taken from where another user could have put it.
     """
     folder = _users_folder()
     if whose_else(folder) is None:
@@ -231,7 +231,7 @@ def _folders() -> Iterator[Path]:
 
 @cache
 def cache_folder() -> Path | None:
-    """The folder that compiled objects are written to; None when there is none (then nothing is kept).
+    """The folder that compiled objects are written to, or None if there is none (then nothing is kept).
 
     It is the user's cache, or a folder among the temporary files where that cannot be written, as without a home.
     """
@@ -255,7 +255,7 @@ def processor() -> str:
 
 
 def _host() -> str:
-    """What tells this processor from others that lack instructions it has."""
+    """Identifies the processor and its instruction set."""
     about = _cpuinfo()
     if "flags" not in about:
         return " ".join(_llvm_host())
@@ -264,7 +264,7 @@ def _host() -> str:
 
 @cache
 def _cpuinfo() -> dict[str, str]:
-    """What Linux says of the first core. LLVM knows the same, and takes 20 ms to be imported."""
+    """What Linux reports of the first core. LLVM reports the same, but takes 20 ms to import."""
     about: dict[str, str] = {}
     with suppress(OSError), Path("/proc/cpuinfo").open() as lines:
         for line in itertools.takewhile(str.strip, lines):
@@ -274,21 +274,21 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def _llvm_host() -> tuple[str, str]:
-    """Name and features of the processor, as LLVM has them."""
+    """Name and features of the processor, as reported by LLVM."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def _digest(name: str, symbol: object, needed: object, host: object, code: bytes) -> str:
-    """Of the machine code and of all that is said about it: a wrong symbol would jump anywhere, and the object of
-    another entry, variant or width (all of them in `name`) would compute something else, or crash.
+    """Digest of the machine code and its description: a wrong symbol would jump anywhere, and the object of another
+    entry, variant or width (all part of `name`) would compute something else, or crash.
     """
     return sha256(json.dumps([_stamp(), name, symbol, needed, host]).encode() + code).hexdigest()
 
 
 def _read_object(path: Path) -> tuple[str, list[str], bytes] | None:
-    """Symbol, external names and machine code of a kept object; None when it is missing, damaged or for another CPU."""
+    """Symbol, external names and machine code of a kept object; None if it is missing, damaged or for another CPU."""
     said, code = read_own(path.with_suffix(".json"), _MOST_SAID), read_own(path.with_suffix(".o"), _MOST_CODE)
     if said is None or code is None:
         return None
@@ -308,7 +308,7 @@ def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> No
     try:
         for suffix, content in ((".o", code), (".json", json.dumps(about).encode())):
             part = path.with_suffix(f"{suffix}.{os.getpid()}")
-            part.unlink(missing_ok=True)  # of a process of the same number that was killed
+            part.unlink(missing_ok=True)  # left by a killed process of the same number
             with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
                 stream.write(content)
             part.replace(path.with_suffix(suffix))  # atomic: processes may compile side by side
@@ -319,11 +319,11 @@ def _write_object(path: Path, symbol: str, needed: list[str], code: bytes) -> No
 _loaded: dict[tuple[str, int], tuple[Callable[[int], None], Any]] = {}
 
 
-_one_at_a_time = threading.Lock()  # llvmlite and the compiler are not made for two threads
+_one_at_a_time = threading.Lock()  # llvmlite and the compiler are not thread-safe
 
 
 def _after_fork() -> None:
-    """A thread that held the lock is not there in the child."""
+    """Replace the lock in a forked child, where a thread that held it no longer exists."""
     global _one_at_a_time
     _one_at_a_time = threading.Lock()
 
@@ -347,7 +347,7 @@ def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
 
 
 def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[str], bytes]:
-    """Compiled here, or by another process while this one waited for it."""
+    """Compile here, or load what another process compiled while this one waited for it."""
     folder, kernel = cache_folder(), entry.name + entry.variant
     with _alone(folder / name, kernel) if folder else nullcontext():
         kept = _read_object(folder / name) if folder else None
@@ -361,12 +361,12 @@ def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[s
 
 @contextmanager
 def _alone(path: Path, kernel: str) -> Iterator[None]:
-    """One process at a time compiles a kernel. Without it, four that start together take four times as long."""
+    """Let one process at a time compile a kernel. Without it, four that start together take four times as long."""
     try:
         import fcntl
 
         handle = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (ImportError, OSError):  # nothing to lock by: each compiles for itself
+    except (ImportError, OSError):  # no locks on this system: each process compiles for itself
         yield
         return
     try:
@@ -379,13 +379,13 @@ def _alone(path: Path, kernel: str) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.with_suffix(".lock").unlink()  # who opened it before finds the object
-            fcntl.flock(handle, fcntl.LOCK_UN)  # also for children that were forked meanwhile
+            path.with_suffix(".lock").unlink()  # a process that opened it before finds the object
+            fcntl.flock(handle, fcntl.LOCK_UN)  # also for children forked meanwhile
         os.close(handle)
 
 
 def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], None], Any]:
-    """Machine code to a ctypes function of the table's address; the second item keeps it in memory."""
+    """Turn machine code into a ctypes function of the table's address; the second item keeps it in memory."""
     made = None if _checked() else put_into_memory(code, symbol, _external)
     address, keep = made or _linked_by_llvm(symbol, needed, code)
     return ctypes.CFUNCTYPE(None, ctypes.c_int64)(address), keep
@@ -393,8 +393,9 @@ def _link(symbol: str, needed: list[str], code: bytes) -> tuple[Callable[[int], 
 
 @cache
 def _external(name: str) -> int:
-    """The address of a C function, 0: there is none. Kernels neither raise nor allocate: what their objects name of
-    numba's and Python's runtime is never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one angle).
+    """The address of a C function, or 0 if unknown. Kernels neither raise nor allocate, so the runtime functions of
+    numba and Python that their objects name are never reached. LLVM itself adds to _C_LIBRARY (`sincos` for both of one
+    angle).
     """
     library = ctypes.CDLL(None if os.name == "posix" else "msvcrt")
     name = "abort" if name.startswith(_RUNTIME) else name
@@ -402,15 +403,15 @@ def _external(name: str) -> int:
 
 
 def _linked_by_llvm(symbol: str, needed: list[str], code: bytes) -> tuple[int, object]:
-    """What put_into_memory does, for all kinds of objects, and for those with bounds checks."""
+    """Link as put_into_memory does, for objects of all kinds, and for those with bounds checks."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_default_triple().create_target_machine()
-    # With bounds checks what is named of the runtimes is reached, and it is enough to know. Every name needs an address
-    # all the same, or the engine leaves all of them at zero. The stand-ins are a module of this engine: llvm.add_symbol
-    # is for the whole process, where other code compiled by numba calls the real ones.
+    # With bounds checks the runtime functions named are reached, and it is enough to know that. Every name needs an
+    # address all the same, or the engine leaves all of them at zero. The stand-ins are a module of this engine:
+    # llvm.add_symbol is for the whole process, where other code compiled by numba calls the real ones.
     note = f"store i64 1, i64* inttoptr (i64 {ctypes.addressof(_broken)} to i64*)"
     stand_ins = (f'define i64 @"{name}"() {{\n  {note}\n  ret i64 0\n}}' for name in needed if name not in _C_LIBRARY)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly("\n".join(stand_ins)), machine)
@@ -449,11 +450,12 @@ def _compiled_whole(function: Any) -> tuple[str, list[str], bytes]:
 
 @contextmanager
 def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
-    """numba optimises and assembles every function by itself, with all that it calls, before it links them: four fifths
-    of the time for nothing, since only the linked whole is ever used.
+    """Skip numba's own optimisation and assembly of every function with its callees, which takes four fifths of the
+    time for nothing: only the linked whole is ever used.
 
-    It assembles what is in its engine when it asks for an address there, of a function's environment say, which only
-    wrappers for Python and exceptions need: our functions stay out of the engine. Others' may serve others.
+    numba assembles what is in its engine when it asks for an address there, such as a function's environment, which
+    only wrappers for Python and exceptions need; the engine's functions are therefore not added. Those of others may
+    be.
     """
     from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
 
@@ -475,7 +477,7 @@ def _only_the_whole_is_optimised() -> Iterator[Callable[[Any], None]]:
 
 
 def _no_negative_indices() -> dict[tuple[Any, str], Any]:
-    """Kernels never count from the end; to look whether they do costs every access three instructions."""
+    """Leave out the check for negative indices, which kernels never use: it costs every access three instructions."""
     from numba.core import types
     from numba.np import arrayobj
 
@@ -486,7 +488,7 @@ def _no_negative_indices() -> dict[tuple[Any, str], Any]:
 
 
 def _members_known() -> dict[tuple[Any, str], Any]:
-    """`if bundle.member is None` leaves out what it guards, as numba does it for parameters alone."""
+    """Make `if bundle.member is None` prune the code it guards, as numba does for parameters alone."""
     from numba.core import untyped_passes
 
     from artsim.sim.foundation.recordtype import know_members
@@ -496,7 +498,7 @@ def _members_known() -> dict[tuple[Any, str], Any]:
 
 @contextmanager
 def _patched(attributes: dict[tuple[Any, str], Any]) -> Iterator[None]:
-    """Attributes of classes and modules replaced for a while."""
+    """Replace attributes of classes and modules temporarily."""
     originals = [getattr(owner, name) for owner, name in attributes]
     try:
         for (owner, name), function in attributes.items():
@@ -513,7 +515,7 @@ def _is_ours(module: Any) -> bool:
 
 @cache
 def _machine() -> Any:
-    """Code generation for this very CPU."""
+    """Code generation for this exact CPU."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -526,7 +528,7 @@ def _machine() -> Any:
 
 
 def _wrapper(entry: Entry, width: int) -> Any:
-    """`kernel(record, …)` as a function of the table; written out per number of records, numba has no `*`."""
+    """`kernel(record, …)` as a function of the table, written out per number of records, since numba lacks `*`."""
     from artsim.sim.foundation.recordtype import RecordType, record_reader
 
     scope: dict[str, Any] = {"__name__": __name__, "kernel": getattr(import_module(entry.module), entry.name)}

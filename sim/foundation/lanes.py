@@ -385,12 +385,12 @@ def _zero_block(typing_context: Any, out: Any, start: Any, stride: Any) -> Any:
 
 
 def blocks_to_lanes(rows: Any, start: int, stride: int, out: Any, count: int) -> int:
-    """Whole blocks of WIDTH entries from each robot's row into lanes; how many entries that was."""
+    """Copy whole blocks of WIDTH entries from each robot's row into lanes; return how many entries that was."""
     return 0
 
 
 def blocks_from_lanes(values: Any, count: int, out: Any, start: int, stride: int) -> int:
-    """Whole blocks of WIDTH entries from lanes to each robot's row; how many entries that was."""
+    """Copy whole blocks of WIDTH entries from lanes to each robot's row; return how many entries that was."""
     return 0
 
 
@@ -425,7 +425,8 @@ def _blocks_from_lanes(values, count, out, start, stride):  # type: ignore[no-un
 
 
 def chosen_from_lanes(values: Any, entries: Any, out: Any, start: int, stride: int) -> int:
-    """Whole blocks of WIDTH chosen entries (flat indices; negative: zero) from lanes to each robot's row; how many."""
+    """Copy whole blocks of WIDTH chosen entries (flat indices; negative: 0) from lanes to each robot's row; return how
+    many."""
     return 0
 
 
@@ -448,9 +449,9 @@ def _chosen_from_lanes(values, entries, out, start, stride):  # type: ignore[no-
 
 
 def stream(values: Any, count: int, out: Any, start: int) -> None:
-    """out[start : start + count] = values[:count], flat: past the caches where that begins at a cache line.
+    """out[start : start + count] = values[:count], flat, bypassing the caches where that begins at a cache line.
 
-    What is written once and read much later should not push out what is worked with. count: a multiple of WIDTH.
+    Data that is written once and read much later should not evict the working set. count: a multiple of WIDTH.
     """
     out.reshape(-1)[start : start + count] = values.reshape(-1)[:count]
 
@@ -505,10 +506,11 @@ def _stream(values, count, out, start):  # type: ignore[no-untyped-def]
 def jacobian_block(
     out: Any, start: int, n: int, rows: Any, first: int, r0: float, r1: float, r2: float, bits: int
 ) -> None:
-    """8 columns of a link's Jacobian, out[start + row n + k], from motion columns rows[first + row n + k], flat.
+    """Write 8 columns of a link's Jacobian, out[start + row n + k], from motion columns rows[first + row n + k], flat.
 
-    Linear rows S_linear + S_angular × r, angular rows S_angular; zero where bit k of `bits` is not set. Row after row:
-    what columns beyond n write past a row's end, the next row writes over; after the last row it stays.
+    Linear rows S_linear + S_angular × r, angular rows S_angular; zero where bit k of `bits` is not set. Rows are
+    written in sequence: what columns beyond n write past a row's end is overwritten by the next row, and stays after
+    the last.
     """
     S = rows.reshape(-1)
     target = out.reshape(-1)
@@ -557,7 +559,7 @@ def _jacobian_block_of(out, start, n, rows, first, r0, r1, r2, bits):  # type: i
 
 
 def subtract_row(H: Any, i: int, k: int, start: int, stop: int, a: Any) -> None:
-    """H[i, start:stop] -= a H[k, start:stop]; for one robot WIDTH entries at a time."""
+    """H[i, start:stop] -= a H[k, start:stop]; WIDTH entries at a time for one robot."""
     for c in range(start, stop):
         H[i, c] = H[i, c] - a * H[k, c]
 
@@ -593,7 +595,7 @@ def _subtract_row(H, i, k, start, stop, a):  # type: ignore[no-untyped-def]
         return entries
 
     def blocks(H, i, k, start, stop, a):  # type: ignore[no-untyped-def]
-        # LLVM cannot know that the rows do not overlap, and leaves this loop scalar
+        # LLVM cannot know that the rows do not overlap, and would leave this loop scalar
         c = start
         while c + WIDTH <= stop:
             _subtract_block(H, i, k, c, a)

@@ -1,8 +1,8 @@
-"""Kept machine code put into memory without LLVM, whose import and linker take 45 ms of a start.
+"""Puts kept machine code into memory without LLVM, whose import and linker take 45 ms of a start.
 
-Objects in LLVM's large code model for x86-64, which it has for code compiled at run time, name every place by its whole
+Objects in LLVM's large code model for x86-64, its model for code compiled at run time, refer to every place by its full
 address: the sections are laid out one after the other and the addresses written in, one kind of relocation (file
-format: System V ABI, chapter 4, and its supplement for AMD64, 4.4). Whatever is otherwise is left to LLVM's linker.
+format: System V ABI, chapter 4, and its supplement for AMD64, 4.4). Everything else is left to LLVM's linker.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _RELOCATION.names = ("place", "kind", "symbol", "addend")
 
 
 def put_into_memory(code: bytes, symbol: str, external: Callable[[str], int]) -> tuple[int, object] | None:
-    """The address of `symbol`, and what keeps its memory; `external` gives the addresses of names from elsewhere, or 0.
+    """Return the address of `symbol`, and the object that keeps its memory; `external` gives the addresses of names
+    from elsewhere, or 0.
 
-    None where the object is not of the kind that is understood here, or a name is not known.
+    Returns None where the object is of an unsupported kind, or a name is unknown.
     """
     if os.name != "posix" or len(code) < _FILE.itemsize or not code.startswith(_BEGINNING):
         return None
@@ -80,7 +81,7 @@ def _entries(code: bytes, section: Any, kind: np.dtype[Any]) -> Table:
 
 
 def _lay_out(sections: Table, loaded: Table) -> tuple[NDArray[np.int64], int]:
-    """Offsets of the sections in memory, of what is not loaded 0, and the size of all."""
+    """Offsets of the sections in memory, 0 for those not loaded, and the total size."""
     offsets = np.zeros(len(sections), np.int64)
     end = 0
     for index in np.flatnonzero(loaded):

@@ -1,8 +1,8 @@
-"""Files that nobody else can have written: what is read back from a cache is run or believed, so whose it is matters.
+"""Checks that only the user can have written a file: what is read from a cache is executed or trusted.
 
 A folder is the user's own when it and every folder above it belong to the user or to root, and no one else may write
-there (what OpenSSH asks of a home). Folders that everybody may write but where only owners may rename (/tmp) pass as
-parents. Systems without such owners (Windows) keep users apart by other means: there everything passes.
+there (as OpenSSH requires of a home). Folders that everybody may write but where only owners may rename (/tmp) pass as
+parents. Systems without such owners (Windows) separate users by other means: there everything passes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def _user() -> int:
 
 
 def is_own(about: os.stat_result) -> bool:
-    """Whether a file or folder is the user's or root's, and nobody else may write it.
+    """Whether a file or folder belongs to the user or to root, and nobody else may write it.
 
-    A group may where it is its owner's private one, which has the owner's number (`umask 002`, as Fedora has it).
+    A group may if it is its owner's private one, which has the owner's number (`umask 002`, as on Fedora).
     """
     if not _POSIX:
         return True
@@ -31,8 +31,8 @@ def is_own(about: os.stat_result) -> bool:
 
 
 def whose_else(folder: Path) -> Path | None:
-    """The first folder on the way to this one, or itself, in which somebody else could put something; None: there is
-    none. What is not there yet is nobody's.
+    """The first folder on the way to this one, or itself, in which somebody else could put something, or None. Folders
+    that do not exist yet are nobody's.
     """
     ways = dict.fromkeys((Path.cwd() / folder, folder.resolve()))
     for way in ways:
@@ -48,7 +48,7 @@ def whose_else(folder: Path) -> Path | None:
 
 
 def make_own(folder: Path) -> bool:
-    """Make a folder, and those above it that are missing, for the user alone; whether it is there then."""
+    """Create a folder, and missing ones above it, for the user alone; return whether it then exists."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         for place in reversed(missing):
@@ -62,7 +62,7 @@ def make_own(folder: Path) -> bool:
 def read_own(path: Path, most: int) -> bytes | None:
     """The content of a regular file of at most `most` bytes that is the user's own; None for anything else.
 
-    A link is not followed and a pipe not waited for.
+    Links are not followed, and pipes are not waited for.
     """
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:

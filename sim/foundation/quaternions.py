@@ -49,7 +49,7 @@ def turn_quaternion(q: Any, n: Any, r0: Any, r1: Any, r2: Any) -> None:
     angle = sqrt(square)
     small = real(1e-4, angle)
     sine, cosine = sincos(0.5 * angle)
-    # below 1e-4 rad the series of both to the fourth power is exact to rounding
+    # below 1e-4 rad the series of both to fourth order is exact to rounding
     c = where_greater(angle, small, cosine, 1.0 - square / 8.0 + square * square / 384.0)
     s = where_greater(angle, small, sine / where_greater(angle, small, angle, small), 0.5 - square / 48.0)
     r0 *= s
@@ -81,7 +81,8 @@ def quaternion_along(r0: Any, r1: Any, r2: Any) -> Any:
 
 @inlined
 def rotation_between(w: Any, x: Any, y: Any, z: Any, c: Any, a: Any, b: Any, d: Any) -> Any:
-    """log(q⁻¹ t) of unit quaternions q = (w, x, y, z), t = (c, a, b, d): what turns q into t, in q's axes [rad]."""
+    """log(q⁻¹ t) of unit quaternions q = (w, x, y, z), t = (c, a, b, d): the rotation from q to t, in q's axes
+    [rad]."""
     return rotation_vector(
         w * c + x * a + y * b + z * d,
         w * a - x * c - y * d + z * b,

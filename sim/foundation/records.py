@@ -1,11 +1,12 @@
 """Records: NamedTuples of arrays that kernels receive, and the table of addresses that carries them into machine code.
 
-A record's annotations say what each array is; from them alone come the numba types (jit.py), the allocation and the
-check of what is passed in. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*` hold
-float64 whatever the width, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
+A record's annotations state what each array is; the numba types (jit.py), the allocation and the check of what is
+passed in follow from them alone. `Const*` arrays are read-only (a kernel that writes one does not compile), `Reals*`
+hold float64 whatever the width, `Lanes*` hold T: a float64 in the scalar width, a pack of 8 robots in the pack width,
 stored with the lanes as last axis.
 
-A bundle is a record whose fields are records. A member may be None: kernels are then compiled without what asks for it.
+A bundle is a record whose fields are records. A member may be None: kernels are then compiled without the code that
+needs it.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from numpy.typing import NDArray
 
 from artsim.sim.foundation.dataclass import dataclass
 
-BUFFER = 512  # entries of Jacobians that are gathered before they are written: 4 kB stay in the first cache
+BUFFER = 512  # entries of Jacobians gathered before they are written: 4 kB stay in the first cache
 EMPTY_BLOCK = -2  # in a table of entries (lanes.chosen_from_lanes): this entry and the WIDTH - 1 after it are zeros
 WIDTH = 8  # robots in a pack: one AVX-512 register of float64, two of AVX2
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What one field of a record is."""
+    """The type of one array field of a record."""
 
     dtype: type[np.generic]
     ndim: int
@@ -52,7 +53,7 @@ Lanes3: TypeAlias = Annotated[Array, Kind(np.float64, 3, lanes=True)]
 
 
 Member: TypeAlias = type[Any] | None
-"""What a bundle's field is: a record class, or None where the bundle lacks it."""
+"""The type of a bundle's field: a record class, or None where the bundle lacks it."""
 
 _KINDS: dict[type[Any], dict[str, Any]] = {}
 
@@ -74,14 +75,15 @@ def _kind(hint: Any) -> Kind | Member:
 
 
 def with_lanes(record: type[Any], name: str, lanes: Collection[str]) -> type[Any]:
-    """A record class with the same fields of which `lanes`, and no others, hold T: what differs between robots."""
+    """A record class with the same fields, of which `lanes`, and no others, hold T: what differs between robots."""
     made = type(name, (record,), {})
     _KINDS[made] = {field: replace(kind, lanes=field in lanes) for field, kind in kinds(record).items()}
     return made
 
 
 def with_members(bundle: type[Any], **members: Member) -> type[Any]:
-    """A bundle class of which these fields hold these records, None: nothing; the others what they are declared as."""
+    """A bundle class whose given fields hold these records (None: nothing), and the others what they are declared
+    as."""
     fields = kinds(bundle) | members
     told = ",".join(kind.__name__ if kind else "" for kind in fields.values())
     made = type(f"{bundle.__name__}[{told}]", (bundle,), {})
@@ -97,7 +99,7 @@ def zeros(shape: Sequence[int], kind: Kind, width: int = 1) -> Array:
 
 
 def aligned_zeros(shape: Sequence[int]) -> Array:
-    """Zeroed float64 that start at a cache line."""
+    """Zeroed float64 array that starts at a cache line."""
     size = int(np.prod(shape))
     buffer = np.zeros(size + 8)
     start = (-buffer.ctypes.data // 8) % 8
@@ -122,7 +124,7 @@ def table(records: Sequence[NamedTuple], width: int) -> NDArray[np.int64]:
 
 
 def _add_entries(entries: list[int], record: Any, width: int) -> None:
-    """Append a record's arrays to a table; a bundle's are those of its members, one after the other."""
+    """Append a record's arrays to a table; for a bundle, those of its members, one after the other."""
     for (name, kind), value in zip(kinds(type(record)).items(), record, strict=True):
         if not isinstance(kind, Kind):
             if value is not None:
@@ -136,7 +138,7 @@ def _add_entries(entries: list[int], record: Any, width: int) -> None:
 
 
 def is_of(record: Any, member: Member) -> bool:
-    """Whether a record is what an entry was declared for, of bundles all members: None where there is to be none."""
+    """Whether a record is of the declared class, for bundles with all members: None where none is declared."""
     if record is None or member is None:
         return record is None and member is None
     declared = kinds(member)

@@ -1,12 +1,12 @@
 """Records as numba sees them: a pointer into the table of addresses (records.py), whose attributes are arrays.
 
-A NamedTuple of arrays would do, but numba hands one to a callee as hundreds of numbers and spells all its types out in
-every symbol: half of the compile time, and a call that costs more than what it calls. Here a record is one pointer; an
-attribute loads address and shape, marked invariant, so that LLVM lifts them out of loops. A record in a bundle is the
-same pointer further on: it costs nothing.
+A NamedTuple of arrays would do, but numba passes one to a callee as hundreds of numbers and spells out all its types in
+every symbol: half of the compile time, and a call that costs more than its callee. Here a record is one pointer; an
+attribute loads address and shape, marked invariant, so that LLVM hoists them out of loops. A record in a bundle is the
+same pointer with an offset, at no cost.
 
-numba leaves out what stands behind `if x is None` where x is a parameter. `know_members` makes that hold for a bundle's
-members too: a feature that a variant lacks is not compiled, whether it is a parameter or inside one.
+numba prunes the code behind `if x is None` where x is a parameter. `know_members` extends that to the members of a
+bundle: a feature that a variant lacks is not compiled, whether it is a parameter or a member.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def _attribute(context: Any, builder: Any, record: Any, pointer: Any, name: str)
 
 
 def know_members(rewrite: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
-    """numba's pass that writes known constants into a function's code, which also knows a bundle's members: one that is
-    missing is the constant None, and whether one is None is a constant."""
+    """Extend numba's pass that writes known constants into a function's code to members of bundles: a missing one is
+    the constant None, and whether one is None is a constant."""
 
     def rewrite_and_know(code: Any, arguments: Any) -> None:
         rewrite(code, arguments)
@@ -125,7 +125,7 @@ class _Known(NamedTuple):
 
 
 def _known(code: Any, arguments: Any, value: Any) -> _Known | None:
-    """The constant that an expression about members is; None: it is none."""
+    """The constant value of an expression about members, or None if it has none."""
     operation = getattr(value, "op", None)
     if operation == "getattr":
         return _Known(None) if _type_of(code, arguments, value) is types.none else None
@@ -137,7 +137,7 @@ def _known(code: Any, arguments: Any, value: Any) -> _Known | None:
 
 
 def _type_of(code: Any, arguments: Any, definition: Any) -> Any:
-    """The record type of what a name stands for, types.none of None; None where it is neither or not known."""
+    """The record type that a name stands for, types.none for None; None where it is neither or unknown."""
     found = None
     if isinstance(definition, numba_ir.Arg):
         found = arguments[definition.index]
@@ -151,7 +151,7 @@ def _type_of(code: Any, arguments: Any, definition: Any) -> Any:
 
 
 def record_reader(record_type: RecordType, offset: int) -> Any:
-    """An intrinsic that makes a record of a pointer to the table."""
+    """An intrinsic that makes a record from a pointer to the table."""
 
     @intrinsic
     def read(typing_context: Any, source: Any) -> Any:

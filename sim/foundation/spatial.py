@@ -1,4 +1,4 @@
-"""Rotations and small inertia arithmetic in numpy, for what is computed once (kernels have their own)."""
+"""Rotations and small inertia arithmetic in numpy, for values computed once (kernels have their own functions)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def frame_with_z(axis: Sequence[float]) -> Real:
     across = x * x + y * y
     if z < 0 and across < 1e-30:
         return np.diag([1.0, -1.0, -1.0])
-    k = (1 - z) / across if z < 0 else 1 / (1 + z)  # equal; near -z the second has no digits left
+    k = (1 - z) / across if z < 0 else 1 / (1 + z)  # equal; near -z the second loses all digits
     return np.array([[1 - x * x * k, -x * y * k, x], [-x * y * k, 1 - y * y * k, y], [-x, -y, z]])
 
 

@@ -1,7 +1,7 @@
-"""Vectors as triples of T: what kernels write in one line of what would be three.
+"""Vectors as triples of T, so that kernels need one line instead of three.
 
-Triples are numba's tuples: they live in registers, and cost nothing beside the scalars written out. Sums go from left
-to right; matrices times vectors are sums over the vector's entries.
+Triples are numba's tuples: they live in registers, and cost no more than scalars written out. Sums go from left to
+right; a matrix times a vector is a sum over the vector's entries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def row_of(A: Any, i: Any) -> Any:
 
 @inlined
 def put(out: Any, a: Any) -> None:
-    """out = a, of an array of three."""
+    """out = a, for an array of three."""
     out[0] = a[0]
     out[1] = a[1]
     out[2] = a[2]
@@ -36,7 +36,7 @@ def put(out: Any, a: Any) -> None:
 
 @inlined
 def set_row(A: Any, i: Any, a: Any) -> None:
-    """The first three entries of row i of an array become a."""
+    """Set the first three entries of row i of an array to a."""
     A[i, 0] = a[0]
     A[i, 1] = a[1]
     A[i, 2] = a[2]
@@ -44,13 +44,13 @@ def set_row(A: Any, i: Any, a: Any) -> None:
 
 @inlined
 def component(a: Any, k: Any) -> Any:
-    """a[k] of a k that is known only when it runs."""
+    """a[k] for an index k known only at run time."""
     return a[0] if k == 0 else (a[1] if k == 1 else a[2])
 
 
 @inlined
 def shifted(a: Any) -> Any:
-    """a seen from the next axis on: its entries 1, 2, 0."""
+    """a with its axes shifted by one: its entries 1, 2, 0."""
     return a[1], a[2], a[0]
 
 
@@ -77,31 +77,31 @@ def negative(a: Any) -> Any:
 
 @inlined
 def times(k: Any, a: Any) -> Any:
-    """k a of a number k."""
+    """k a for a number k."""
     return k * a[0], k * a[1], k * a[2]
 
 
 @inlined
 def divided(a: Any, k: Any) -> Any:
-    """a / k of a number k."""
+    """a / k for a number k."""
     return a[0] / k, a[1] / k, a[2] / k
 
 
 @inlined
 def plus_times(a: Any, k: Any, b: Any) -> Any:
-    """a + k b of a number k."""
+    """a + k b for a number k."""
     return a[0] + k * b[0], a[1] + k * b[1], a[2] + k * b[2]
 
 
 @inlined
 def minus_times(a: Any, k: Any, b: Any) -> Any:
-    """a - k b of a number k."""
+    """a - k b for a number k."""
     return a[0] - k * b[0], a[1] - k * b[1], a[2] - k * b[2]
 
 
 @inlined
 def combined(j: Any, a: Any, k: Any, b: Any) -> Any:
-    """j a + k b of numbers j, k."""
+    """j a + k b for numbers j, k."""
     return j * a[0] + k * b[0], j * a[1] + k * b[1], j * a[2] + k * b[2]
 
 
@@ -119,13 +119,13 @@ def by_component(a: Any, b: Any) -> Any:
 
 @inlined
 def dot(a: Any, b: Any) -> Any:
-    """a · b; of arrays of three too."""
+    """a · b; also for arrays of three."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
 def summed_squares(a: Any) -> Any:
-    """a · a, added up from 0 on: contracted to other FMAs than in `dot`, and so rounded otherwise."""
+    """a · a, added up from 0: contracted to other FMAs than in `dot`, and so rounded differently."""
     total = a[0] - a[0]
     for k in range(3):
         total += a[k] * a[k]
@@ -149,7 +149,7 @@ def length(a: Any) -> Any:
 
 @inlined
 def turned_back_by(R: Any, i: Any, a: Any) -> Any:
-    """R[i]ᵀ a of an array R (n, 3, 3)."""
+    """R[i]ᵀ a for an array R (n, 3, 3)."""
     return (
         R[i, 0, 0] * a[0] + R[i, 1, 0] * a[1] + R[i, 2, 0] * a[2],
         R[i, 0, 1] * a[0] + R[i, 1, 1] * a[1] + R[i, 2, 1] * a[2],
@@ -159,7 +159,7 @@ def turned_back_by(R: Any, i: Any, a: Any) -> Any:
 
 @inlined
 def rotated(R: Any, a: Any) -> Any:
-    """R a of an array R (3, 3)."""
+    """R a for an array R (3, 3)."""
     return (
         R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
         R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
@@ -169,7 +169,7 @@ def rotated(R: Any, a: Any) -> Any:
 
 @inlined
 def plus_rotated(b: Any, R: Any, a: Any) -> Any:
-    """b + R a of an array R (3, 3)."""
+    """b + R a for an array R (3, 3)."""
     return (
         b[0] + R[0, 0] * a[0] + R[0, 1] * a[1] + R[0, 2] * a[2],
         b[1] + R[1, 0] * a[0] + R[1, 1] * a[1] + R[1, 2] * a[2],
@@ -179,7 +179,7 @@ def plus_rotated(b: Any, R: Any, a: Any) -> Any:
 
 @inlined
 def rotated_back(R: Any, a: Any) -> Any:
-    """Rᵀ a of an array R (3, 3)."""
+    """Rᵀ a for an array R (3, 3)."""
     return (
         R[0, 0] * a[0] + R[1, 0] * a[1] + R[2, 0] * a[2],
         R[0, 1] * a[0] + R[1, 1] * a[1] + R[2, 1] * a[2],
@@ -205,7 +205,7 @@ def turn(R: Any, i: Any, x: Any, y: Any, z: Any) -> Any:
 
 @inlined
 def turned_back(R: Any, x: Any, y: Any, z: Any) -> Any:
-    """Rᵀ (x, y, z), R being 9 numbers by rows."""
+    """Rᵀ (x, y, z), with R as 9 numbers in row-major order."""
     return R[0] * x + R[3] * y + R[6] * z, R[1] * x + R[4] * y + R[7] * z, R[2] * x + R[5] * y + R[8] * z
 
 

@@ -1,7 +1,7 @@
-"""Which geoms may touch, and how: a table of pairs, and the figures of a contact of each. Plain numpy, at compile time.
+"""Decides which geoms may touch, and with which contact parameters. Plain numpy, at compile time.
 
-The rules are MuJoCo's (computation chapter, "Collision detection", "Contact"), and for a URDF those that its users
-expect: what a joint connects does not touch, a robot touches itself on request only.
+The rules are MuJoCo's (Computation chapter, "Collision detection", "Contact"), and for a URDF those that its users
+expect: links connected by a joint do not touch, and a robot touches itself only on request.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.records import Array, ConstInts1, ConstInts2, ConstReals1, ConstReals2
 from artsim.sim.foundation.spatial import Real
 
-_OF_WORLD = Conventions(parents_apart=False, surfaces=False)  # of what stands on no model
+_OF_WORLD = Conventions(parents_apart=False, surfaces=False)  # for geoms that belong to no model
 
-FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling of a geom whose file says nothing
+FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling; the default of a geom
 LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
 REFERENCE = (0.02, 1.0)  # MuJoCo's default solref
-_BYTES_PER_PAIR = 18  # of the table while it is made
+_BYTES_PER_PAIR = 18  # of the table while it is built
 _MIXED = 1e-15  # a smaller weight counts as none
-_OPEN = ("plane", "heightfield")  # do not touch each other
+_OPEN = ("plane", "heightfield")  # never touch each other
 
 
 class Tangible(NamedTuple):
@@ -46,7 +46,7 @@ class Tangible(NamedTuple):
 
 
 class Surfaces(NamedTuple):
-    """How each of n geoms touches, MJCF's defaults filled in (description.Surface)."""
+    """Contact properties of n geoms, with MJCF's defaults filled in (description.Surface)."""
 
     dimension: ConstInts1  # (n,) 1, 3, 4 or 6
     priority: ConstInts1  # (n,)
@@ -77,7 +77,7 @@ class ExplicitPairs(NamedTuple):
 
 @dataclass(frozen=True)
 class CollisionPairs:
-    """What may touch what: geoms in the order of the links, then those of the world that were added."""
+    """Which geoms may touch: geoms in the order of the links, then those added to the world."""
 
     geoms: tuple[Tangible, ...]
     allowed: Array  # (n, n) symmetric, True where two may touch
@@ -86,7 +86,8 @@ class CollisionPairs:
 
 
 class ContactParameters(NamedTuple):
-    """The figures of a contact of two geoms. It begins to act at a distance of `margin` and is found `gap` earlier."""
+    """Parameters of a contact of two geoms. It begins to act at a distance of `margin` and is detected `gap`
+    earlier."""
 
     dimension: int
     soft: bool
@@ -102,15 +103,15 @@ class ContactParameters(NamedTuple):
 def collision_pairs(
     articulation: Articulation, compiled: Compiled, *, world: Sequence[Geom] = (), self_collide: bool = False
 ) -> CollisionPairs:
-    """The table of an articulation.
+    """Build the table of an articulation.
 
     Args:
-        world: further geoms that stand still, such as a ground; they come last.
-        self_collide: robots of a URDF touch themselves, too.
+        world: additional static geoms, such as a ground; they come last.
+        self_collide: the robots of a URDF also touch themselves.
 
     Raises:
-        ModelError: a <pair> names a geom that is not there.
-        MemoryShortageError: more geoms than there is room for their pairs.
+        ModelError: a <pair> names a geom that does not exist.
+        MemoryShortageError: the table of pairs exceeds the memory limit.
     """
     geoms = (*tangible_geoms(articulation), *(Tangible(-1, geom) for geom in world))
     override = articulation.options.contact_override
@@ -139,7 +140,7 @@ def tangible_geoms(articulation: Articulation) -> Iterator[Tangible]:
 
 
 def _allowed(articulation: Articulation, compiled: Compiled, geoms: Sequence[Tangible], *, self_collide: bool) -> Array:
-    """(n, n) by all rules but <pair>."""
+    """(n, n) by all rules except <pair>."""
     n = len(geoms)
     if not articulation.options.contact:
         return np.zeros((n, n), bool)
@@ -160,10 +161,10 @@ def _allowed(articulation: Articulation, compiled: Compiled, geoms: Sequence[Tan
 
 
 def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Array, body: Array) -> Array:
-    """(n, n) True where a joint lies between the two. What moves as one counts as one; the world is nobody's parent,
-    but what a URDF fixes to it is (Conventions.parents_apart).
+    """(n, n) True where a joint connects the two. Bodies that move as one count as one; the world is nobody's parent,
+    except of what a URDF fixes to it (Conventions.parents_apart).
     """
-    parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: nothing stands on a ground by a joint
+    parent = np.append(_parent_bodies(compiled), -2)[link]  # -2: no joint connects anything to a ground
     part = _part_of_links(articulation)[link]
     apart = np.array([conventions.parents_apart for conventions in conventions_of_links(articulation)])[link]
     same = part[:, None] == part
@@ -174,7 +175,7 @@ def _parent_and_child(articulation: Articulation, compiled: Compiled, link: Arra
 
 
 def _parent_bodies(compiled: Compiled) -> Array:
-    """(nlink,) the body on which that of each link stands: massless ones between several joints are passed over."""
+    """(nlink,) the parent body of each link's body, skipping massless ones between several joints."""
     model = compiled.model
     above: dict[int, int] = {0: -1}
     for body, parent in zip(model.link_body, model.link_parent, strict=True):
@@ -183,7 +184,7 @@ def _parent_bodies(compiled: Compiled) -> Array:
 
 
 def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool) -> Array:
-    """(n, n) True for two of a robot that does not touch itself."""
+    """(n, n) True for two geoms of a robot that does not touch itself."""
     numbs = np.array([not (part.self_collide or self_collide) for part in _parts(articulation)] + [False], bool)
     part = _part_of_links(articulation)[link]
     touching = np.array([bool(link.self_collide) for link in articulation.links] + [False])[link]
@@ -192,7 +193,7 @@ def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool
 
 
 def _parts(articulation: Articulation) -> tuple[Part, ...]:
-    """The models of a scene; of a model alone, itself."""
+    """The models of a scene; for a single model, itself."""
     if articulation.parts:
         return articulation.parts
     a = articulation
@@ -201,19 +202,19 @@ def _parts(articulation: Articulation) -> tuple[Part, ...]:
 
 
 def conventions_of_links(articulation: Articulation) -> list[Conventions]:
-    """(nlink + 1,) those of each link's model; at the end the world's."""
+    """(nlink + 1,) the conventions of each link's model; at the end the world's."""
     of_parts = [part.conventions for part in _parts(articulation)]
     return [*(of_parts[part] for part in _part_of_links(articulation)[:-1]), _OF_WORLD]
 
 
 def _part_of_links(articulation: Articulation) -> Array:
-    """(nlink + 1,) the number of each link's model; at the end that of the world: one more."""
+    """(nlink + 1,) index of each link's model; at the end that of the world, one more."""
     parts = _parts(articulation)
     return np.append(np.repeat(np.arange(len(parts)), [part.links for part in parts]), len(parts))
 
 
 def _exclude(articulation: Articulation, link: Array, allowed: Array) -> None:
-    """Take out the pairs of links that do not touch."""
+    """Remove the excluded pairs of links."""
     index = {item.name: n for n, item in enumerate(articulation.links)}
     of_link: dict[int, list[int]] = {}
     for n, number in enumerate(link.tolist()):
@@ -225,13 +226,13 @@ def _exclude(articulation: Articulation, link: Array, allowed: Array) -> None:
 
 
 def _can_act(compiled: Compiled, a: Tangible, b: Tangible) -> bool:
-    """Whether a force between two geoms could do anything, and they can meet."""
+    """Whether a force between two geoms could have an effect, and they can meet."""
     first, second = (compiled.model.link_body[link] if link >= 0 else 0 for link in (a.link, b.link))
     return bool(first != second) and not (a.geom.kind in _OPEN and b.geom.kind in _OPEN)
 
 
 def _located(pairs: Sequence[ContactPair], number: dict[str, int]) -> list[tuple[int, int, ContactPair]]:
-    """The <pair>s with the numbers of their geoms, in their order; of two for the same geoms the first."""
+    """The <pair>s with their geoms' numbers, in order; of two for the same geoms, the first."""
     located: dict[tuple[int, int], ContactPair] = {}
     for pair in pairs:
         for name in (pair.geom_a, pair.geom_b):
@@ -242,11 +243,11 @@ def _located(pairs: Sequence[ContactPair], number: dict[str, int]) -> list[tuple
     return [(a, b, pair) for (a, b), pair in sorted(located.items(), key=lambda item: item[0])]
 
 
-# ------------------------------------------------------------------ figures
+# ------------------------------------------------------------------ parameters
 
 
 def _surfaces(geoms: Sequence[Geom], override: ContactOverride | None) -> Surfaces:
-    """The geoms' own figures; an override stands in their place, so that what is combined of them is the override."""
+    """The geoms' own parameters, or the override in their place, so that every combination equals the override."""
     n = len(geoms)
     friction = [geom.friction or FRICTION for geom in geoms]
     columns: dict[str, Sequence[object]] = {
@@ -268,7 +269,7 @@ def _surfaces(geoms: Sequence[Geom], override: ContactOverride | None) -> Surfac
 
 
 def _explicit(pairs: Sequence[tuple[int, int, ContactPair]], override: ContactOverride | None) -> ExplicitPairs:
-    """The figures of <pair>s."""
+    """The parameters of <pair>s."""
     rows = [_pair_parameters(pair, override) for _, _, pair in pairs]
     columns: dict[str, list[object]] = {
         name: [getattr(row, name) for row in rows] for name in ContactParameters._fields
@@ -293,7 +294,7 @@ def _is_soft(softness: Softness) -> int:
 
 
 def _pair_parameters(pair: ContactPair, override: ContactOverride | None) -> ContactParameters:
-    """What a <pair> says, with MuJoCo's defaults: nothing follows from its geoms."""
+    """The parameters of a <pair>, with MuJoCo's defaults: nothing is inherited from its geoms."""
     slide, torsion, roll = FRICTION
     friction = pair.friction or (slide, slide, torsion, roll, roll)
     made = ContactParameters(
@@ -320,10 +321,10 @@ def _pair_parameters(pair: ContactPair, override: ContactOverride | None) -> Con
 
 
 def contact_parameters(surfaces: Surfaces, a: int, b: int) -> ContactParameters:
-    """The figures of a contact of two geoms without a <pair>.
+    """Combine the parameters of two geoms without a <pair>.
 
-    Of the higher priority all count. Of equal ones: the larger dimension and friction; softness weighed by `mix`, or
-    the smaller reference where one of them is a stiffness (negative). Margins, gaps and adhesions add up.
+    Those of the higher priority apply. At equal priority: the larger dimension and friction; softness weighted by
+    `mix`, or the smaller reference where one of them is a stiffness (negative). Margins, gaps and adhesions add up.
     """
     s = surfaces
     weight = _weight(s, a, b)
@@ -353,7 +354,7 @@ def contact_parameters(surfaces: Surfaces, a: int, b: int) -> ContactParameters:
 
 
 def _weight(s: Surfaces, a: int, b: int) -> float:
-    """How much of a's softness counts beside b's: 0 to 1."""
+    """Weight of a's softness in the mix with b's: 0 to 1."""
     if s.priority[a] != s.priority[b]:
         return float(s.priority[a] > s.priority[b])
     first, second = (float(s.mix[n]) if s.mix[n] >= _MIXED else 0.0 for n in (a, b))

@@ -1,8 +1,8 @@
-"""What may touch, as arrays, and what is known of it in a step.
+"""Which shapes may touch, as arrays, and the records of their contacts in a step.
 
-Constants are in Contacts (what the engine knows of shapes) and in collision's Shapes; what a step finds is in
-ContactWork. Kernels call them contact_model, shapes and contact_data. A run in which nothing may touch has none of them
-and runs kernels that were compiled without contact. No numba here.
+Constants are in Contacts (the engine's data on shapes) and in collision's Shapes, results of a step in ContactWork;
+ContactBundle holds them as contact.model, contact.shapes and contact.data. A run in which nothing may touch has no such
+bundle and runs kernels that were compiled without contact. This file does not import numba.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from artsim.sim.foundation.records import (
 from artsim.sim.geometry.solids import Kept
 from artsim.sim.run_data.phases import Clock
 
-TOUCHING = 1e-6  # [m] a gap that counts as none
-SHARP, RIM, OVAL = range(3)  # how a shape rolls: not, or with its centre; on a rim; as an ellipsoid
+TOUCHING = 1e-6  # [m] a gap below which shapes touch
+SHARP, RIM, OVAL = range(3)  # how a contact rolls over a shape: not, or with its centre; on a rim; as on an ellipsoid
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
 ALONG_NORMAL, ALONG_TANGENT = range(2)  # the first of them, and of the lines of a contact's frame
-# entries of ContactWork.number: contacts, and how many there would be with more room
+# entries of ContactWork.number: contacts stored, and contacts detected
 CONTACTS, FOUND_CONTACTS = range(2)
 # columns of ContactWork.before beside SHAPE_A, SHAPE_B and FEATURE (state.py); three numbers of the point
 BEFORE_DIMENSION, BEFORE_GAP, BEFORE_POINT, CONTACT_BEFORE = 3, 4, 5, 8
 
 
 class Contacts(NamedTuple):
-    """Shapes as the engine sees them, and which of them may touch. n shapes, np explicit pairs (MJCF `<pair>`)."""
+    """The engine's data on shapes, and which of them may touch. n shapes, np explicit pairs (MJCF `<pair>`)."""
 
     body: ConstInts1  # (n,)
-    link: ConstInts1  # (n,) -1: of the scene, no link
-    geom: ConstInts1  # (n,) its name
+    link: ConstInts1  # (n,) -1: of the scene, not of a link
+    geom: ConstInts1  # (n,) index of its name
     place: ConstReals2  # (n, 3) the shape's origin in the body's internal frame [m]
     turn: ConstReals3  # (n, 3, 3) shape axes in it
     extent: ConstReals2  # (n, 3) half of its bounding box in its own axes [m]; planes: 0
-    rounding: ConstReals1  # (n,) radius of spheres and capsules: their surfaces turn about centres [m]
+    rounding: ConstReals1  # (n,) radius of spheres and capsules, whose surfaces turn about their centres [m]
     rolls: ConstInts1  # (n,) SHARP, RIM or OVAL
     square: ConstInts1  # (n,) 1: a box, whose edges lie along the shape's axes
-    swing: ConstReals1  # (n,) how far a point of it is from its origin, of what turning moves [m]
+    swing: ConstReals1  # (n,) largest distance of its points from its origin, for shapes that can turn [m]
     plane: ConstInts1  # (planes,) which shapes are planes
     solid: ConstInts1  # (n - planes,) and which are not
-    allowed: ConstInts2  # (n, n) -1: they never touch; 0: they may; 1 + k: as the explicit pair k says
-    # of a shape, combined when it touches
-    dimension: ConstInts1  # (n,) 1: no friction, 3: sliding, 4: torsional too, 6: rolling too
+    allowed: ConstInts2  # (n, n) -1: they never touch; 0: they may; 1 + k: with the parameters of explicit pair k
+    # per shape, combined when it touches
+    dimension: ConstInts1  # (n,) 1: no friction, 3: sliding, 4: also torsional, 6: also rolling
     priority: ConstInts1  # (n,)
     mix: ConstReals1  # (n,) weight of its softness
     friction: ConstReals2  # (n, 5) two sliding, torsional [m], two rolling [m]
@@ -66,11 +66,11 @@ class Contacts(NamedTuple):
     impedance: ConstReals2  # (n, 5) MuJoCo's solimp
     margin: ConstReals1  # (n,) [m]
     gap: ConstReals1  # (n,) [m]
-    reach: ConstReals1  # (n,) from how far it may touch something: its margin and gap, or a pair's [m]
+    reach: ConstReals1  # (n,) largest distance of a contact: its margin and gap, or a pair's [m]
     restitution: ConstReals1  # (n,)
     adhesion: ConstReals1  # (n,) [N]
     belt: ConstReals2  # (n, 6) velocity of its surface, linear and angular, in shape axes [m/s, rad/s]
-    # of an explicit pair
+    # per explicit pair
     pair_dimension: ConstInts1  # (np,)
     pair_friction: ConstReals2  # (np, 5)
     pair_soft: ConstInts1  # (np,)
@@ -79,54 +79,54 @@ class Contacts(NamedTuple):
     pair_margin: ConstReals1  # (np,)
     pair_gap: ConstReals1  # (np,)
     pair_adhesion: ConstReals1  # (np,)
-    # of the run
+    # per run
     pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids
-    slack: ConstReals1  # (1,) how much of their normal's softness frictions of soft contacts keep
-    mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass: softness is measured by it [1/kg]
+    slack: ConstReals1  # (1,) share of their normal's softness that the friction of soft contacts keeps
+    mobility: ConstReals1  # (nb,) velocity per impulse of a body's centre of mass, the scale of softness [1/kg]
 
 
 class ContactWork(NamedTuple):
-    """The contacts of a step. Room for k; what touches is b, what it touches is a."""
+    """The contacts of a step, with room for k; each is of shape b on shape a."""
 
-    number: Ints1  # (2,) of contacts; found, more when there was no room
+    number: Ints1  # (2,) contacts; contacts detected, more where the room was exceeded
     detector: Ints1  # (2,) addresses of the compiled detection and of its table
     advancement: Ints1  # (2,) the same of the continuous check; 0: there is none
     # shapes, as collision's Placed
     position: Reals2  # (n, 3) world axes [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
     common: Reals1  # (3,) velocity of the frame in which shapes' margins are counted [m/s]
-    straight: Reals1  # (n,) angle by which it may turn and its points move straight on, of a continuous check [rad]
-    margin: Reals1  # (n,) speculative: how far a point of it may move in the step without a contact being missed [m]
-    low: Reals2  # (n, 3) box that holds it and its margin [m]
+    straight: Reals1  # (n,) rotation up to which its points count as moving straight, with the continuous check [rad]
+    margin: Reals1  # (n,) speculative margin: how far its points may move in the step without a missed contact [m]
+    low: Reals2  # (n, 3) box around it and its margin [m]
     high: Reals2
     order: Ints1  # (solids,) along an axis
-    before: Reals2  # (k, 8) contacts found before in the same step: shapes, feature, dimension, gap, point
+    before: Reals2  # (k, 8) contacts of an earlier detection in the same step: shapes, feature, dimension, gap, point
     # contacts
     shape: Ints2  # (k, 2)
     feature: Ints1  # (k,)
-    distance: Reals1  # (k,) between the surfaces; negative: depth [m]
-    gap: Reals1  # (k,) that less the margin, which is what must not close [m]
+    distance: Reals1  # (k,) between the surfaces; negative: penetration [m]
+    gap: Reals1  # (k,) distance less the margin, which must not become negative [m]
     point: Reals2  # (k, 3) world axes [m]
     frame: Reals3  # (k, 3, 3) by rows: normal from a to b, two tangents
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
-    dimension: Ints1  # (k,) 0: found, but not active
+    dimension: Ints1  # (k,) 0: detected, but not active
     friction: Reals2  # (k, 5)
     soft: Ints1  # (k,)
     reference: Reals2  # (k, 2)
     impedance: Reals2  # (k, 5)
     hardness: Reals1  # (k,) MuJoCo's d of a soft contact at its depth
     restitution: Reals1  # (k,)
-    adhesion: Reals1  # (k,) of the two surfaces while they are near [N]
-    pull: Reals1  # (k,) that and what adhesion actuators add [N]
+    adhesion: Reals1  # (k,) adhesion of the two surfaces while they are near [N]
+    pull: Reals1  # (k,) adhesion, including that of adhesion actuators [N]
     belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
-    tilt: Reals1  # (k,) what the turning of the normal adds to that (rolling.py) [m/s²]
-    lag: Reals2  # (k, 3) the same of the way over round surfaces, where the contact stays (rolling.py) [m/s²]
+    tilt: Reals1  # (k,) part of the drift from the rotation of the normal (rolling.py) [m/s²]
+    lag: Reals2  # (k, 3) the same from motion over curved surfaces, where the contact persists (rolling.py) [m/s²]
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
-    swerve: Reals2  # (k, 2) how the slip along the two tangents changes where the contact rolls [m/s²]
+    swerve: Reals2  # (k, 2) rate of change of the slip along the two tangents where the contact rolls [m/s²]
     row: Ints1  # (k,) its first row; -1: none
-    rows: Ints1  # (k,) how many
-    scale: Reals2  # (k, 6) of its rows, which makes the friction cone round
+    rows: Ints1  # (k,) number of rows
+    scale: Reals2  # (k, 6) of its rows, which makes the friction cone circular
     start: Reals2  # (k, 6) impulses of the last step
     regularised: Ints1  # (k,) Rows.regularised of the last step
     # several impacts in one step
@@ -138,14 +138,14 @@ class ContactWork(NamedTuple):
 
 
 class ContactBundle(NamedTuple):
-    """What may touch, and what a step knows of it; None in a run without contact."""
+    """Which shapes may touch, and their contacts in a step; None in a run without contact."""
 
     model: Contacts
     data: ContactWork
 
 
 class NarrowBundle(NamedTuple):
-    """What finds the contacts of a pair of shapes."""
+    """Shapes and scratch for detecting the contacts of a pair of shapes."""
 
     shapes: Shapes
     gjk: GjkWork
@@ -153,12 +153,12 @@ class NarrowBundle(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """What may touch in a run. Not a record itself."""
+    """What may touch in a run; not itself a record."""
 
     contacts: Contacts
     shapes: Shapes
     geoms: tuple[str, ...]  # names
-    kept: Kept  # what outputs hold of meshes and height fields
+    kept: Kept  # meshes and height fields as outputs store them
 
 
 _DETECTION = (ContactBundle, NarrowBundle)
@@ -167,7 +167,7 @@ CLOCKED_DETECT = Entry("detect", "artsim.sim.contact.detection", (*_DETECTION, C
 
 
 def make_contact_work(touching: Touching, room: int) -> ContactWork:
-    """What a step finds, with room for so many contacts."""
+    """Allocate a step's contacts, with room for so many."""
     n, solids = len(touching.contacts.body), len(touching.contacts.solid)
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(ContactWork._fields, (room,)),
@@ -206,7 +206,7 @@ def make_narrow(touching: Touching) -> NarrowBundle:
 def connect_detection(
     touching: Touching, work: ContactWork, pointers: Any = None, clock: Clock | None = None
 ) -> object:
-    """Let kernels that get `work`, or `pointers`, call `detect`, as long as the object returned is kept."""
+    """Let kernels that receive `work`, or `pointers`, call `detect` as long as the returned object is kept."""
     pointers = work.detector if pointers is None else pointers
     entry = DETECT if clock is None else CLOCKED_DETECT
     contact = ContactBundle(touching.contacts, work)
@@ -214,7 +214,7 @@ def connect_detection(
 
 
 def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]:
-    """Most constraint rows of a step that come from so many contacts, and their entries."""
+    """Most constraint rows, and their entries, that so many contacts can have in a step."""
     g = touching.contacts
     depth = [chain_length(model, int(body)) for body in set(g.body.tolist())]
     longest = sum(sorted(depth)[-2:])
@@ -224,12 +224,12 @@ def contact_room(model: Model, touching: Touching, room: int) -> tuple[int, int]
 
 
 def most_rows(contacts: Contacts, dimension: int) -> int:
-    """Most rows of a contact of so many dimensions."""
+    """Most rows of a contact of this dimension."""
     return max(2 * (dimension - 1), 1) if contacts.pyramidal[0] else dimension
 
 
 def first_room(touching: Touching) -> int:
-    """For how many contacts a run has room at first; it makes more when it must."""
+    """Initial room for contacts of a run, which is enlarged when exceeded."""
     g = touching.contacts
     pairs: Any = (g.allowed >= 0).sum() // 2
     return int(min(8 * int(pairs), 32 + 4 * len(g.body)))

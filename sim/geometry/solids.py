@@ -1,4 +1,4 @@
-"""Geoms of a description as collision's solids: meshes are read here, each file once."""
+"""Converts geoms of a description to collision's solids; meshes are read here, each file once."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from artsim.sim.articulation.description import Articulation, Geom
 from artsim.sim.foundation.errors import ModelError
 from artsim.sim.foundation.spatial import Real, rotation_matrix
 
-SWOLLEN = 1.2  # a hull that is so many times as large as its mesh is worth a note, and parts in its place
+SWOLLEN = 1.2  # ratio of hull to mesh volume above which a hull is noted, and replaced by parts on request
 
 
-Piece = Solid  # of which only kind and made, points and faces, or heights are meant
+Piece = Solid  # of which only kind and made, points and faces, or heights are used
 
 
 class Kept(NamedTuple):
-    """What meshes and height fields are in a run: with it a model's text is enough to simulate again."""
+    """Meshes and height fields of a run; with these a model's text is enough to repeat the simulation."""
 
-    geom: tuple[int, ...] = ()  # of each use of a piece: the number of its geom, of all links in their order
+    geom: tuple[int, ...] = ()  # for each use of a piece: number of its geom among those of all links, in order
     piece: tuple[int, ...] = ()
     pieces: tuple[Piece, ...] = ()
     seen: tuple[int, ...] = ()  # of each use: 1: rangefinders see it, 0: it collides
 
 
 def joined(*parts: Kept) -> Kept:
-    """All uses and pieces of several."""
+    """All uses and pieces of several Kept."""
     geom, piece, pieces, seen = Kept()
     for part in parts:
         piece += tuple(n + len(pieces) for n in part.piece)
@@ -57,7 +57,7 @@ def field_piece(heights: Real) -> Piece:
 
 
 def with_pieces(articulation: Articulation, kept: Kept) -> Articulation:
-    """The articulation whose geoms collide and are seen as kept, read from a text alone."""
+    """The articulation, read from a text alone, with geoms that collide and are seen as stored in `kept`."""
     if not kept.pieces:
         return articulation
     of_geom: dict[tuple[int, int], tuple[Solid, ...]] = {}
@@ -85,10 +85,10 @@ def read_solids(
 ) -> list[Solid]:
     """The solids of geoms that may touch something, each with the number of its geom; poses are in the links.
 
-    The second of a pair says whether the geom moves. `exact`, of each geom: a mesh that does not move collides as it
-    is, without a solid inside (URDF), otherwise as its convex hull (MJCF), or with `decompose` as several convex parts
-    where its hull is more than SWOLLEN times as large as it is. Geoms whose meshes were not looked for are left out.
-    Raises ModelError with the geom's line: a mesh that is missing or damaged.
+    Each of `geoms` comes with whether it moves. `exact`, for each geom: a static mesh collides as it is, without an
+    interior (URDF), otherwise as its convex hull (MJCF), or with `decompose` as several convex parts where its hull is
+    more than SWOLLEN times as large as the mesh. Geoms whose meshes were not looked for are left out. Raises ModelError
+    with the geom's line for a mesh that is missing or damaged.
     """
     files: dict[object, Mesh] = {}
     solids: list[Solid] = []
@@ -136,7 +136,7 @@ def _title(geom: Geom) -> str:
 
 
 def _mesh(geom: Geom, files: dict[object, Mesh], max_faces: int) -> Mesh | None:
-    """The mesh that a geom refers to, None where nobody looked for it."""
+    """The mesh that a geom refers to, or None if none was looked for."""
     if geom.vertices:
         points = np.array(geom.vertices).reshape(-1, 3)
         faces = np.array(geom.faces, np.int32).reshape(-1, 3)
@@ -154,7 +154,7 @@ def _mesh(geom: Geom, files: dict[object, Mesh], max_faces: int) -> Mesh | None:
 
 
 def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
-    """A mesh in the geom's frame, as it is or as what its hull is to be made of."""
+    """A mesh in the geom's frame, as it is or as the source of its hull."""
     points, faces = _in_geom_frame(geom, mesh)
     kind = "triangles" if exact and len(faces) else "convex"
     corners = corners_of(mesh.vertices, geom.most_hull_vertices) if kind == "convex" else None
@@ -162,7 +162,7 @@ def _of_mesh(plain: Solid, geom: Geom, mesh: Mesh, exact: bool) -> Solid:
 
 
 def _in_geom_frame(geom: Geom, mesh: Mesh) -> tuple[Real, NDArray[Any]]:
-    """Points (n, 3) [m] and faces (m, 3), which look outward under a mirroring scale too."""
+    """Points (n, 3) [m] and faces (m, 3), which face outward also under a mirroring scale."""
     return _placed(geom, mesh.vertices), mesh.faces[:, ::-1] if np.prod(geom.scale) < 0 else mesh.faces
 
 
@@ -177,7 +177,7 @@ def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray
     """Points (n, 3) [m] and triangles (m, 3) of a mesh geom in its frame: of its hull where it has no faces, of the
     pieces that it collided as where its file is not at hand.
 
-    None where no mesh was looked for. Raises ModelError with the geom's line: a mesh that is missing or damaged.
+    None where no mesh was looked for. Raises ModelError with the geom's line for a mesh that is missing or damaged.
     """
     if geom.pieces and geom.mesh is None:
         return _of_pieces(geom.pieces)
@@ -196,7 +196,7 @@ def drawn_mesh(geom: Geom, *, max_faces: int = MAX_FACES) -> tuple[Real, NDArray
 
 
 def _of_pieces(pieces: Sequence[Piece]) -> tuple[Real, NDArray[Any]]:
-    """Points and triangles of all of them."""
+    """Points and triangles of all pieces."""
     points, faces, count = [np.zeros((0, 3))], [np.zeros((0, 3), np.int32)], 0
     for piece in pieces:
         if piece.made is not None:
@@ -212,7 +212,7 @@ def _of_pieces(pieces: Sequence[Piece]) -> tuple[Real, NDArray[Any]]:
 
 
 def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:
-    """Say once per mesh, of those that collide face by face, that faces have no neighbour or look inward."""
+    """Note once per mesh that collides face by face if faces lack neighbours or face inward."""
     if solid.kind != "triangles" or solid.points is None or solid.faces is None:
         return
     edges = np.concatenate([solid.faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0])])
@@ -229,9 +229,9 @@ def _note_open(solid: Solid, geom: Geom, notes: list[str]) -> None:
 
 
 def _parts(solid: Solid, geom: Geom, mesh: Mesh, decompose: bool, notes: list[str], *, told: bool) -> list[Solid]:
-    """The convex parts of a mesh whose hull is much larger than it is; [] where it collides as its hull.
+    """The convex parts of a mesh whose hull is much larger than the mesh; [] where it collides as its hull.
 
-    That is said once per mesh, where `told` or parts were wanted.
+    This is noted once per mesh, where `told` or parts were wanted.
     """
     ratio = _swelling(solid) if solid.kind == "convex" and (told or decompose) else 0.0
     if ratio <= SWOLLEN:
@@ -257,7 +257,7 @@ def _parts(solid: Solid, geom: Geom, mesh: Mesh, decompose: bool, notes: list[st
 
 
 def _swelling(solid: Solid) -> float:
-    """How many times as large a mesh's hull is as the mesh; 0 where that cannot be said."""
+    """Ratio of a mesh's hull to the mesh in volume; 0 where that cannot be determined."""
     if solid.points is None or solid.faces is None or not len(solid.faces):
         return 0.0
     try:

@@ -1,8 +1,8 @@
-"""Bodies with six coordinates each: poses, velocities, masses, and the forces that act on each by itself.
+"""Bodies with six coordinates each: poses, velocities, masses, and the forces on each free body.
 
-A body's velocity (6,) is the linear one of its centre of mass, then the angular one, world axes; so its momentum is a
-mass and an inertia, and nothing couples bodies but the rows of their joints. The world is body 0 and never moves. What
-stands between the joints of a link with several is a body of its own without mass: the KKT system takes it as it is.
+A body's velocity (6,) is the linear velocity of its centre of mass, then the angular velocity, in world axes. Its
+momentum is then given by a mass and an inertia, and only the rows of joints couple bodies. The world is body 0 and
+never moves. Between several joints of one link stand massless bodies, which the KKT system can handle.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from artsim.sim.foundation.spatial import Real, symmetric
 
 @dataclass(frozen=True)
 class BodyStates:
-    """Poses and velocities of nb bodies, and the joint coordinates they stand for."""
+    """Poses and velocities of nb bodies, and the corresponding joint coordinates."""
 
     centre: Real  # (nb, 3) [m]
     turn: Real  # (nb, 4) quaternions (w, x, y, z)
-    velocity: Real  # (nb, 6) of the centre [m/s], angular [rad/s]
-    qpos: Real  # (nq,) which turn of a revolute joint, which sign of a quaternion: the nearest to this is meant
+    velocity: Real  # (nb, 6) of the centre of mass [m/s], angular [rad/s]
+    qpos: Real  # (nq,) resolves the turns of revolute joints and the signs of quaternions: the nearest are meant
 
     @cached_property
     def rotation(self) -> Real:
-        """Rotations (nb, 3, 3) of the internal frames."""
+        """Rotations (nb, 3, 3) of the bodies' own frames."""
         return rotations(self.turn)
 
 
 @dataclass(frozen=True)
 class Masses:
-    """What bodies weigh: mass (nb,), centre (nb, 3) in the internal frame, inertia about it (nb, 3, 3)."""
+    """Mass properties: mass (nb,) [kg], centre of mass (nb, 3) [m] and inertia about it (nb, 3, 3) in own frames."""
 
     mass: Real
     centre: Real
@@ -43,7 +43,7 @@ class Masses:
 
     @classmethod
     def of(cls, model: Model) -> Masses:
-        """Those of a model; a massless body's centre is its origin."""
+        """The mass properties of a model; the centre of a massless body is its origin."""
         mass = np.array(model.body_mass)
         mass[0] = 0.0
         centre = np.array(model.body_moment) / np.where(mass > 0, mass, 1.0)[:, None]
@@ -62,20 +62,20 @@ def moved(state: BodyStates, way: Real) -> BodyStates:
 
 
 def origins(masses: Masses, state: BodyStates, rotation: Real) -> Real:
-    """Origins (nb, 3) of the internal frames [m]."""
+    """Origins (nb, 3) of the bodies' own frames in the world [m]."""
     arm: Real = np.einsum("bij,bj->bi", rotation, masses.centre)
     return state.centre - arm
 
 
 def joint_frames(model: Model, rotation: Real, origin: Real) -> tuple[Real, Real]:
-    """Joint frames on the parents, in the world: rotations (nb, 3, 3), origins (nb, 3)."""
+    """Joint frames on the parents, in the world: rotations (nb, 3, 3), origins (nb, 3) [m]."""
     above = rotation[model.body_parent]
     place = origin[model.body_parent] + np.einsum("bij,bj->bi", above, model.tree_position)
     return above @ model.tree_rotation, place
 
 
 def inertias(masses: Masses, rotation: Real) -> Real:
-    """Inertias (nb, 6, 6) of all bodies in world axes; a unit one for the world, which nothing pushes."""
+    """Inertias (nb, 6, 6) of all bodies in world axes; that of the world is the identity, since no row moves it."""
     M = np.zeros((len(rotation), 6, 6))
     M[:, range(3), range(3)] = masses.mass[:, None]
     M[:, 3:, 3:] = rotation @ masses.inertia @ np.swapaxes(rotation, 1, 2)
@@ -109,7 +109,7 @@ def rotations(turn: Real) -> Real:
 
 
 def cross_matrix_product(a: Real, b: Real) -> Real:
-    """a × b of vectors (n, 3); numpy's own takes five times as long for few."""
+    """a × b of vectors (n, 3); numpy's own function takes five times as long for few vectors."""
     x, y, z = a.T
     u, v, w = b.T
     return np.column_stack([y * w - z * v, z * u - x * w, x * v - y * u])

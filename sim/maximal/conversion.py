@@ -1,7 +1,7 @@
-"""From joint coordinates to bodies (pack) and back (unpack), and what in joint coordinates follows from bodies.
+"""Conversion of joint coordinates to bodies (body_states) and back (unpack), and joint quantities from bodies.
 
-Both go by the joints' lines: with L (6 nj, 6 nj) of all lines of a tree, L u is every relative velocity, so L⁻¹ gives
-the bodies' velocities of any joint velocities, and L⁻ᵀ what any wrenches on bodies are in the joints.
+All use the joints' lines: with L (6 nj, 6 nj) of all lines of a tree, L u are the relative velocities. L⁻¹ therefore
+maps joint velocities to the velocities of bodies, and L⁻ᵀ maps wrenches on bodies to the joints.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def body_states(model: Model, masses: Masses, qpos: Real, qvel: Real) -> BodySta
 
 
 def unpack(model: Model, masses: Masses, state: BodyStates) -> tuple[Real, Real]:
-    """Joint coordinates (nq,) and velocities (nv,); where joints have come apart, of their free directions.
+    """Joint coordinates (nq,) and velocities (nv,) of the joints' free directions, even if joints have gaps.
 
-    A revolute joint's turn and a quaternion's sign are those nearest to state.qpos.
+    The turn of a revolute joint and the sign of a quaternion are those nearest to state.qpos.
     """
     return joint_coordinates(model, masses, state), joint_lines(model, masses, state).rate[dof_lines(model)]
 
 
 def joint_coordinates(model: Model, masses: Masses, state: BodyStates) -> Real:
-    """The first half of `unpack`."""
+    """Joint coordinates (nq,), the first half of `unpack`."""
     rotation = state.rotation
     origin = origins(masses, state, rotation)
     frame, foot = joint_frames(model, rotation, origin)
@@ -66,7 +66,7 @@ def coordinates_of_joint(kind: int, place: Real, turn: Real, near: Real) -> Real
 
 
 def line_matrix(lines: Lines) -> Real:
-    """L (6 nj, 6 nj) of the joints' lines on the bodies but the world."""
+    """L (6 nj, 6 nj) of the joints' lines on all bodies except the world."""
     count = int(lines.body[:, 0].max(initial=0))
     n = 6 * count
     L = np.zeros((n, 6 * (count + 1)))
@@ -77,7 +77,7 @@ def line_matrix(lines: Lines) -> Real:
 
 
 def joint_twists(lines: Lines, dof_line: Real) -> Real:
-    """H (6 nj, nv): the bodies' velocities per dof, u = H v while no joint is open."""
+    """H (6 nj, nv): the velocities of the bodies per dof, u = H v if no joint has a gap."""
     L = line_matrix(lines)
     wanted = np.zeros((len(L), len(dof_line)))
     wanted[dof_line, np.arange(len(dof_line))] = 1.0
@@ -85,9 +85,9 @@ def joint_twists(lines: Lines, dof_line: Real) -> Real:
 
 
 def joint_loads(lines: Lines, inertia: Real, force: Real, dof_line: Real, qacc: Real) -> Real:
-    """What the joints carry along their lines (6 nj,) for accelerations qacc (nv,), force (nb, 6) acting besides.
+    """Loads of the joints along their lines (6 nj,) at accelerations qacc (nv,) and under wrenches `force` (nb, 6).
 
-    Inverse dynamics by Newton and Euler: L a = qacc - drift, then Lᵀ λ = M a - f.
+    Newton-Euler inverse dynamics: L a = qacc - drift, then Lᵀ λ = M a - f.
     """
     L = line_matrix(lines)
     wanted = -lines.drift[: len(L)]

@@ -1,8 +1,9 @@
-"""The rows of joints and of what acts in them: held directions, rotors, springs, drives, friction, limits, couplings.
+"""Rows of joints: held directions, rotors, springs, drives, friction, limits and couplings.
 
-Every joint has six lines: the velocity of the child's origin relative to the parent's point there, in the joint frame,
-and the relative angular velocity, in the joint frame too (balls and free bodies: in the child's). Some are its dofs,
-the others are held; a row's force acts at one point on both bodies, so no angular momentum is made.
+Every joint has six lines: the velocity of the child's origin relative to the coincident point of the parent, in the
+joint frame, and the relative angular velocity, also in the joint frame (for ball and free joints in the child's). Some
+lines are dofs, the others are held. A row's force acts at the same point on both bodies, which conserves angular
+momentum.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ DOF_LINES = {
     PLANAR: (0, 1, 5),
     FREE: (0, 1, 2, 3, 4, 5),
 }
-"""Of a joint's six lines those that are its dofs. The others are held."""
-_RECOVERY = 0.1  # [s] in which a limit that is broken at the start is regained, as constraints/limit_rows.py has it
+"""The lines of a joint, out of six, that are its dofs; the others are held."""
+_RECOVERY = 0.1  # [s] in which an initial violation of a limit is removed, as in constraints/limit_rows.py
 _YIELD = 1e-12
 
 
 def dof_lines(model: Model) -> Array:
-    """Which line each dof is (nv,)."""
+    """The line of each dof (nv,)."""
     found = [
         6 * (i - 1) + line for i in range(1, len(model.joint_type)) for line in DOF_LINES[int(model.joint_type[i])]
     ]
@@ -47,12 +48,12 @@ def dof_lines(model: Model) -> Array:
 
 
 def held_lines(model: Model) -> Array:
-    """Which lines are no dofs."""
+    """The lines that are not dofs."""
     return np.setdiff1d(np.arange(6 * (len(model.body_parent) - 1)), dof_lines(model))
 
 
 def joint_lines(model: Model, masses: Masses, state: BodyStates) -> Lines:
-    """The six lines of every joint, in the order of the bodies from 1."""
+    """The six lines of every joint, in the order of the bodies from body 1 on."""
     rotation = state.rotation
     origin = origins(masses, state, rotation)
     frame, place = joint_frames(model, rotation, origin)
@@ -85,7 +86,7 @@ def _centripetal(velocity: Real, arm: Real) -> Real:
 
 
 def _tilt(model: Model, relative: Real) -> Real:
-    """Small angles (nb, 3) about the axes in which joints hold directions; the axis of a turning joint has none."""
+    """Small angles (nb, 3) about the axes that joints hold; 0 about the axis of a revolute joint."""
     x, y = -relative[:, 1, 2], relative[:, 0, 2]  # of the child's z axis
     fixed = 0.5 * np.column_stack(
         [
@@ -102,7 +103,7 @@ def _tilt(model: Model, relative: Real) -> Real:
 
 
 def held_rows(scheme: Scheme, lines: Lines, which: Array) -> BodyRows:
-    """The directions in which joints do not give way."""
+    """Rows of the directions that joints hold."""
     error = lines.error[which]
     return make_body_rows(HELD_DOF, which, scheme.hard(error, lines.rate[which], lines.drift[which]), error=error)
 
@@ -113,7 +114,7 @@ def inertia_rows(scheme: Scheme, lines: Lines, which: Array, armature: Real) -> 
 
 
 def spring_rows(scheme: Scheme, lines: Lines, which: Array, stiffness: Real, damping: Real, stretch: Real) -> BodyRows:
-    """Springs and dampers in joints, at the end of the step."""
+    """Rows of springs and dampers in joints, which act at the end of the step."""
     rate = lines.rate[which]
     b, give = scheme.soft(stiffness, damping, stretch, rate, rate, lines.drift[which])
     return make_body_rows(PASSIVE, which, b, give=give)
@@ -129,23 +130,23 @@ def drive_rows(
     target_velocity: Real,
     limit: Real,
 ) -> BodyRows:
-    """Drives: springs towards a target, dampers towards its velocity, with a largest force."""
+    """Rows of drives: springs towards a target and dampers towards its velocity, with a force limit."""
     rate = lines.rate[which]
     b, give = scheme.soft(stiffness, damping, stretch, rate - target_velocity, rate, lines.drift[which])
     return make_body_rows(DRIVE, which, b, give=give, lower=-scheme.h * limit, upper=scheme.h * limit)
 
 
 def friction_rows(scheme: Scheme, lines: Lines, which: Array, force: Real) -> BodyRows:
-    """Coulomb friction: what stops the dof by the end of the step, as far as the friction goes."""
+    """Rows of Coulomb friction, which stop the dof by the end of the step within the friction bound."""
     b = -lines.rate[which] - scheme.h * lines.drift[which]
     bound = scheme.h * force
     return make_body_rows(PASSIVE, which, b, lower=-bound, upper=bound, yielding=_YIELD)
 
 
 def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: float, bound: Real) -> BodyRows:
-    """Position limits: q stays on its side of the bound at the end of the step; every one is a row at all times.
+    """Rows of position limits, which keep q on its side of the bound at the end of the step.
 
-    Complementarity (boxed_problem) finds which of them push: the active set.
+    Every limit is a row at all times; complementarity (boxed_problem) finds the active set.
     """
     gap = sign * (place - bound)
     wanted = np.where(gap >= 0.0, gap / scheme.h, gap / max(scheme.h, _RECOVERY)) + sign * lines.rate[which]
@@ -154,7 +155,7 @@ def limit_rows(scheme: Scheme, lines: Lines, which: Array, place: Real, sign: fl
 
 
 def velocity_limit_rows(scheme: Scheme, lines: Lines, which: Array, sign: float, bound: Real) -> BodyRows:
-    """Velocity limits: sign v + bound ≥ 0 at the end of the step."""
+    """Rows of velocity limits: sign v + bound ≥ 0 at the end of the step."""
     b = -bound - sign * (lines.rate[which] + scheme.h * lines.drift[which])
     return make_body_rows(LIMIT, which, b, factor=sign, lower=0.0, yielding=_YIELD)
 
@@ -171,7 +172,7 @@ def coupling_rows(
     spring: tuple[Real, Real] | None = None,
     yielding: float = 0.0,
 ) -> BodyRows:
-    """C = q_follower - p(q_leader), held or as a spring (stiffness, damping)."""
+    """Rows of couplings C = q_follower - p(q_leader), either hard or springs (stiffness, damping)."""
     first = dof_line[follower]
     second = np.where(leader >= 0, dof_line[leader], -1)
     leads = (leader >= 0).astype(float)
@@ -191,7 +192,7 @@ def coupling_rows(
 
 
 def follow_all(polynomial: Real, x: Real) -> tuple[Real, Real, Real]:
-    """Σ p_i xⁱ of polynomials (n, 5) at x (n,), slopes and bends."""
+    """Values Σ p_i xⁱ of polynomials (n, 5) at x (n,), with first and second derivatives."""
     p = polynomial.T
     return (
         p[0] + x * (p[1] + x * (p[2] + x * (p[3] + x * p[4]))),

@@ -1,7 +1,7 @@
-"""Lines and rows: relative velocities of pairs of bodies, and the constraints made of them.
+"""Lines and rows: relative velocities of pairs of bodies, and the constraints built from them.
 
-A line is one component of the relative velocity of two bodies; a row is a line, or a line and a multiple of another
-(a coupling), with what is wanted of it.
+A line is one component of the relative velocity of two bodies. A row is a line, or a line plus a multiple of another (a
+coupling), with a target, a compliance and bounds.
 """
 
 from __future__ import annotations
@@ -13,44 +13,46 @@ import numpy as np
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.spatial import Real
 
-# what a row's force counts as
+# the sources of rows, by which their forces are recorded
 HELD_DOF, INERTIA, PASSIVE, DRIVE, COUPLING, LIMIT, LOOP = range(7)
 
 
 class Lines(NamedTuple):
-    """n components of relative velocities."""
+    """n lines, each a component of the relative velocity of two bodies."""
 
-    body: Array  # (n, 2) whose velocities
-    value: Real  # (n, 12) by both
-    rate: Real  # (n,) now [m/s or rad/s]
+    body: Array  # (n, 2) the two bodies
+    value: Real  # (n, 12) coefficients of both velocities
+    rate: Real  # (n,) current velocity [m/s or rad/s]
     error: Real  # (n,) position along the line [m or rad]
-    drift: Real  # (n,) rate of change of `rate` while no body accelerates
+    drift: Real  # (n,) rate of change of `rate` at zero acceleration of the bodies
     turning: Array  # (n,) whether it is an angular velocity
 
 
 class BodyRows(NamedTuple):
-    """n rows: J Δu + (give + yielding of its mobility) Λ = b, while Λ is within its bounds."""
+    """n rows: J Δu + (give + yielding · mobility) Λ = b, while Λ is within its bounds."""
 
     source: Array  # (n,) HELD_DOF, …
     line: Array  # (n, 2) the second one: -1 for none
     factor: Real  # (n, 2)
-    error: Real  # (n,) C of rows that hold something [m or rad], else 0
+    error: Real  # (n,) position error C of rows that hold one [m or rad], else 0
     b: Real  # (n,)
-    give: Real  # (n,) C: velocity per impulse
-    lower: Real  # (n,) of the impulse
+    give: Real  # (n,) compliance: velocity per impulse
+    lower: Real  # (n,) bound of the impulse
     upper: Real
-    yielding: Real  # (n,) share of the group's mean J M⁻¹ Jᵀ that is added: surplus rows then do no harm
+    yielding: (
+        Real  # (n,) share of the group's mean J M⁻¹ Jᵀ that regularises the row, so that redundant rows do no harm
+    )
     group: Array  # (n,)
 
     def entries(self, lines: Lines) -> tuple[Array, Array]:
-        """Rows and columns of J's entries; a place may occur twice."""
+        """Rows and columns of the entries of J; a position may occur twice."""
         which = np.column_stack([lines.body[:, :1] * 6 + np.arange(6), lines.body[:, 1:] * 6 + np.arange(6)])
         there = self.line >= 0
         n = np.broadcast_to(np.arange(len(self.b))[:, None], there.shape)[there]
         return np.repeat(n, 12), which[self.line[there]].ravel()
 
     def values(self, lines: Lines) -> Real:
-        """The values at these places; none on the world, which nothing moves."""
+        """The values of these entries; zero for the world, which never moves."""
         there = self.line >= 0
         moving = np.repeat(lines.body > 0, 6, axis=1)
         found: Real = (self.factor[there][:, None] * (lines.value * moving)[self.line[there]]).ravel()
@@ -72,7 +74,7 @@ def make_body_rows(
     yielding: float = 0.0,
     group: Array | None = None,
 ) -> BodyRows:
-    """Rows of one source; numbers stand for all of them."""
+    """Make rows of one source; a single number applies to all of them."""
     n = len(line)
 
     def full(value: Real | float) -> Real:
@@ -86,7 +88,7 @@ def make_body_rows(
 
 
 def joined_rows(parts: list[BodyRows]) -> BodyRows:
-    """One after the other."""
+    """Concatenate rows."""
     shift = 0
     groups = []
     for part in parts:
@@ -97,14 +99,14 @@ def joined_rows(parts: list[BodyRows]) -> BodyRows:
 
 
 def dense(rows: BodyRows, lines: Lines, width: int) -> Real:
-    """J (n, width)."""
+    """J as a dense matrix (n, width)."""
     n, column = rows.entries(lines)
     flat = np.bincount(n * width + column, weights=rows.values(lines), minlength=len(rows.b) * width).astype(float)
     return flat.reshape(len(rows.b), width)
 
 
 def wrenches_on_bodies(lines: Lines, which: Array, force: Real, bodies: int) -> Real:
-    """Wrenches (nb, 6) about the centres of mass of forces along lines."""
+    """Wrenches (nb, 6) about the bodies' centres of mass from forces along lines."""
     found = np.zeros((bodies, 6))
     pair = force[:, None] * lines.value[which]
     np.add.at(found, lines.body[which, 0], pair[:, :6])
@@ -114,7 +116,9 @@ def wrenches_on_bodies(lines: Lines, which: Array, force: Real, bodies: int) -> 
 
 
 def by_line(rows: BodyRows, force: Real, lines: Lines) -> Real:
-    """What rows' forces are along the lines (lines,)."""
+    """Forces of rows summed up along the lines (lines,)."""
     there = rows.line >= 0
     along = (rows.factor * force[:, None])[there]
-    return np.bincount(rows.line[there], along, minlength=len(lines.rate)).astype(float)  # whole numbers if empty
+    return np.bincount(rows.line[there], along, minlength=len(lines.rate)).astype(
+        float
+    )  # bincount returns integers for empty input

@@ -11,28 +11,28 @@ from artsim.sim.maximal.bodies import BodyStates, Masses, origins, skew
 from artsim.sim.maximal.lines import LOOP, BodyRows, Lines, make_body_rows
 from artsim.sim.maximal.scheme import Scheme
 
-_SPEED = 0.5  # [m/s or rad/s] with which a loop that starts open is closed, as constraints/loop_rows.py has it
-_YIELD = 1e-9  # as there
+_SPEED = 0.5  # [m/s or rad/s] at which a loop that starts open is closed, as in constraints/loop_rows.py
+_YIELD = 1e-9  # likewise
 
 
 def loop_sizes(e: Equipment) -> Array:
-    """How many lines each loop has (nloop,)."""
+    """The number of lines of each loop (nloop,)."""
     return np.where(_turns(e), 6, 3)
 
 
 def loop_groups(e: Equipment) -> Array:
-    """Three lines that belong together have one number: (lines,)."""
+    """Group numbers (lines,), equal for the three lines that belong together."""
     return np.repeat(np.arange(int(loop_sizes(e).sum()) // 3), 3)
 
 
 def _turns(e: Equipment) -> Array:
-    """Whether a loop holds rotations too."""
+    """Whether each loop holds rotations too (welds)."""
     held: Array = (e.loop_kind == WELD) & (e.loop_torque_scale > 0)
     return held
 
 
 def loop_lines(e: Equipment, masses: Masses, state: BodyStates) -> Lines:
-    """Of every loop three lines in world axes, and of a weld the relative rotation in b's axes."""
+    """Lines of loops: three in world axes for each, and for a weld three of the relative rotation in b's axes."""
     rotation = state.rotation
     origin = origins(masses, state, rotation)
     body, value, error, drift = [], [], [], []
@@ -62,9 +62,9 @@ def loop_lines(e: Equipment, masses: Masses, state: BodyStates) -> Lines:
 
 
 def rows_of_loops(scheme: Scheme, lines: Lines, first: int, groups: Array) -> BodyRows:
-    """The rows of the lines from `first` on; an error that is too large for one step is driven out at a bounded speed.
+    """Rows of the lines from `first` on; an error too large for one step is removed at a bounded speed.
 
-    In a plane a closed loop has a row too many, so rows give way by 1e-9 of what their links do.
+    A planar closed loop has redundant rows; the rows are therefore regularised by 1e-9 of their links' mobility.
     """
     which = np.arange(first, first + len(groups))
     error = lines.error[which]

@@ -1,4 +1,4 @@
-"""A recorded row of a step in maximal coordinates; what a joint transmits comes from the multipliers themselves."""
+"""Fills a recorded row of a step in maximal coordinates; joint wrenches are the multipliers themselves."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from artsim.sim.run_data.run_records import ITERATIONS, RESIDUAL
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken."""
+    """The result of a step."""
 
     model: Model
     equipment: Equipment | None
     masses: Masses
-    state: BodyStates  # before it
+    state: BodyStates  # before the step
     after: BodyStates
-    velocity: Real  # (nv,) before it
+    velocity: Real  # (nv,) before the step
     acceleration: Real  # (nb, 6) of the bodies
     lines: Lines
     dof_line: Array  # (nv,)
-    line_force: Real  # (lines,) all that acts along each line [N, N m]
+    line_force: Real  # (lines,) total force along each line [N, N m]
     forces: dict[str, Real]  # (nv,) by source
     dt: float
     report: tuple[float, float]  # pivots, residual
 
 
 def energies_of_bodies(model: Model, masses: Masses, state: BodyStates, velocity: Real) -> tuple[float, float]:
-    """Kinetic and potential energy [J]; velocity (nv,) turns the rotors."""
+    """Kinetic and potential energy [J]; velocity (nv,) is that of the rotors."""
     M = inertias(masses, state.rotation)
     u = state.velocity[1:]
     kinetic = 0.5 * np.einsum("bi,bij,bj->", u, M[1:], u) + 0.5 * float(model.armature @ velocity**2)
@@ -52,12 +52,12 @@ def energies_of_bodies(model: Model, masses: Masses, state: BodyStates, velocity
 
 
 def _still_weight(model: Model) -> float:
-    """What links on the world contribute."""
+    """Potential energy of the links that are fixed to the world [J]."""
     return float(model.gravity @ model.body_moment[WORLD])
 
 
 def recorded_row(taken: Taken, block: dict[str, Array], row: int) -> None:
-    """Fill a row of the fields in `block`, which are those to be recorded."""
+    """Fill one row of all fields in `block`."""
     for name, values in block.items():
         if name in _FIELDS and values.shape[1:] != (0,):
             values[row] = _FIELDS[name](taken)
@@ -80,10 +80,10 @@ def _link_quaternions(taken: Taken) -> Real:
 
 
 def _incoming_wrench(taken: Taken) -> Real:
-    """What each link receives through its joint (nl, 6), about its frame's origin.
+    """Wrench that each link receives through its joint (nl, 6), about its frame's origin.
 
-    The multipliers of the joint's lines where it moves; where it is fixed, what the links behind it and its own motion
-    need. What loops carry is not a joint's.
+    A moving joint transmits the multipliers of its lines; a fixed one what the links beyond it and its own motion need.
+    Wrenches of loops do not count as those of a joint.
     """
     model, state = taken.model, taken.state
     _, place = _link_frames(taken)
@@ -100,7 +100,7 @@ def _incoming_wrench(taken: Taken) -> Real:
 
 
 def _own_need(taken: Taken, place: Real) -> Real:
-    """Rates of momentum of the links less their weights and loops' forces (nl, 6), about their frames' origins."""
+    """Rates of momentum of the links minus their weights and loop forces (nl, 6), about their frames' origins."""
     model, state = taken.model, taken.state
     rotation, _ = _link_frames(taken)
     need = np.zeros((len(place), 6))
@@ -121,7 +121,7 @@ def _own_need(taken: Taken, place: Real) -> Real:
 
 
 def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, int, Real]]:
-    """Link, body and wrench about the body's centre that each end of each loop exerts."""
+    """Link, body and wrench about the body's centre of mass for each end of each loop."""
     found = []
     first = 6 * (len(taken.masses.mass) - 1)
     for n, size in enumerate(loop_sizes(e)):
@@ -133,7 +133,7 @@ def _loop_wrenches(taken: Taken, e: Equipment) -> list[tuple[int, int, Real]]:
 
 
 def _shifted(wrench: Real, arm: Real) -> Real:
-    """The wrench about a point that is `arm` before its own."""
+    """The wrench about the point from which its own point is `arm` away."""
     return np.concatenate([wrench[:3], wrench[3:] + np.cross(arm, wrench[:3])])
 
 
@@ -141,7 +141,7 @@ def _shifted(wrench: Real, arm: Real) -> Real:
 
 
 def _joint_acceleration(taken: Taken) -> Real:
-    """Of the joints' lines, at the pose before the step: the forces by source add up to M qacc + bias."""
+    """Accelerations of the dofs' lines at the pose before the step; the forces by source add up to M qacc + bias."""
     lines, a = taken.lines, taken.acceleration
     pair = np.hstack([a[lines.body[:, 0]], a[lines.body[:, 1]]])
     moved: Real = np.einsum("nk,nk->n", lines.value, pair)
@@ -158,7 +158,7 @@ def _loop_forces(taken: Taken) -> Real:
 
 
 def _columns(taken: Taken) -> Real:
-    """H (nb, 6, nv) of all bodies."""
+    """H (nb, 6, nv) of all bodies; see joint_twists."""
     H = joint_twists(taken.lines, taken.dof_line)
     H = H.reshape(len(taken.masses.mass) - 1, 6, len(taken.dof_line))
     columns: Real = np.concatenate([np.zeros((1, *H.shape[1:])), H])
@@ -174,7 +174,7 @@ def _mass_matrix(taken: Taken) -> Real:
 
 
 def _bias(taken: Taken, *, moving: bool = True) -> Real:
-    """Joint forces at rest of the joints' accelerations: of gravity, and of the velocities when `moving`."""
+    """Joint forces at zero joint acceleration (nv,): those of gravity and, if `moving`, of the velocities."""
     state, lines = taken.state, taken.lines
     if not moving:
         state = replace(state, velocity=np.zeros_like(state.velocity))
@@ -186,7 +186,7 @@ def _bias(taken: Taken, *, moving: bool = True) -> Real:
 
 
 def _jacobian(taken: Taken) -> Real:
-    """Of all links at their centres of mass: the columns that jacobian_columns names (columns, 6)."""
+    """Jacobians of all links at their centres of mass, in the columns of jacobian_columns (columns, 6)."""
     model, state = taken.model, taken.state
     rotation, place = _link_frames(taken)
     centre = place + np.einsum("lij,lj->li", rotation, model.link_com)
@@ -198,7 +198,7 @@ def _jacobian(taken: Taken) -> Real:
 
 
 def _com(taken: Taken) -> Real:
-    """Of all links, those on the world included (3,) [m]."""
+    """Centre of mass of all links, including those fixed to the world (3,) [m]."""
     model, masses = taken.model, taken.masses
     moment = masses.mass @ taken.state.centre + model.body_moment[WORLD]
     centre: Real = moment / max(model.carried_mass[WORLD], 1e-300)
@@ -206,7 +206,7 @@ def _com(taken: Taken) -> Real:
 
 
 def _momentum(taken: Taken) -> Real:
-    """Linear, and angular about the centre of mass (6,)."""
+    """Linear momentum, and angular momentum about the centre of mass (6,)."""
     M = inertias(taken.masses, taken.state.rotation)
     parts = np.einsum("bij,bj->bi", M[1:], taken.state.velocity[1:])
     arms = taken.state.centre[1:] - _com(taken)

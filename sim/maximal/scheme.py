@@ -1,4 +1,4 @@
-"""The two ways to hold constraints, and the linear system of a step.
+"""The two schemes that enforce constraints in maximal coordinates, and the linear system of a step.
 
 Unknowns are the bodies' velocity changes Δu and the rows' impulses Λ = h λ:
 
@@ -6,10 +6,10 @@ Unknowns are the bodies' velocity changes Δu and the rows' impulses Λ = h λ:
     [ J   C  ] [ Λ] = [ b ]
 
 Baumgarte (CS 599, scribe notes, 2011): C̈ + α Ċ + β C = 0, so J Δu = h (-J̇u - α Ċ - β C). Implicit (Faure, Compliant
-plugin, 2012, eq. 14): the constraint is a spring of compliance c and damping d, α and β say how implicit its force and
-the positions are; c = d = 0 is hard. The seed's prediction of C at the end of the step gets the ½ h² J̇u that it leaves
-out: gaps are then O(h³) instead of O(h²). What is soft by itself (springs, dampers, drives, soft couplings) is the
-implicit spring in both.
+plugin, 2012, eq. 14): the constraint is a spring of compliance c and damping d; α and β say how implicit its force and
+the positions are; c = d = 0 is hard. Faure's prediction of C at the end of the step is extended by the omitted term
+½ h² J̇u, so that gaps are O(h³) instead of O(h²). Compliant elements (springs, dampers, drives, soft couplings) are
+implicit springs in both schemes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from artsim.sim.maximal.lines import BodyRows, Lines, dense
 
 
 class Scheme(NamedTuple):
-    """How constraints enter a step of h seconds."""
+    """How constraints enter a step of length h [s]."""
 
     h: float
     baumgarte: bool
-    alpha: float  # Baumgarte: [1/s]; implicit: share of the force that is the step's end
-    beta: float  # Baumgarte: [1/s²]; implicit: share of the velocity that is the step's end
+    alpha: float  # Baumgarte: [1/s]; implicit: weight of the force at the end of the step
+    beta: float  # Baumgarte: [1/s²]; implicit: weight of the velocity at the end of the step
 
     @property
     def ahead(self) -> float:
@@ -37,7 +37,7 @@ class Scheme(NamedTuple):
         return 1.0 if self.baumgarte else self.beta
 
     def hard(self, error: Real, rate: Real, drift: Real) -> Real:
-        """b of rows that hold C = 0; rate Ċ = J u, drift J̇ u."""
+        """b of rows that hold C = 0, with rate Ċ = J u and drift J̇ u."""
         h = self.h
         if self.baumgarte:
             return -h * (drift + self.alpha * rate + self.beta * error)
@@ -47,7 +47,7 @@ class Scheme(NamedTuple):
     def soft(
         self, stiffness: Real, damping: Real, stretch: Real, slip: Real, rate: Real, drift: Real
     ) -> tuple[Real, Real]:
-        """b and C of springs with λ = -K stretch - D slip at the end of the step; slip: the rate less a target's."""
+        """b and C of springs with λ = -K stretch - D slip at the end of the step; slip: rate minus target rate."""
         h, alpha, beta = self.h, *((1.0, 1.0) if self.baumgarte else (self.alpha, self.beta))
         gain = alpha * (h * beta * stiffness + damping)
         b = -(stiffness * stretch + damping * slip + alpha * h * stiffness * rate) / gain - h * drift
@@ -55,13 +55,13 @@ class Scheme(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What a step's system gives."""
+    """The solution of a step's system."""
 
     change: Real  # (6 nb,) Δu
     held: Real  # (rows,) impulses of the rows in the matrix
-    boxed: Real  # (rows,) impulses of those beside it
+    boxed: Real  # (rows,) impulses of the rows with bounds
     pivots: int
-    residual: float  # largest |J Δu + C Λ - b| of a row that does not stand at a bound
+    residual: float  # largest |J Δu + C Λ - b| of a row that is not at a bound
 
 
 class Factor:
@@ -75,14 +75,14 @@ class Factor:
         self._velocities = 6 * len(inertia)
 
     def solve(self, impulse: Real, b: Real) -> tuple[Real, Real]:
-        """Δu (6 nb,) and Λ (rows,); one step of refinement."""
+        """Solve for Δu (6 nb,) and Λ (rows,) with one step of iterative refinement."""
         right = np.concatenate([impulse, b])
         x = self._lu.solve(right)
         x += self._lu.solve(right - self._matrix @ x)
         return x[: self._velocities], x[self._velocities :]
 
     def responses(self, J: Real) -> Real:
-        """What unit impulses along rows J (n, 6 nb) do, velocities and held rows: (6 nb + rows, n)."""
+        """Response of velocities and held rows to unit impulses along rows J (n, 6 nb): (6 nb + rows, n)."""
         right = np.zeros((self._matrix.shape[0], len(J)))
         right[: self._velocities] = J.T
         answer: Real = self._lu.solve(right)
@@ -96,7 +96,7 @@ class Factor:
 
 
 class Pattern:
-    """Where the entries of the system's matrix stand: the same in every step."""
+    """Sparsity pattern of the system's matrix, the same in every step."""
 
     def __init__(self, bodies: int, lines: Lines, rows: BodyRows) -> None:
         n = 6 * bodies
@@ -112,7 +112,7 @@ class Pattern:
         self._starts = starts.astype(np.int32)
 
     def matrix(self, inertia: Real, lines: Lines, rows: BodyRows) -> Any:
-        """The matrix [M -Jᵀ; J C], compressed by columns; inertia (nb, 6, 6)."""
+        """The matrix [M -Jᵀ; J C] in compressed columns; inertia (nb, 6, 6)."""
         from scipy.sparse import csc_matrix
 
         J = rows.values(lines)
@@ -123,7 +123,7 @@ class Pattern:
 
 
 def solve_bodies(factor: Factor, impulse: Real, lines: Lines, held: BodyRows, boxed: BodyRows) -> Solution:
-    """Δu and all impulses of a step: impulse (6 nb,) of what is known beforehand."""
+    """Solve for Δu and all impulses of a step; `impulse` (6 nb,) is that of the known forces."""
     change, reaction = factor.solve(impulse, held.b)
     n = len(change)
     if not len(boxed.b):
@@ -139,10 +139,10 @@ def solve_bodies(factor: Factor, impulse: Real, lines: Lines, held: BodyRows, bo
 
 
 def boxed_problem(W: Real, s: Real, lower: Real, upper: Real) -> tuple[Real, int, float]:
-    """Λ with σ = W Λ + s zero, or ≥ 0 where Λ = lower, ≤ 0 where Λ = upper; pivots taken; largest error left.
+    """Λ with σ = W Λ + s zero, or ≥ 0 where Λ = lower, ≤ 0 where Λ = upper; number of pivots; largest remaining error.
 
-    Exact, for W positive definite: all rows that are wrong change sides at once while that lowers their number, else
-    the last of them alone, which cannot cycle (Júdice and Pires 1994, block principal pivoting; Murty 1974).
+    Exact for positive definite W: all infeasible rows change sides at once while this lowers their number, else the
+    last one alone, which cannot cycle (Júdice and Pires 1994, block principal pivoting; Murty 1974).
     """
     n = len(s)
     side = np.where((lower <= 0) & (upper >= 0) & ((lower < 0) | (s < 0)) & ((upper > 0) | (s > 0)), 0, -1)
@@ -170,7 +170,7 @@ def boxed_problem(W: Real, s: Real, lower: Real, upper: Real) -> tuple[Real, int
 
 
 def _at_sides(W: Real, s: Real, lower: Real, upper: Real, side: Array) -> tuple[Real, Real]:
-    """Λ and σ when those of side 0 are solved and the others stand at their bounds."""
+    """Λ and σ if the rows of side 0 are solved and the others are at their bounds."""
     value = np.where(side < 0, lower, np.where(side > 0, upper, 0.0))
     inside = np.flatnonzero(side == 0)
     if len(inside):
@@ -178,6 +178,6 @@ def _at_sides(W: Real, s: Real, lower: Real, upper: Real, side: Array) -> tuple[
         inner = W[np.ix_(inside, inside)]
         try:
             value[inside] = np.linalg.solve(inner, -known)
-        except np.linalg.LinAlgError:  # rows that nothing can move
+        except np.linalg.LinAlgError:  # rows without mobility
             value[inside] = np.linalg.lstsq(inner, -known)[0]
     return value, W @ value + s

@@ -1,4 +1,4 @@
-"""Which rows a robot has in a step: those of the matrix, and those solved beside it."""
+"""The rows of a robot in a step: those in the system's matrix, and those with bounds that are solved afterwards."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from artsim.sim.maximal.loops import loop_groups, rows_of_loops
 from artsim.sim.maximal.scheme import Scheme
 from artsim.sim.run_data.run_records import Inputs
 
-Mobility = Callable[[BodyRows], Real]  # J M⁻¹ Jᵀ of rows, M being the robot's without springs, dampers and drives
+Mobility = Callable[[BodyRows], Real]  # J M⁻¹ Jᵀ of rows, with M without springs, dampers and drives
 _YIELD = 1e-12
 
 
 class Now(NamedTuple):
-    """What rows are made of in a step."""
+    """The data from which the rows of a step are made."""
 
     model: Model
     inputs: Inputs
-    control: int  # row of the inputs
+    control: int  # current row of the inputs
     scheme: Scheme
     lines: Lines
     qpos: Real  # (nq,)
@@ -43,7 +43,7 @@ class Now(NamedTuple):
 
 
 def rigid_rows(now: Now, held: Array) -> BodyRows:
-    """What makes M the robot's: held directions, rotors, exact couplings."""
+    """The rows that make up the robot's M: held directions, rotors, exact couplings."""
     m = now.model
     k = np.flatnonzero(m.armature > 0)
     followers = m.coupling_follower, m.coupling_leader, m.coupling_polynomial
@@ -57,7 +57,7 @@ def rigid_rows(now: Now, held: Array) -> BodyRows:
 
 
 def soft_rows(now: Now, mobility: Mobility) -> list[BodyRows]:
-    """Springs and dampers of joints, drives without limits, couplings that are springs."""
+    """The rows of springs and dampers of joints, drives without limits and compliant couplings."""
     m = now.model
     k = np.flatnonzero((m.damping > 0) | (m.stiffness > 0))
     stretch = np.where(m.dof_coord[k] >= 0, now.qpos[m.dof_coord[k]] - m.spring_reference[k], 0.0)
@@ -66,9 +66,9 @@ def soft_rows(now: Now, mobility: Mobility) -> list[BodyRows]:
 
 
 def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | None) -> BodyRows:
-    """Rows with bounds, and those that may be one too many: loops, second couplings of a joint. load: (nv,)."""
+    """Rows with bounds, and rows that may be redundant: loops and second couplings of a joint. load: (nv,)."""
     m, scheme, lines, d = now.model, now.scheme, now.lines, now.dof_line
-    loose = m.dof_independent >= 0  # a locked joint needs no rows
+    loose = m.dof_independent >= 0  # locked joints need no rows
     k = np.flatnonzero(loose & ((m.friction > 0) | (m.friction_coefficient > 0)))
     friction = friction_rows(scheme, lines, d[k], m.friction[k] + m.friction_coefficient[k] * load[k])
     parts = [friction, _drives(now, mobility, limited=True)]
@@ -87,7 +87,7 @@ def boxed_rows(now: Now, mobility: Mobility, load: Real, equipment: Equipment | 
 
 
 def _drives(now: Now, mobility: Mobility, *, limited: bool) -> BodyRows:
-    """Drives with a largest force, or those without."""
+    """The rows of drives with a force limit, or of those without."""
     m, i = now.model, now.inputs
     driven = (i.drive_stiffness + i.drive_damping > 0) & (m.dof_independent >= 0)
     k = np.flatnonzero(driven & (np.isfinite(i.drive_limit) == limited))
@@ -102,8 +102,10 @@ def _drives(now: Now, mobility: Mobility, *, limited: bool) -> BodyRows:
 
 
 def _coupling_springs(now: Now, mobility: Mobility) -> BodyRows:
-    """Soft couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ (notes on mimic joints, eq. 24 and
-    25)."""
+    """Rows of compliant couplings: k_p = μ²/r, k_d = 2 ζ μ/r, μ = 2π frequency, r = J M⁻¹ Jᵀ.
+
+    Source: notes on mimic joints, eq. 24 and 25.
+    """
     m = now.model
     c = np.flatnonzero(m.row_frequency > 0)
     pairs = m.row_follower[c], m.row_leader[c], m.row_polynomial[c]

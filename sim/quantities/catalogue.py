@@ -1,4 +1,4 @@
-"""What `compute` and `artsim batch` can be asked for: every quantity's dimensions and the inputs it needs."""
+"""The quantities that `compute` and `artsim batch` offer: their dimensions and the inputs that each needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from artsim.sim.foundation.errors import UsageError, nearest
 
 
 class Quantity(NamedTuple):
-    """Dimensions of one configuration's value, in full coordinates, and the inputs needed besides qpos."""
+    """Dimensions of a quantity for one configuration, in full coordinates, and the inputs needed besides qpos."""
 
     dims: tuple[str, ...]
     inputs: tuple[str, ...] = ()
@@ -54,18 +54,18 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"link_pose": ("link_position", "link_qu
 """Names that stand for several quantities."""
 
 JOINT_FORCES = frozenset({"gravity", "coriolis", "bias", "inverse_dynamics"})
-"""What is computed in body axes, where bodies are in the world not being needed."""
+"""Quantities computed in body axes, which do not need the poses of the bodies in the world."""
 
 WITH_WRENCH = frozenset({"external_force", "inverse_dynamics", "forward_dynamics"})
-"""What wrenches on links enter, where they are given."""
+"""Quantities that depend on wrenches on links if these are given."""
 
 WITH_INERTIA = frozenset(
     "coriolis bias mass_matrix inverse_mass_matrix inverse_dynamics forward_dynamics kinetic_energy".split()
 )
-"""What a robot's inertia enters: tendons with armature change it."""
+"""Quantities that depend on the robot's inertia, to which tendons with armature contribute."""
 
 REDUCED_DIMS = {"dof": "independent_dof", "dof2": "independent_dof2"}
-SYMMETRIC = ("mass_matrix", "inverse_mass_matrix")  # symmetric: `packed` keeps their lower triangles
+SYMMETRIC = ("mass_matrix", "inverse_mass_matrix")  # of which `packed` keeps the lower triangles
 
 OK, BAD_INPUT, BAD_RESULT = range(3)
 STATUS_MEANING = {
@@ -76,7 +76,7 @@ STATUS_MEANING = {
 
 
 def resolve(names: Sequence[str]) -> tuple[str, ...]:
-    """Quantities by name, groups spelled out, in the order asked for, each once.
+    """Expand groups and return the quantities by name, in the order asked for, each once.
 
     Raises:
         UsageError: an unknown name, or none at all.
@@ -94,13 +94,13 @@ def resolve(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def needed_inputs(names: Sequence[str]) -> tuple[str, ...]:
-    """The inputs that these quantities are computed from, in the order of INPUTS."""
+    """The inputs from which these quantities are computed, in the order of INPUTS."""
     wanted = {"qpos", *(given for name in names for given in QUANTITIES[name].inputs)}
     return tuple(name for name in INPUTS if name in wanted)
 
 
 def dims_of(name: str, *, reduced: bool = False, packed: bool = False) -> tuple[str, ...]:
-    """Dimensions of a quantity as computed: independent dofs when reduced, pairs of dofs when packed."""
+    """Dimensions of a quantity as computed: with independent dofs if reduced, pairs of dofs if packed."""
     dims = QUANTITIES[name].dims
     if packed and name in SYMMETRIC:
         return ("independent_pair",) if reduced else ("dof_pair",)

@@ -1,6 +1,7 @@
 """The kernel of `robot.compute` and `artsim batch`: quantities of a table of configurations, 1 or 8 at once.
 
-What several quantities need is computed once per pack: kinematics, then mass properties, then composites.
+Intermediate results that several quantities need are computed once per pack: kinematics, then mass properties, then
+composites.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from artsim.sim.quantities.link_quantities import (
     wrench_forces,
 )
 
-_LARGEST = 1e15  # the sine of an angle above it has no digit left; products of such inputs do not overflow
-_SINGULAR = 1e10  # an inertia over its pivot above which rounding takes the pivot: robots have 1e6, singular ones 3e10
+_LARGEST = 1e15  # the sine of a larger angle has no correct digit; products of smaller inputs do not overflow
+_SINGULAR = 1e10  # ratio of inertia to pivot above which the pivot is rounding: robots have 1e6, singular ones 3e10
 
 
 @njit
 def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> None:
-    """All wanted quantities of the task's rows. joints, scratch: of the lanes; batch: inputs and outputs."""
+    """Compute all wanted quantities of the task's rows; joints, scratch: of the lanes; batch: inputs and outputs."""
     _constants(robot, scratch)
     for first in range(task.rows[FIRST_ROW], task.rows[END_ROW], lane_count(robot.state.qpos)):
         _inputs(robot, scratch, task, batch, first)
@@ -72,7 +73,7 @@ def compute(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any) -> Non
 
 @njit
 def _constants(robot: Any, scratch: Any) -> None:
-    """What no pack changes: inputs that are not given, the gains and drifts of dofs that follow nothing."""
+    """Set what is constant over packs: inputs that are not given, and gains and drifts of independent dofs."""
     data = robot.data
     zero = like(0.0, data)
     for k in range(scratch.zero.shape[0]):
@@ -85,8 +86,7 @@ def _constants(robot: Any, scratch: Any) -> None:
 
 @njit
 def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """State and acceleration of the pack, followers from their leaders when reduced; scratch.check sees what is
-    wrong."""
+    """Load state and acceleration of the pack, with followers from their leaders if reduced; scratch.check marks errors."""
     model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
     scratch.check[OF_INPUTS] = normalise(model, state.qpos, data)
@@ -107,7 +107,7 @@ def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None
 
 @njit
 def _expand_acceleration(model: Any, data: Any, scratch: Any) -> None:
-    """scratch.qacc = G u̇ + Ġ u, u̇ being its independent entries."""
+    """scratch.qacc = G u̇ + Ġ u, where u̇ are its independent entries."""
     for k in range(scratch.zero.shape[0]):
         a = model.dof_independent[k]
         scratch.input[k] = scratch.qacc[model.independent_dof[a]] if a >= 0 else like(0.0, data)
@@ -117,7 +117,7 @@ def _expand_acceleration(model: Any, data: Any, scratch: Any) -> None:
 
 @inlined
 def _wrong(values: Any, data: Any) -> Any:
-    """0 when all values are numbers up to _LARGEST, NaN or more than that otherwise."""
+    """0 if all values are numbers up to _LARGEST, otherwise NaN or more than that."""
     largest = like(_LARGEST, data)
     zero = like(0.0, data)
     total = zero
@@ -138,7 +138,7 @@ def _check_result(values: Any, data: Any, scratch: Any) -> None:
 
 @njit
 def normalise(model: Any, q: Any, data: Any) -> Any:
-    """Quaternions to unit length: those of files are rounded. One of length 0 becomes NaN. Returns `_wrong` of them."""
+    """Normalise quaternions, which files round; one of length 0 becomes NaN. Returns `_wrong` of them."""
     wrong = like(0.0, data)
     for i in range(1, model.body_parent.shape[0]):
         kind = model.joint_type[i]
@@ -167,7 +167,7 @@ def _status(data: Any, scratch: Any, batch: Any, first: Any) -> None:
 
 @njit
 def _place(robot: Any, task: Any, batch: Any) -> None:
-    """Where bodies are; of their mass properties what is needed, while their rotations are at hand."""
+    """Compute the poses of the bodies and, while their rotations are in registers, the mass properties needed."""
     model, data = robot.model, robot.data
     composite = (
         batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + batch.centroidal_momentum_matrix.shape[0]
@@ -216,7 +216,7 @@ def _links(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
 
 @njit
 def _whole_robot(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Centre of mass, momentum, energy."""
+    """Compute centre of mass, momentum and energy of the whole robot."""
     model, state, data = robot.model, robot.state, robot.data
     about = (
         batch.com.shape[0]
@@ -262,7 +262,7 @@ def _whole_robot(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) ->
 
 @njit
 def _forces(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Joint forces of gravity, velocity and acceleration: no body's place is needed for them."""
+    """Compute the joint forces of gravity, velocity and acceleration, which need no poses of bodies."""
     model, state, data = robot.model, robot.state, robot.data
     placed = batch.gravity.shape[0] > 0
     if batch.gravity.shape[0] > 0:
@@ -289,14 +289,14 @@ def _forces(robot: Any, joints: Any, scratch: Any, task: Any, batch: Any, first:
 
 @inlined
 def _add_rotors(model: Any, a: Any, tau: Any) -> None:
-    """What the rotors need for accelerations a."""
+    """Add the inertia forces of the rotors at accelerations a (nv,)."""
     for k in range(tau.shape[0]):
         tau[k] = tau[k] + model.armature[k] * a[k]
 
 
 @inlined
 def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -> None:
-    """data.bias as a row; reduced: Gᵀ data.bias."""
+    """Write data.bias as a row; if reduced, Gᵀ data.bias."""
     if task.reduced[0] == 1:
         reduce_vector(model, data.bias, data, scratch.reduced)
         _check_result(scratch.reduced, data, scratch)
@@ -308,7 +308,7 @@ def _out(model: Any, data: Any, scratch: Any, task: Any, out: Any, first: Any) -
 
 @njit
 def _matrices(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """M and its inverse; reduced: of GᵀMG, whose factors stay in data.factor for forward dynamics."""
+    """Compute M and its inverse; if reduced, those of GᵀMG, whose factors stay in data.factor for forward dynamics."""
     model, data = robot.model, robot.data
     reduced_forward = task.reduced[0] * batch.forward_dynamics.shape[0]
     if batch.mass_matrix.shape[0] + batch.inverse_mass_matrix.shape[0] + reduced_forward > 0:
@@ -326,7 +326,7 @@ def _matrices(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> No
 
 @njit
 def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Outputs of M (lower triangle, entries of the tree's ancestors); factorised when more than M is wanted."""
+    """Write the outputs of M (lower triangle, entries of the tree's ancestors); factorise it if more is wanted."""
     n = M.shape[0]
     if batch.mass_matrix.shape[0] > 0:
         scatter_chosen(M, task.mass_entries, batch.mass_matrix, first, scratch.stage)
@@ -343,8 +343,7 @@ def _matrices_of(M: Any, parent: Any, run: Any, data: Any, scratch: Any, task: A
 
 @inlined
 def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
-    """scratch.check[1] stays 0 while 1 / inverse is a positive part of the inertia, not what rounding leaves of
-    nothing."""
+    """scratch.check[1] stays 0 while 1 / inverse, the pivot, is a positive share of the inertia and not rounding."""
     worst = like(_SINGULAR, data)
     zero = like(0.0, data)
     wrong = where_greater(inverse * inertia, worst, worst, zero * inverse)
@@ -353,7 +352,7 @@ def _check_pivot(inverse: Any, inertia: Any, data: Any, scratch: Any) -> None:
 
 @njit
 def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
-    """The pivots of `articulated_dynamics` against the inertia that each dof would move if nothing gave way."""
+    """Check the pivots of `articulated_dynamics` against the inertia that each dof moves if all others are locked."""
     for i in range(model.body_parent.shape[0]):
         scratch.inertia[i] = data.inertia[i, 0] + data.inertia[i, 3] + data.inertia[i, 5]
     for i in range(model.body_parent.shape[0] - 1, 0, -1):
@@ -369,7 +368,7 @@ def _check_pivots(model: Any, data: Any, scratch: Any) -> None:
 
 @njit
 def _coupling_matrix(robot: Any, scratch: Any, batch: Any, first: Any) -> None:
-    """G, one entry a row. State and gains of the pack stay as they are: in full coordinates nothing else is coupled."""
+    """Compute G, one entry per row, without changing state and gains of the pack."""
     model, data = robot.model, robot.data
     for k in range(scratch.gain.shape[0]):
         scratch.gain[k] = like(1.0 if model.dof_independent[k] >= 0 else 0.0, data)

@@ -1,4 +1,4 @@
-"""The record `compute` kernels work through: a table of configurations in, a table of results out (no numba here)."""
+"""The records of `compute` kernels: tables of configurations and results, tasks of threads, scratch. No numba here."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ OF_INPUTS, OF_RESULTS = range(2)
 
 
 class Task(NamedTuple):
-    """What is to be computed of which rows: a thread's own."""
+    """What a thread computes, and for which rows."""
 
-    rows: Ints1  # (2,) first row, and the one after the last; a multiple of the lanes apart
+    rows: Ints1  # (2,) first row, and the one after the last; their difference is a multiple of the lanes
     at_com: Ints1  # (1,) Jacobians, velocities and wrenches at the centre of mass (1) or the frame's origin (0)
     reduced: Ints1  # (1,) in independent (1) or full coordinates (0)
-    places: Ints1  # (1,) 0: nothing but joint forces is asked for, which needs no body's place
-    mass_entries: Ints1  # where each entry of a row of mass_matrix is in M, flat; negative: it is 0
-    inverse_entries: Ints1  # the same of inverse_mass_matrix
-    links: Ints1  # (nl,) the links that are asked for
-    chains: Ints2  # (nb, ⌈nv / 8⌉) which dofs move a body: bit k % 8 of entry k // 8
+    places: Ints1  # (1,) 0: only joint forces are asked for, which need no poses of bodies
+    mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: it is 0
+    inverse_entries: Ints1  # likewise for inverse_mass_matrix
+    links: Ints1  # (nl,) the links asked for
+    chains: Ints2  # (nb, ⌈nv / 8⌉) the dofs that move a body: bit k % 8 of entry k // 8
 
 
 class Batch(NamedTuple):
-    """N configurations. An output whose first extent is 0 is not wanted and not computed. n: nv, or nu when reduced."""
+    """Tables of N configurations. An output of first extent 0 is not computed. n: nv, or nu if reduced."""
 
-    status: Ints1  # (N,) of quantities.STATUS_MEANING
+    status: Ints1  # (N,) see quantities.STATUS_MEANING
     qpos: Reals2  # (N, nq)
     qvel: Reals2  # (N, nv) or (0, nv): zero
     qacc: Reals2  # (N, nv) or (0, nv): zero
@@ -78,7 +78,7 @@ class Batch(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Lane scratch of `compute`. nl: the links asked for."""
+    """Scratch of `compute` with lanes. nl: number of links asked for."""
 
     zero: Lanes1  # (nv,) zeros
     qacc: Lanes1  # (nv,)
@@ -90,9 +90,9 @@ class Scratch(NamedTuple):
     reduced: Lanes1  # (nu,)
     columns: Lanes2  # (6, nv)
     rates: Lanes2  # (6, nv)
-    robot_motion: Reals2  # (lanes, 6 nv + 8) motion columns, robot by robot; room for reading past the end
+    robot_motion: Reals2  # (lanes, 6 nv + 8) motion columns, robot by robot; padded for reads past the end
     robot_points: Reals2  # (lanes, 3 nl)
-    buffer: Reals1  # (BUFFER + 6 nv + 8,) Jacobians on their way out; room for writing past the end
+    buffer: Reals1  # (BUFFER + 6 nv + 8,) Jacobians before they are written; padded for writes past the end
     short_columns: Lanes2  # (3, nv)
     reduced_columns: Lanes2  # (6, nu)
     reduced_short_columns: Lanes2  # (3, nu)
@@ -103,21 +103,21 @@ class Scratch(NamedTuple):
     square: Lanes2  # (n, n) n: nv, or nu when reduced
     column: Lanes1  # (n,)
     pivot: Lanes1  # (n,)
-    stage: Reals1  # a pack's rows as they stand in the table, of the largest kind
+    stage: Reals1  # the rows of a pack in the order of the table, for the largest quantity
     inertia: Lanes1  # (nb,) [kg m²]
     vector: Lanes1  # (6,)
     com: Lanes1  # (3,)
     number: Lanes1  # (1,)
-    check: Lanes1  # (2,) 0 while all inputs, all results are finite
+    check: Lanes1  # (2,) 0 while all inputs and all results are finite
 
 
 class Joints(NamedTuple):
-    """Scratch of joint_forces.py: each body in its own axes, each joint's turn and displacement. nb bodies."""
+    """Scratch of joint_forces.py for nb bodies: motion in each body's own axes, rotation and displacement of joints."""
 
     sine: Lanes1  # (nb,) of a revolute or planar joint's angle
     cosine: Lanes1  # (nb,)
-    turn: Lanes2  # (nb, 9) of a ball or free joint: child's axes to the joint's
-    reach: Lanes2  # (nb, 3) from the parent's origin to the body's, parent's axes, where it is not constant [m]
+    turn: Lanes2  # (nb, 9) rotation of a ball or free joint: child's axes to the joint's
+    reach: Lanes2  # (nb, 3) from the parent's origin to the body's in the parent's axes, if not constant [m]
     angular_velocity: Lanes2  # (nb, 3)
     angular_acceleration: Lanes2  # (nb, 3)
     acceleration: Lanes2  # (nb, 3) of the origin, minus gravity
@@ -126,7 +126,7 @@ class Joints(NamedTuple):
 
 
 def make_joints(model: Model, width: int) -> Joints:
-    """The scratch for a model."""
+    """Allocate the scratch for a model."""
     nb = len(model.body_parent)
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(Joints._fields, (nb, 3))
     shapes |= {"sine": (nb,), "cosine": (nb,), "turn": (nb, 9)}
@@ -163,9 +163,9 @@ def scratch_shapes(nb: int, nv: int, nu: int, links: int, reduced: bool, width: 
 
 
 def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
-    """Task.mass_entries of a symmetric (n, n) matrix given by its lower triangle, over a tree of dofs or full (None).
+    """Task.mass_entries of a symmetric (n, n) matrix stored as lower triangle, over a tree of dofs or full (None).
 
-    Whole matrices by rows, or their lower triangles by rows when packed.
+    The entries are those of the whole matrix by rows, or of its lower triangle by rows if packed.
     """
     where = np.full((n, n), -1, np.int64)
     for k in range(n):

@@ -1,7 +1,7 @@
-"""Full, independent and maximal coordinates of a configuration, and from each to the others, in numpy.
+"""Conversions between full, independent and maximal coordinates of a configuration, in numpy.
 
-Full: qpos (nq,), qvel (nv,) of all joints. Independent: without what hard couplings determine, q = g(y), v = G u.
-Maximal: pose and twist of every link, as PhysX has them outside of its joint data (packJointData, unpackJointData).
+Full: qpos (nq,), qvel (nv,) of all joints. Independent: without those that hard couplings determine, q = g(y), v = G u.
+Maximal: pose and twist of every link, as PhysX stores them outside of its joint data (packJointData, unpackJointData).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _Pose = tuple[Real, Real]
 
 
 class LinkStates(NamedTuple):
-    """Maximal coordinates: of every link, in the model's order, its frame in the world."""
+    """Maximal coordinates: the frames of all links in the world, in the model's order."""
 
-    position: Real  # (nl, 3) of the origin [m]
+    position: Real  # (nl, 3) position of the origin [m]
     quaternion: Real  # (nl, 4) w, x, y, z
     twist: Real  # (nl, 6) velocity of the origin [m/s], angular velocity [rad/s], world axes
 
@@ -39,13 +39,13 @@ class LinkStates(NamedTuple):
 
 
 def independent_coordinates(model: Model) -> Array:
-    """Which coordinates are independent, in their order."""
+    """Indices of the independent coordinates, in order."""
     followers = {int(model.dof_coord[k]) for k in model.coupling_follower}
     return np.array([n for n in range(int(model.body_coord[-1])) if n not in followers], np.int64)
 
 
 def to_full(model: Model, y: Real, u: Real) -> tuple[Real, Real]:
-    """Full coordinates of independent ones: followers from their leaders."""
+    """Full coordinates (nq,), (nv,) from independent ones; followers are computed from their leaders."""
     q, v = np.zeros(int(model.body_coord[-1])), np.zeros(len(model.dof_body))
     q[independent_coordinates(model)] = y
     v[model.independent_dof] = u
@@ -59,7 +59,7 @@ def to_full(model: Model, y: Real, u: Real) -> tuple[Real, Real]:
 
 
 def to_independent(compiled: Compiled, q: Real, v: Real, tolerance: float) -> tuple[Real, Real]:
-    """Independent coordinates of full ones. Raises UsageError where a follower is off by more than the tolerance."""
+    """Independent coordinates from full ones. Raises UsageError if a follower deviates by more than the tolerance."""
     model, labels = compiled.model, compiled.labels
     y, u = q[independent_coordinates(model)], v[model.independent_dof]
     full_q, full_v = to_full(model, y, u)
@@ -91,9 +91,9 @@ def to_maximal(model: Model, q: Real, v: Real) -> LinkStates:
 
 
 def from_maximal(compiled: Compiled, states: LinkStates, near: Real, tolerance: float) -> tuple[Real, Real]:
-    """Full coordinates of links' poses and twists; of several that fit those nearest to `near` (turns, signs).
+    """Full coordinates from links' poses and twists; among several solutions (turns, signs) the one nearest to `near`.
 
-    Raises UsageError naming the link whose pose or twist its joint does not allow, off by more than the tolerance.
+    Raises UsageError naming the link whose pose or twist differs by more than the tolerance from what its joint allows.
     """
     model, names = compiled.model, compiled.labels.links
     q, v = np.array(near, float), np.zeros(len(model.dof_body))
@@ -118,7 +118,11 @@ def from_maximal(compiled: Compiled, states: LinkStates, near: Real, tolerance: 
         _refuse(
             f"link {name!r} moves, beyond what its joint allows, at", moving - twist[body], "m/s", "rad/s", tolerance
         )
-        rotation[body], origin[body], twist[body] = turn, place, moving  # what follows is told of its own joint
+        rotation[body], origin[body], twist[body] = (
+            turn,
+            place,
+            moving,
+        )  # so that errors further on are reported for their own joint
     return q, v
 
 
@@ -129,7 +133,7 @@ def _refuse(what: str, off: Real, linear: str, angular: str, tolerance: float) -
 
 
 def _body_of_link(model: Model, states: LinkStates, link: int) -> tuple[_Pose, Real]:
-    """Pose and twist of the body that a link is part of."""
+    """Pose and twist of the body to which a link belongs."""
     q = np.asarray(states.quaternion[link], float)
     length = float(np.linalg.norm(q))
     if not length > 1e-9:
@@ -145,7 +149,7 @@ def _carried(twist: Real, arm: Real) -> Real:
 
 
 def _chain(model: Model, body: int, placed: set[int]) -> list[int]:
-    """Bodies from below the last placed one down to this one: several where a link has several joints."""
+    """Bodies from the last placed one (excluded) down to this one; several where a link has several joints."""
     chain: list[int] = []
     while body not in placed:
         chain.insert(0, body)
@@ -154,10 +158,10 @@ def _chain(model: Model, body: int, placed: set[int]) -> list[int]:
 
 
 def _fit(model: Model, chain: Sequence[int], rotation: Real, origin: Real, wanted: _Pose, q: Real) -> None:
-    """Coordinates of the joints of a chain, into q, so that its last body is as near to the wanted pose as they allow.
+    """Fit the coordinates of a chain's joints, in q, so that its last body is as near as possible to the wanted pose.
 
-    Poses of the chain's bodies, into rotation and origin. One joint: directly; several: Newton's method from `q`, then
-    from other starts.
+    The poses of the chain's bodies go to rotation and origin. One joint is solved directly, several by Newton's method
+    from `q` and then from other starting points.
     """
     if len(chain) == 1:
         i = chain[0]
@@ -192,7 +196,7 @@ def _elsewhere(model: Model, chain: Sequence[int], near: Real, random: np.random
 
 
 def _newton(model: Model, chain: Sequence[int], rotation: Real, origin: Real, wanted: _Pose, q: Real) -> float:
-    """Improve q in place; what is left of the pose [m, rad]."""
+    """Improve q in place; returns the remaining error of the pose [m, rad]."""
     first = int(model.body_dof[chain[0]])
     body = chain[-1]
     gap = np.inf
@@ -211,7 +215,7 @@ def _newton(model: Model, chain: Sequence[int], rotation: Real, origin: Real, wa
 
 
 def _place(model: Model, chain: Sequence[int], rotation: Real, origin: Real, q: Real) -> None:
-    """The poses of a chain's bodies at q, from that of the body above it."""
+    """Set the poses of a chain's bodies at q, from that of the body above it."""
     for i in chain:
         above = int(model.body_parent[i])
         turn, place = pose_in_parent(model, i, q)
@@ -220,7 +224,7 @@ def _place(model: Model, chain: Sequence[int], rotation: Real, origin: Real, q: 
 
 
 def _columns(model: Model, chain: Sequence[int], rotation: Real, origin: Real, body: int) -> Real:
-    """Twist of a body's origin per velocity of each dof of the chain that ends with it, (6, dofs)."""
+    """Jacobian of a body's origin by the dofs of the chain that ends with it (6, dofs)."""
     columns = []
     for i in chain:
         above, kind = int(model.body_parent[i]), int(model.joint_type[i])
@@ -253,7 +257,7 @@ def _move(model: Model, i: int, q: Real, step: Real) -> None:
 
 
 def _unwind(model: Model, chain: Sequence[int], near: Real, q: Real) -> None:
-    """The turns of hinges and the signs of quaternions nearest to `near`."""
+    """Choose the turns of hinges and the signs of quaternions nearest to `near`."""
     for i in chain:
         n, kind = int(model.body_coord[i]), int(model.joint_type[i])
         if kind in (REVOLUTE, PLANAR):
@@ -266,7 +270,7 @@ def _unwind(model: Model, chain: Sequence[int], near: Real, q: Real) -> None:
 
 
 def _rotation_vector(turn: Real) -> Real:
-    """The rotation vector (3,) of a rotation matrix, at most π long."""
+    """The rotation vector (3,) of a rotation matrix, of length at most π."""
     w, *xyz = quaternion(turn)
     size = float(np.linalg.norm(xyz))
     return np.array(xyz) * (2.0 if size < 1e-12 else 2.0 * np.arctan2(size, w) / size)

@@ -1,7 +1,7 @@
-"""Evaluating quantities over tables of configurations: blocks of rows, packs of 8, threads over pieces of a block.
+"""Evaluates quantities over tables of configurations: blocks of rows, packs of 8, threads over pieces of a block.
 
-Rows do not depend on each other, a pack's lanes neither, and the last pack is padded: so results are the same bytes
-for every block size and number of threads.
+Neither rows nor lanes of a pack depend on each other, and the last pack is padded. The bytes of the results therefore
+depend neither on the block size nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ if TYPE_CHECKING:
     from artsim.sim.quantities.tendon_inertia import TendonInertia
 
 _MAX_THREADS = 1024
-PIECE = 1024  # rows that a thread takes at a time
+PIECE = 1024  # number of rows that a thread takes at a time
 _FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
 
 
 def available_threads() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Evaluation:
-    """What to compute of a robot's configurations.
+    """The quantities to compute for a robot's configurations, checked and ready to be evaluated.
 
     Attributes:
-        quantities: names, groups spelled out.
-        inputs: what they are computed from; `wrench` also when it is given besides.
+        quantities: names, groups expanded.
+        inputs: the inputs they need; also `wrench` if it is given.
         dims: per quantity the dimensions of one row.
-        shapes: per quantity the shape of one row; of the inputs too.
+        shapes: per quantity and input the shape of one row.
         links: the links of link quantities.
     """
 
@@ -80,7 +80,7 @@ class Evaluation:
         width: int = WIDTH,
         equipped: Equipped | None = None,
     ) -> None:
-        """What is asked for is checked. `equipped`: of a robot whose tendons have armature, or with springs on them.
+        """Check the request. `equipped` is given for a robot whose tendons have armature or springs.
 
         Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
         """
@@ -119,17 +119,17 @@ class Evaluation:
         self._link_indices = [labels.links.index(name) for name in self.links]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Zeroed inputs and outputs (`status` among them) for `rows` rows, rounded up to whole packs."""
+        """Allocate zeroed inputs and outputs (including `status`) for `rows` rows, rounded up to whole packs."""
         padded = -(-rows // self.width) * self.width
         inputs = {name: np.zeros((padded, *self.shapes[name])) for name in self.inputs}
         outputs = {name: aligned_zeros((padded, *self.shapes[name])) for name in self.quantities}
         return inputs, outputs | {"status": np.zeros(padded, np.int64)}
 
     def bound(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Callable[[int], None]:
-        """A call that computes the first n rows of these arrays, again and again.
+        """Make a function that computes the first n rows of these arrays at each call.
 
-        The arrays must be C-contiguous float64 (`status` int64) and hold whole packs: `allocate` makes such. The rows
-        that fill up the last pack are overwritten with copies of row n - 1.
+        The arrays must be C-contiguous float64 (`status` int64) and hold whole packs, as `allocate` makes them. The
+        rows that fill up the last pack are overwritten with copies of row n - 1.
 
         Raises:
             UsageError: an array is missing or of another shape; from the call: more rows than the arrays hold.
@@ -156,7 +156,7 @@ class Evaluation:
         return call
 
     def _capacity(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> int:
-        """The rows of these arrays; the kernel writes where it is told, so shapes are checked here."""
+        """The number of rows of these arrays, whose shapes are checked here because the kernel does not check them."""
         arrays = {**inputs, **outputs}
         shapes: dict[str, tuple[int, ...]] = {**self.shapes, "status": ()}
         rows = len(arrays.get("status", ()))
@@ -167,7 +167,7 @@ class Evaluation:
         return rows
 
     def _batch(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array]) -> Batch:
-        """The record of these arrays; what is not wanted has no rows."""
+        """The record of these arrays; unwanted outputs have no rows."""
         arrays = {}
         given = {**inputs, **outputs}
         for name, kind in kinds(Batch).items():
@@ -184,7 +184,7 @@ class Evaluation:
         return tuple(self.sizes[dim] for dim in dims) if len(dims) + 1 == kind.ndim else (0,) * (kind.ndim - 1)
 
     def _worker(self, batch: Batch) -> tuple[Array, Callable[[], None]]:
-        """A thread's rows, and the call that works through them."""
+        """The rows of a thread, and the function that computes them."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
         parent = model.independent_parent if self._options["reduced"] else model.dof_parent
@@ -231,7 +231,7 @@ def _then(worker: tuple[Array, Callable[[], None]], more: Callable[[], None]) ->
 
 
 def _share(workers: Sequence[tuple[Array, Callable[[], None]]], rows: int) -> None:
-    """Rows 0 … rows, in pieces that the workers take as they get free."""
+    """Compute the first `rows` rows in pieces that the workers take as they become free."""
     if len(workers) == 1 or rows <= PIECE:
         bounds, call = workers[0]
         bounds[:] = (0, rows)

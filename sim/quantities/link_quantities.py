@@ -1,4 +1,4 @@
-"""Quantities of links: poses, velocities, accelerations, Jacobians and their rates; joint forces of wrenches."""
+"""Kernels for the quantities of links: poses, velocities, accelerations, Jacobians and their rates, wrenches."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from artsim.sim.foundation.vec3 import cross
 
 @inlined
 def _point(model: Any, data: Any, task: Any, link: Any) -> Any:
-    """From its body's origin to the link's point: its centre of mass or its frame's origin."""
+    """Vector from the body's origin to the link's reference point, its centre of mass or its frame's origin [m]."""
     R, r = link_frame(model, data, link)
     c = model.link_com[link]
     scale = 1.0 * task.at_com[0]
@@ -42,7 +42,7 @@ def _point(model: Any, data: Any, task: Any, link: Any) -> Any:
 
 @njit
 def poses(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Position of the links' frames and their rotations as quaternions."""
+    """Write the positions of the links' frames and their rotations as quaternions."""
     if batch.link_position.shape[0] > 0:
         for n in range(task.links.shape[0]):
             link = task.links[n]
@@ -73,7 +73,7 @@ def poses(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any
 
 @njit
 def link_velocities(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Linear velocity of the links' points, angular velocity. Needs `velocities`."""
+    """Write the linear velocities of the links' points and the angular velocities. Needs `velocities`."""
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
         r = _point(model, data, task, task.links[n])
@@ -87,7 +87,7 @@ def link_velocities(model: Any, data: Any, scratch: Any, task: Any, batch: Any, 
 
 @njit
 def link_accelerations(model: Any, v: Any, a: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Classical acceleration of the links' points (d²p/dt², gravity not included), angular acceleration."""
+    """Write the classical accelerations of the links' points (d²p/dt², without gravity) and angular accelerations."""
     fall(model, data, 0.0)
     accelerations(model, v, a, data)
     fall(model, data, 1.0)
@@ -108,14 +108,14 @@ def link_accelerations(model: Any, v: Any, a: Any, data: Any, scratch: Any, task
 
 @inlined
 def fall(model: Any, data: Any, share: Any) -> None:
-    """Let the world accelerate upwards at `share` times gravity, which is how gravity enters `accelerations`."""
+    """Let the world accelerate upwards at `share` times gravity, through which gravity enters `accelerations`."""
     for k in range(3):
         data.acceleration[WORLD, k] = like(-share * model.gravity[k], data)
 
 
 @njit
 def jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Jacobians of the links' points. Needs `place_body`. What is written, zeros included, costs more than all else."""
+    """Write the Jacobians of the links' points. Needs `place_body`. Most of the cost is writing, zeros included."""
     motion_columns(model, data)
     if task.reduced[0] == 1 and model.coupling_follower.shape[0] > 0:
         _reduced_jacobians(model, data, scratch, task, batch, first)
@@ -125,10 +125,10 @@ def jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first:
 
 @njit
 def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Robot by robot, 8 columns at a time, through a buffer that leaves in whole cache lines.
+    """Write Jacobians robot by robot, 8 columns at a time, through a buffer that is written in whole cache lines.
 
-    The Jacobians of a pack stand one after the other in the table: what is written is one stream. Turning a matrix of
-    lanes link by link took 1.1 to 1.4 times as long as going robot by robot.
+    The Jacobians of a pack follow each other in the table, so that the output is one stream. Transposing a matrix of
+    lanes link by link took 1.1 to 1.4 times as long as proceeding robot by robot.
     """
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
@@ -145,7 +145,7 @@ def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any,
         for n in range(task.links.shape[0]):
             chain = task.chains[model.link_body[task.links[n]]]
             r = scratch.robot_points[lane, 3 * n : 3 * n + 3]
-            for back in range(chain.shape[0]):  # the last block first: it writes past the rows' ends
+            for back in range(chain.shape[0]):  # last block first, since it writes past the ends of the rows
                 block = chain.shape[0] - 1 - back
                 k = block * WIDTH
                 jacobian_block(
@@ -165,7 +165,7 @@ def _plain_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any,
 
 @njit
 def _reduced_jacobians(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """J G, link by link."""
+    """Write J G, link by link."""
     J = scratch.columns
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]
@@ -186,23 +186,23 @@ def _clear(data: Any, J: Any) -> None:
 
 @njit
 def _scatter_link(J: Any, out: Any, first: Any, n: Any) -> None:
-    robot = out.shape[1] * J.size  # from one robot's Jacobians to the next one's
+    robot = out.shape[1] * J.size  # distance from one robot's Jacobians to the next one's
     scatter(J, out, first * robot + n * J.size, robot)
 
 
 @njit
 def reduce_rows(model: Any, data: Any, J: Any, out: Any) -> None:
-    """out (rows, nu) = J (rows, nv) G, for the rows that out has."""
+    """out (rows, nu) = J (rows, nv) G, for as many rows as out has."""
     for row in range(out.shape[0]):
         reduce_vector(model, J[row], data, out[row])
 
 
 @njit
 def jacobian_rates(model: Any, data: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Time derivatives of the Jacobians at qvel; reduced: of J G, the rate of G included. Needs `velocities`.
+    """Write the time derivatives of the Jacobians at qvel; if reduced those of J G, including Ġ. Needs `velocities`.
 
-    An axis turns with the body it belongs to: that of a rotation with the joint's child, of a translation with the
-    parent. So d(a × (p - o))/dt = (ω × a) × (p - o) + a × (ṗ - ȯ).
+    A joint axis rotates with the body to which it is fixed, that of a rotation with the child, that of a translation
+    with the parent. Hence d(a × (p - o))/dt = (ω × a) × (p - o) + a × (ṗ - ȯ).
     """
     for n in range(task.links.shape[0]):
         i = model.link_body[task.links[n]]

@@ -1,4 +1,4 @@
-"""Robot: an articulation with its arrays and labels, and the quantities one can ask of it."""
+"""Robot, the central class of the Python interface: an articulation with its arrays, labels and quantities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Robot:
 
     articulation: Articulation
     compiled: Compiled
-    loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of it takes over
+    loaded_with: Mapping[str, Any] = field(default_factory=dict)  # RunConfig fields that a run of this robot inherits
 
     def __repr__(self) -> str:
         return f"<Robot {self.articulation.name!r}: nq {self.nq}, nv {self.nv}, {len(self.links)} links>"
@@ -40,12 +40,12 @@ class Robot:
 
     @property
     def model(self) -> Model:
-        """The constant arrays."""
+        """The constant arrays of the engine."""
         return self.compiled.model
 
     @property
     def labels(self) -> Labels:
-        """The names of what the arrays' axes count."""
+        """The names of the entries along the arrays' axes."""
         return self.compiled.labels
 
     @property
@@ -75,16 +75,16 @@ class Robot:
 
     @property
     def independent_dofs(self) -> tuple[str, ...]:
-        """The dofs left when hard couplings are eliminated."""
+        """Names of the dofs that remain when hard couplings are eliminated."""
         return self.labels.independent_dofs
 
     @cached_property
     def reference(self) -> Real:
-        """Coordinates (nq,) at which the file draws the robot."""
+        """Coordinates (nq,) of the pose in which the file describes the robot."""
         return self.compiled.reference
 
     def with_model(self, changes: Mapping[str, Array]) -> Robot:
-        """The same robot with some model arrays replaced (made read-only)."""
+        """A copy of the robot with some model arrays replaced; the new arrays are made read-only."""
         frozen = {}
         for name, values in changes.items():
             copy = np.array(values)
@@ -107,23 +107,24 @@ class Robot:
         packed: bool = False,
         threads: int | None = None,
     ) -> dict[str, Array]:
-        """Rigid-body quantities of one configuration, or of a table of them.
+        """Compute rigid-body quantities of one configuration or of a table of configurations.
 
         Args:
-            qpos: (nq,) or (N, nq); with `reduced` its independent entries are used. Quaternions are normalised.
-            qvel, qacc, tau: (nv,) or (N, nv), as many as qpos has; zero where left out.
-            wrench: (nl, 6) or (N, nl, 6) [N, N m], acting on each of `links` at its point `at`, world axes; it also
-                enters inverse and forward dynamics.
-            quantities: names of sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
-            reduced: in independent coordinates, M_r = Gᵀ M G and so on; forces are then taken through Gᵀ.
-            at: Jacobians, velocities and wrenches at each link's centre of mass ("com") or frame origin ("origin").
-            links: names of the links of link quantities; all of them by default.
-            packed: the lower triangle of symmetric matrices, by rows: (…, n (n + 1) / 2).
-            threads: all cores that the process may use by default; results do not depend on it.
+            qpos: (nq,) or (N, nq); with `reduced` only its independent entries are used. Quaternions are normalised.
+            qvel, qacc, tau: (nv,) or (N, nv), as many rows as qpos; zero if omitted.
+            wrench: (nl, 6) or (N, nl, 6) [N, N m] on each of `links` at the point `at`, in world axes; it also enters
+                inverse and forward dynamics.
+            quantities: names in sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
+            reduced: use independent coordinates, M_r = Gᵀ M G and so on; forces are then projected by Gᵀ.
+            at: reference point of Jacobians, velocities and wrenches: a link's centre of mass ("com") or frame origin
+                ("origin").
+            links: names of the links for link quantities; default: all.
+            packed: return the lower triangles of symmetric matrices, by rows: (…, n (n + 1) / 2).
+            threads: number of threads, by default all cores that the process may use; results do not depend on it.
 
         Returns:
             name → (N, …), or (…) for a single configuration. A row whose input is not finite, or whose mass matrix is
-            singular, holds NaN; ask for "status" to have it counted: 0 where the row is right.
+            singular, holds NaN; the quantity "status" is 0 for valid rows.
 
         Raises:
             UsageError: an unknown quantity or link, a wrong shape.
@@ -141,16 +142,16 @@ class Robot:
         return {name: values[0] if np.ndim(qpos) == 1 else values for name, values in results.items()}
 
     def to_independent(self, qpos: Array, qvel: Array | None = None, *, tolerance: float = 1e-9) -> tuple[Real, Real]:
-        """Independent coordinates and velocities (nu,) of full ones (nq,), (nv,): followers are left out.
+        """Independent coordinates and velocities (nu,) from full ones (nq,), (nv,), without followers.
 
-        Raises UsageError naming a follower that is not where its coupling wants it.
+        Raises UsageError naming a follower that violates its coupling by more than the tolerance.
         """
         from artsim.sim.quantities.coordinates import to_independent
 
         return to_independent(self.compiled, *self._state_given(qpos, qvel), tolerance)
 
     def to_full(self, y: Array, u: Array | None = None) -> tuple[Real, Real]:
-        """Full coordinates (nq,) and velocities (nv,) of independent ones: q = g(y), v = G u."""
+        """Full coordinates (nq,) and velocities (nv,) from independent ones: q = g(y), v = G u."""
         from artsim.sim.quantities.coordinates import independent_coordinates, to_full
 
         sizes = len(independent_coordinates(self.model)), len(self.model.independent_dof)
@@ -174,11 +175,11 @@ class Robot:
         near: Array | None = None,
         tolerance: float = 1e-6,
     ) -> tuple[Real, Real]:
-        """Full coordinates (nq,) and velocities (nv,) of links' poses and twists, as `to_maximal` gives them.
+        """Full coordinates (nq,) and velocities (nv,) from links' poses and twists, as `to_maximal` gives them.
 
         Args:
-            near: (nq,) where several coordinates mean the same poses those nearest to it; the file's pose by default.
-            tolerance: how far poses [m, rad] and twists [m/s, rad/s] may be off what the joints allow, link by link.
+            near: (nq,) of several solutions the one nearest to it is taken; default: the file's pose.
+            tolerance: largest deviation of each link's pose [m, rad] and twist [m/s, rad/s] from what its joint allows.
 
         Raises:
             UsageError: the link whose joint does not allow its pose or twist, and by how much.
@@ -209,22 +210,22 @@ class Robot:
         width: int | None = None,
         **options: Any,
     ) -> Callable[[], None]:
-        """`compute` without its preparation: a call that works the same rows again (benchmarks time this).
+        """Prepare `compute` and return a function that computes the same rows at each call, as benchmarks do.
 
-        `width`: 1 for one robot at a time, WIDTH for packs; packs by default where there is more than one.
+        `width`: 1 for one robot at a time, WIDTH for packs; default: packs if there is more than one row.
         """
         given = {"qpos": qpos, "qvel": qvel, "qacc": qacc, "tau": tau, "wrench": None}
         return self._prepare(given, quantities, threads, options, width)[0]
 
     def evaluation(self, quantities: Sequence[str], **options: Any) -> Evaluation:
-        """What `compute` works with, for blocks of rows; options as Evaluation has them."""
+        """Make the Evaluation behind `compute`, for blocks of rows; options are those of Evaluation."""
         from artsim.sim.quantities.evaluation import Evaluation
 
         return Evaluation(self.model, self.labels, quantities, equipped=self._energetic, **options)
 
     @cached_property
     def _energetic(self) -> Equipped | None:
-        """The equipment, where a tendon's inertia is part of the robot's, or a spring is not a plain one of a joint."""
+        """The equipment if tendons contribute inertia or a spring is not a linear joint spring, else None."""
         from artsim.sim.equipment.build_passive import has_own_spring
 
         if not (
@@ -247,7 +248,7 @@ class Robot:
         options: Mapping[str, Any],
         width: int | None = None,
     ) -> tuple[Callable[[], None], dict[str, Array]]:
-        """The bound call, and where its results will be, `status` too."""
+        """The prepared function, and the arrays of its results, including `status`."""
         from artsim.sim.quantities.evaluation import PIECE, available_threads
 
         qpos = _numbers("qpos", given["qpos"])
@@ -272,7 +273,7 @@ class Robot:
         return (lambda: call(rows)), {name: values[:rows] for name, values in outputs.items()}
 
     def _table(self, name: str, values: Array | None, shape: tuple[int, ...]) -> Array:
-        """An input as a table of this shape; zeros where it was left out."""
+        """An input as a table of this shape; zeros if it was omitted."""
         if values is None:
             return np.zeros(shape)
         table = _numbers(name, values)
@@ -283,7 +284,7 @@ class Robot:
 
 
 def _vector(name: str, values: Array | None, size: int) -> Real:
-    """Numbers (size,); zeros where there are none."""
+    """Values as an array (size,); zeros if omitted."""
     if values is None:
         return np.zeros(size)
     vector = _numbers(name, values)

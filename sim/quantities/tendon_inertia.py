@@ -1,7 +1,8 @@
-"""Tendons' inertias in the quantities of configurations: what armature Jᵀ J adds to a robot's M; springs' energy.
+"""Adds the inertia of tendons, armature · Jᵀ J, and the energy of springs to the quantities of configurations.
 
-The kernel of `compute` knows the tree; this is added to what it found. With W = √armature J: M + Wᵀ W, and its inverse
-by Woodbury's identity, in which a tendon is a row on the robot, as it is in a run (constraints/tendon_rows.py).
+The kernel of `compute` handles the tree only; this file corrects its results. With W = √armature J the mass matrix is
+M + Wᵀ W; its inverse follows from Woodbury's identity, in which a tendon is a row on the robot, as it is in a run
+(constraints/tendon_rows.py).
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from artsim.sim.foundation.jit import Entry, bind
 from artsim.sim.foundation.records import Array, Ints1, Reals1, Reals2, Reals3
 from artsim.sim.quantities.catalogue import BAD_RESULT, OK, WITH_INERTIA
 
-_ROWS = 256  # that are worked on at a time
+_ROWS = 256  # number of rows that are computed at a time
 _INVERTED = frozenset({"inverse_mass_matrix", "forward_dynamics"})
 
 
 class TendonTask(NamedTuple):
-    """A table of configurations, and what the kernel finds. n: nv, or nu when reduced. k tendons have armature."""
+    """A table of configurations, and the results of the kernel. n: nv, or nu if reduced; k tendons have armature."""
 
     rows: Ints1  # (2,) first row, and the one after the last
     reduced: Ints1  # (1,)
@@ -32,9 +33,9 @@ class TendonTask(NamedTuple):
     qpos: Reals2  # (N, nq)
     qvel: Reals2  # (N, nv) or (0, nv): zero
     moment: Reals3  # (rows, k, n) √armature dL/dq
-    drift: Reals2  # (rows, k) √armature times the length's second derivative where no dof (reduced: u) accelerates
-    speed: Reals2  # (rows, k) √armature times its first
-    stored: Reals1  # (rows,) energy of springs that the kernel of `compute` leaves out [J]; or none
+    drift: Reals2  # (rows, k) √armature times the length's second derivative at zero acceleration (reduced: u̇ = 0)
+    speed: Reals2  # (rows, k) √armature times the length's first derivative
+    stored: Reals1  # (rows,) energy of the springs that the kernel of `compute` leaves out [J]; may be empty
 
 
 TENDON_INERTIA = Entry(
@@ -45,12 +46,12 @@ TENDON_INERTIA = Entry(
 
 
 class TendonInertia:
-    """What the tendons with armature, and springs of balls, of powers and of tendons, add to a table of results.
+    """Adds tendons with armature, and springs of ball joints, polynomials and tendons, to a table of results.
 
     Attributes:
-        wanted: the quantities among those asked for that it changes.
-        needed: quantities that it needs besides.
-        taken: quantities that it finds alone, the robot's own M being singular.
+        wanted: the requested quantities that it changes.
+        needed: further quantities that it needs.
+        taken: quantities that it computes alone, since the robot's own M is singular.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class TendonInertia:
         self._nv = len(model.independent_dof if reduced else model.dof_body)
 
     def adder(self, bounds: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> Callable[[], None]:
-        """A call that adds to rows bounds[0] … bounds[1] of the results `found`, computed from the inputs `given`."""
+        """Make a function that adds to rows bounds[0] … bounds[1] of the results `found` for the inputs `given`."""
         model, equipped, k = self._model, self._equipped, len(self._tendons)
         task = TendonTask(
             rows=np.zeros(2, np.int64),
@@ -101,7 +102,7 @@ class TendonInertia:
                 if self._springs:
                     right = found["status"][rows] == OK
                     found["potential_energy"][rows][right] += task.stored[:n][right]
-                with np.errstate(all="ignore"):  # of rows that have no result
+                with np.errstate(all="ignore"):  # rows without a result
                     self._add(
                         task.moment[:n],
                         task.drift[:n],
@@ -115,11 +116,11 @@ class TendonInertia:
     def _add(
         self, W: Array, drift: Array, speed: Array, given: Mapping[str, Array], found: Mapping[str, Array]
     ) -> None:
-        """The same to rows cut out of all tables."""
+        """Add to rows that are slices of all tables."""
         finite = np.isfinite(W).all(axis=(1, 2)) & np.isfinite(drift).all(axis=1)
         found["status"][(found["status"] == OK) & ~finite] = BAD_RESULT
         bad = found["status"] != OK
-        W[bad], drift[bad], speed[bad] = 0.0, 0.0, 0.0  # those rows stay as they are
+        W[bad], drift[bad], speed[bad] = 0.0, 0.0, 0.0  # these rows stay unchanged
         drift = drift[..., None]
         Wt = W.swapaxes(1, 2)
         changed = self.wanted | self.needed
@@ -138,7 +139,7 @@ class TendonInertia:
             self._add_inverse(W, drift, bad, found)
 
     def _invert(self, bad: Array, given: Mapping[str, Array], found: Mapping[str, Array]) -> None:
-        """M⁻¹ and M⁻¹ (tau - bias - external force) of the whole M."""
+        """Compute M⁻¹ and M⁻¹ (tau - bias - external force) with the complete M."""
         M = _square(found["mass_matrix"], self._nv).copy()
         M[bad] = np.eye(self._nv)
         inverse = np.linalg.inv(M)
@@ -153,7 +154,7 @@ class TendonInertia:
             found["forward_dynamics"][bad] = np.nan
 
     def _add_inverse(self, W: Array, drift: Array, bad: Array, found: Mapping[str, Array]) -> None:
-        """M⁻¹ - B S⁻¹ Bᵀ and a - B S⁻¹ (W a + drift), with B = M⁻¹ Wᵀ and S = 1 + W B."""
+        """Compute M⁻¹ - B S⁻¹ Bᵀ and a - B S⁻¹ (W a + drift), with B = M⁻¹ Wᵀ and S = 1 + W B."""
         inverse = _square(found["inverse_mass_matrix"], self._nv)
         B = np.where(bad[:, None, None], 0.0, inverse) @ W.swapaxes(1, 2)
         S = np.eye(W.shape[1]) + W @ B
@@ -165,14 +166,14 @@ class TendonInertia:
             _add_symmetric(found["inverse_mass_matrix"], -0.5 * (change + change.swapaxes(1, 2)))
 
     def _column(self, qacc: Array, bad: Array) -> Array:
-        """Accelerations (rows, n, 1); with `reduced` the independent ones."""
+        """Accelerations as columns (rows, n, 1); the independent ones if reduced."""
         values = qacc[:, self._model.independent_dof] if self._reduced else qacc
         column: Array = np.where(bad[:, None], 0.0, values)[..., None]
         return column
 
 
 def _add_symmetric(out: Array, matrices: Array) -> None:
-    """Add matrices (rows, n, n) to as many, or to their lower triangles (rows, n (n + 1) / 2)."""
+    """Add matrices (rows, n, n) to as many whole matrices or lower triangles (rows, n (n + 1) / 2)."""
     if out.ndim == 2:
         rows, columns = np.tril_indices(matrices.shape[1])
         out += matrices[:, rows, columns]
@@ -181,7 +182,7 @@ def _add_symmetric(out: Array, matrices: Array) -> None:
 
 
 def _square(stored: Array, n: int) -> Array:
-    """Symmetric matrices (rows, n, n) of which all or the lower triangles are stored."""
+    """Symmetric matrices (rows, n, n) from whole ones or from stored lower triangles."""
     if stored.ndim == 3:
         return stored
     square = np.empty((len(stored), n, n))

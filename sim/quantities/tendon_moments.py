@@ -1,4 +1,4 @@
-"""Tendons with armature, and the energy of springs, at a table of configurations (sim/quantities/tendon_inertia.py)."""
+"""Kernel of tendon_inertia.py: moment arms of tendons with armature, and spring energy, for many configurations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from artsim.sim.quantities.compute_records import END_ROW, FIRST_ROW
 
 @njit
 def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
-    """Moments, their rates and the lengths' rates of the task's rows, each times √armature."""
+    """Compute moment arms, drifts and length rates for the task's rows, each times √armature, and the spring energy."""
     model, state, data = robot.model, robot.state, robot.data
     for k in range(state.qvel.shape[0]):
         state.qvel[k] = 0.0
@@ -43,7 +43,7 @@ def tendon_inertia(robot: Any, equipment: Any, task: Any) -> None:
 
 @njit
 def _tendon(model: Any, data: Any, equipment: Any, task: Any, row: Any, n: Any) -> None:
-    """The n-th tendon's entries of row `row` of what is found. data.drift: followers' accelerations at u̇ = 0."""
+    """Compute the n-th tendon's results of row `row`; data.drift holds the followers' accelerations at u̇ = 0."""
     tendon = task.tendon[n]
     scale = equipment.model.tendon_armature[tendon] ** 0.5
     drift = tendon_drift(model, data, equipment, tendon)

@@ -37,7 +37,7 @@ _IDLE: dict[str, Any] = {
 
 
 def with_length_ranges(robot: Articulation, notes: list[str]) -> Articulation:
-    """The robot with the length range of every muscle found that the file leaves open; cached per robot.
+    """The robot with the length range found for every muscle whose file gives none; deterministic.
 
     Raises ModelError: a length that does not settle.
     """

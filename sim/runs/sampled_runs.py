@@ -208,7 +208,7 @@ def _actuators(plan: Plan) -> tuple[Sequence[Equipment], Sequence[int]]:
 
 
 def _is_affine(e: Equipment, a: int) -> bool:
-    """Whether packs support actuator a: on a joint of one dof, without activation, with constant gain and damping."""
+    """Whether packs support actuator a: on a joint of one dof, stateless, of constant slopes, damping no ratio."""
     gain, bias, (_, stiffness, damping) = e.actuator_gain[a], e.actuator_bias[a], -e.bias_parameters[a, :3]
     straight = gain == FIXED or (gain == AFFINE and not e.gain_parameters[a, 1:3].any())
     falling = bias != AFFINE or (stiffness >= 0.0 and damping >= 0.0)

@@ -175,7 +175,7 @@ class Simulation(Account):
         self._call = bind(entry, 1, *self._bundles())
 
     def _connect(self) -> None:
-        """Connect the kernels that a step calls: newton, continuous detection, ray casting and delays."""
+        """Connect the kernels that a step calls: newton, continuous collision detection and delays."""
         plan, newton = self.plan, self._solver.newton
         if newton is not None:
             self._newton = point_at(SOLVE, 1, newton.entry, self._robot, self._rows, self._step, SolverBundle(newton))

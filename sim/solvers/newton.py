@@ -36,13 +36,14 @@ _STEPS = 100  # Newton steps at most without M̂ as a matrix; two to six are the
 
 @njit
 def newton(robot: Any, rows: Any, step: Any, solver: Any) -> None:
-    """Change u (nu,) to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N m s].
+    """Change step.next (nu,) from u to u + x [rad/s or m/s] and rows.impulse (rows,) from its warm start to λ [N s or N
+    m s].
 
-    Where `tree` or `graph` is not None, the scratch of propagation or direct does the linear algebra instead
+    Where solver.tree or solver.graph is not None, this scratch of propagation or direct does the linear algebra instead
     (data.factor is then not read, and contacts get convex steps only: see solve.py for the rest); which one is decided
     at compile time.
 
-    `force` (nu,): the impulse of all other forces. data.factor holds M̂, the lower triangle over the model's
+    step.free (nu,): the impulse of all other forces. data.factor holds M̂, the lower triangle over the model's
     elimination tree, not factorised. rows.report: the number of Newton steps (the most of any island), the rows'
     residual [rad/s or m/s].
     """

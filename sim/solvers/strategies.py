@@ -1,16 +1,18 @@
 """The strategies of the newton solver: what is tried on an island, in this order, until one of them solves it.
 
-With contacts as hard as they are, most islands end here:
- 1. `_slide_on`: Coulomb's law from the impulses of the last step, where contacts slid;
- 2. `_convex`: the method of multipliers, shifts following the velocities;
- 3. `_coulomb`: attempts at Coulomb's law, near and from afar.
-What is left then may have no solution, or take too long:
- 4. `regularise_crowd`, of a crowd: contacts give way, on the convex problem alone, and that is all;
- 5. `regularise`: contacts give way, but none goes deeper;
- 6. `_keep_penetration`: nothing is brought apart; 1 to 3 once more;
- 7. `regularise`: contacts give way, and may go deeper slowly;
- 8. `_sweep_long`: one more attempt at Coulomb's law, a long one;
- 9. `_freeze_shifts`: the convex problem with shifts held fixed, which always has its minimum.
+| strategy            | trigger                                   | costs at most                    |
+|---------------------|-------------------------------------------|----------------------------------|
+| `_slide_on`         | contacts slid in the last step and still  | 8 Coulomb steps                  |
+| `_convex`           | always                                    | 100 Newton steps; with contacts  |
+|                     |                                           | 30, a crowd 1                    |
+| `_coulomb`          | always                                    | 500 sweeps, 120 Coulomb steps    |
+| crowd               | more than 300 contacts of free bodies     | 4 times 150 steps of conjugate   |
+|                     |                                           | gradients; the last one for it   |
+| regularise          | at most 60 units                          | 200 sweeps, 120 Coulomb steps    |
+| `_keep_penetration` | the same, and a row separates bodies      | the first three, fewer attempts  |
+| sink                | always                                    | 200 sweeps, 120 Coulomb steps    |
+| `_sweep_long`       | at most 60 units, no contradiction        | 2000 sweeps, 300 Coulomb steps   |
+| `_freeze_shifts`    | always; the last one                      | 200 sweeps, 200 Newton steps     |
 
 The docstring of a strategy says what it does, when it has its turn, what it costs at most, when it gives up, and which
 test fails without it. A Newton step costs a factorisation of the island's matrix, a Coulomb step one without symmetry,
