@@ -14,6 +14,7 @@ from artsim.collision.frames import axis_of_side, from_side, point_from_side, to
 from artsim.collision.gjk_work import MOST_CORNERS
 from artsim.collision.normals import AS_GOOD, try_normal
 from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, TRIANGLES
+from artsim.collision.support import front_of
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.vec3 import (
     component,
@@ -162,7 +163,7 @@ def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
 def _triangle_face(gjk: Any, side: int, m: Any) -> Any:
     """Its front; its back too when it is no prism."""
     T = gjk.triangle
-    normal = crossed(row_of(T, 1), row_of(T, 2))
+    normal = front_of(T)
     size = length(normal)
     back = dot(normal, m) < 0.0
     swept = T[3, 0] != 0.0 or T[3, 1] != 0.0 or T[3, 2] != 0.0
@@ -188,8 +189,8 @@ def clip(gjk: Any, reference: int) -> int:
         return source
     facing = row_of(gjk.facing, reference)
     for i in range(gjk.corners[reference]):
-        corner, inner = inwards(gjk, reference, i, facing)
-        count = _clip_by_plane(gjk, source, target, i, corner, inner)
+        p0, p1, p2, i0, i1, i2 = inwards(gjk, reference, i, facing)
+        count = _clip_by_plane(gjk, source, target, i, (p0, p1, p2), (i0, i1, i2))
         gjk.corners[target] = count
         source, target = target, source
         if count == 0:
@@ -206,7 +207,8 @@ def inwards(gjk: Any, reference: int, i: int, facing: Any) -> Any:
     corner = corner_of(gjk, reference, i)
     inner = crossed(facing, minus(corner_of(gjk, reference, j), corner))
     size = length(inner)
-    return corner, times(1.0 / size if size > 0.0 else 0.0, inner)
+    inner = times(1.0 / size if size > 0.0 else 0.0, inner)
+    return corner[0], corner[1], corner[2], inner[0], inner[1], inner[2]
 
 
 @njit
@@ -214,8 +216,8 @@ def is_over(gjk: Any, reference: int, x: Any) -> bool:
     """Whether a point lies within the sides of the reference face."""
     facing = row_of(gjk.facing, reference)
     for i in range(gjk.corners[reference]):
-        corner, inner = inwards(gjk, reference, i, facing)
-        if dot(inner, minus(x, corner)) < 0.0:
+        p0, p1, p2, i0, i1, i2 = inwards(gjk, reference, i, facing)
+        if i0 * (x[0] - p0) + i1 * (x[1] - p1) + i2 * (x[2] - p2) < 0.0:
             return False
     return True
 
@@ -255,7 +257,8 @@ def _clip_line(gjk: Any, reference: int) -> None:
     low = 0.0
     high = 1.0
     for i in range(gjk.corners[reference]):
-        corner, inner = inwards(gjk, reference, i, facing)
+        p0, p1, p2, i0, i1, i2 = inwards(gjk, reference, i, facing)
+        corner, inner = (p0, p1, p2), (i0, i1, i2)
         start = _beyond(gjk, side, 0, corner, inner)
         end = _beyond(gjk, side, 1, corner, inner)
         if start < 0.0 and end < 0.0:

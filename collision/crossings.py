@@ -27,7 +27,6 @@ from artsim.sim.foundation.vec3 import (
     plus,
     plus_times,
     row_of,
-    summed_squares,
     times,
     triple,
 )
@@ -91,7 +90,7 @@ def _find_line(gjk: Any, side: int) -> bool:
     one, two = _foremost_edge(gjk, side)
     begin, end = corner_of(gjk, side, two), corner_of(gjk, side, one)
     way = minus(end, begin)
-    size = sqrt(summed_squares(way))
+    size = length(way)
     if size <= BESIDE * gjk.scale[1]:
         return False
     _set_line(gjk, times(0.5, plus(end, begin)), divided(way, size), 0.5 * size, 0.0)
@@ -144,7 +143,8 @@ def _over_polygon(gjk: Any, face: int) -> Any:
     low_edge, high_edge = _OWN_END, _OWN_END
     facing = row_of(gjk.facing, face)
     for i in range(gjk.corners[face]):
-        corner, inner = inwards(gjk, face, i, facing)
+        p0, p1, p2, i0, i1, i2 = inwards(gjk, face, i, facing)
+        corner, inner = (p0, p1, p2), (i0, i1, i2)
         start = dot(inner, minus(middle, corner))
         slope = dot(inner, way)
         if slope > 0.0 and start + low * slope < 0.0:
@@ -159,9 +159,9 @@ def _over_polygon(gjk: Any, face: int) -> Any:
 @njit
 def _over_disc(gjk: Any, face: int) -> Any:
     """The same for the flat end of a cylinder, which has one edge."""
-    d, a = _in_disc(gjk, face)
-    aa, ad = dot(a, a), dot(a, d)
-    square = ad * ad - aa * (dot(d, d) - gjk.size[face, 0] * gjk.size[face, 0])
+    d0, d1, d2, a0, a1, a2 = _in_disc(gjk, face)
+    aa, ad = a0 * a0 + a1 * a1 + a2 * a2, a0 * d0 + a1 * d1 + a2 * d2
+    square = ad * ad - aa * (d0 * d0 + d1 * d1 + d2 * d2 - gjk.size[face, 0] * gjk.size[face, 0])
     if square <= 0.0:
         return 1.0, _OWN_END, -1.0, _OWN_END
     low, high = (-ad - sqrt(square)) / aa, (-ad + sqrt(square)) / aa
@@ -177,7 +177,9 @@ def _in_disc(gjk: Any, face: int) -> Any:
     middle, way = _line(gjk)
     f = row_of(gjk.facing, face)
     d = minus(middle, _middle(gjk, face))
-    return minus_times(d, dot(d, f), f), minus_times(way, dot(way, f), f)
+    d = minus_times(d, dot(d, f), f)
+    a = minus_times(way, dot(way, f), f)
+    return d[0], d[1], d[2], a[0], a[1], a[2]
 
 
 # ------------------------------------------------------------------ contacts
@@ -222,10 +224,11 @@ def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, mani
 def _edge(gjk: Any, face: int, edge: int, t: Any) -> Any:
     """A point of an edge of a face and the unit vector along it; of a disc where gjk.line at t crosses its rim."""
     f = row_of(gjk.facing, face)
-    point, inner = inwards(gjk, face, edge, f)
+    p0, p1, p2, i0, i1, i2 = inwards(gjk, face, edge, f)
+    point, inner = (p0, p1, p2), (i0, i1, i2)
     if gjk.kind[face, 0] == CYLINDER:
-        d, a = _in_disc(gjk, face)
-        d = plus_times(d, t, a)
+        d0, d1, d2, a0, a1, a2 = _in_disc(gjk, face)
+        d = plus_times((d0, d1, d2), t, (a0, a1, a2))
         point = plus(plus_times(_middle(gjk, face), gjk.size[face, 1], f), d)
         inner = divided(negative(d), gjk.size[face, 0])
     return point, crossed(f, inner)

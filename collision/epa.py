@@ -66,7 +66,8 @@ def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
 def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
     """Vertex i farthest along `way` (any length); True when the origin lies on the surface there: nothing is to do."""
     d = times(1.0 / length(way), way)
-    w, a = difference(shapes, gjk, d)
+    w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, d)
+    w, a = (w0, w1, w2), (a0, a1, a2)
     keep_point(gjk.vertex, i, w, a)
     height = dot(d, w)
     if height > _FLAT * gjk.scale[0]:
@@ -156,7 +157,8 @@ def _expand(shapes: Any, gjk: Any) -> bool:
         if gjk.loose[0] <= _SETTLED * gjk.scale[0] and -gjk.gap[0] - lower <= tolerance:
             return True
         normal = row_of(gjk.plane, face)
-        w, a = difference(shapes, gjk, normal)
+        w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
+        w, a = (w0, w1, w2), (a0, a1, a2)
         height = dot(normal, w)
         shorter = height < -gjk.gap[0] - tolerance
         if shorter or (height <= -gjk.gap[0] + tolerance and height - lower < gjk.loose[0]):

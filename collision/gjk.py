@@ -54,7 +54,8 @@ def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
     almost = _ALMOST * gjk.scale[0]
     vv = inf
     for _ in range(_MOST_ROUNDS):
-        w, a = difference(shapes, gjk, negative(v))
+        w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, negative(v))
+        w, a = (w0, w1, w2), (a0, a1, a2)
         vw = dot(v, w)
         if vw > 0.0 and vw * vw > margin * margin * dot(v, v):
             return APART

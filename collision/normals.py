@@ -48,7 +48,8 @@ def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
     """Take a unit direction for the normal when it sees as much [m]; the points move to it about their middle, the
     farthest ones of the cores along it stay in the simplex.
     """
-    w, a = difference(shapes, gjk, normal)
+    w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
+    w, a = (w0, w1, w2), (a0, a1, a2)
     gap = -dot(normal, w) - gjk.radius[0] - gjk.radius[1]
     if gap < gjk.gap[0] - tolerance:
         return False
@@ -170,7 +171,8 @@ def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
     """Whether the depth grows to both sides of a crease that the normal is on."""
     for way in range(2):
         d = _NUDGE if way == 0 else -_NUDGE
-        w, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))
+        w0, w1, w2, _, _, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))
+        w = (w0, w1, w2)
         if d * dot(w, u) < 0.0:
             return False
     return True
@@ -226,7 +228,8 @@ def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
 def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
     """How the cores' extent along m = n + x t + y u, per length of m, changes with x and y."""
     m = plus_times(plus_times(gjk.normal, x, t), y, u)
-    w, _ = difference(shapes, gjk, m)
+    w0, w1, w2, _, _, _ = difference(shapes, gjk, m)
+    w = (w0, w1, w2)
     square = dot(m, m)
     size = sqrt(square)
     share = dot(w, m) / square

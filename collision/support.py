@@ -14,7 +14,6 @@ from artsim.collision.shapes import BOX, CAPSULE, CONVEX, CYLINDER, ELLIPSOID, S
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.vec3 import (
     by_component,
-    crossed,
     dot,
     length,
     minus,
@@ -91,7 +90,7 @@ def begin_triangle(pair: Pair, gjk: Any, corners: Any, depth: Any) -> None:
     set_row(T, 0, (0.0, 0.0, 0.0))
     set_row(T, 1, minus(q, p))
     set_row(T, 2, minus(r, p))
-    n = crossed(row_of(T, 1), row_of(T, 2))
+    n = front_of(T)
     size = length(n)
     set_row(T, 3, times(-depth / size if size > 0.0 else 0.0, n))
     gjk.kind[0, 0] = TRIANGLES
@@ -104,6 +103,16 @@ def begin_triangle(pair: Pair, gjk: Any, corners: Any, depth: Any) -> None:
     gjk.scale[1] = min(gjk.scale[0], MOST_TIMES * reach)
     put(gjk.offset, minus(gjk.offset, p))
     put(gjk.origin, plus(gjk.origin, rotated(gjk.frame, p)))
+
+
+@inlined
+def front_of(T: Any) -> Any:
+    """The normal of a triangle's front, of any length; its first corner is the origin."""
+    return (
+        T[1, 1] * T[2, 2] - T[1, 2] * T[2, 1],
+        T[1, 2] * T[2, 0] - T[1, 0] * T[2, 2],
+        T[1, 0] * T[2, 1] - T[1, 1] * T[2, 0],
+    )
 
 
 @inlined
@@ -193,10 +202,14 @@ def farthest_corner(gjk: Any, d: Any) -> Any:
 
 @njit
 def difference(shapes: Any, gjk: Any, d: Any) -> Any:
-    """The point of the cores' Minkowski difference a - b farthest along d: w, and the point of a it is made of."""
+    """The point of the cores' Minkowski difference a - b farthest along d: w, and the point of a it is made of.
+
+    Returns six numbers: of a pair of tuples LLVM contracts the products of callers to other FMAs.
+    """
     a = support(shapes, gjk, 0, d)
     b = support(shapes, gjk, 1, negative(rotated_back(gjk.rotation, d)))
-    return minus(minus(a, gjk.offset), rotated(gjk.rotation, b)), a
+    w = minus(minus(a, gjk.offset), rotated(gjk.rotation, b))
+    return w[0], w[1], w[2], a[0], a[1], a[2]
 
 
 @inlined

@@ -13,7 +13,7 @@ from typing import Any
 from artsim.collision.clipping import KEPT, keep_farthest
 from artsim.collision.convex import add_manifold, add_nearest, add_overlap, find_nearest, touches_once
 from artsim.collision.shapes import SPHERE, Pair
-from artsim.collision.support import begin_pair, begin_triangle, difference, farthest_corner, support
+from artsim.collision.support import begin_pair, begin_triangle, difference, farthest_corner, front_of, support
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.vec3 import (
     combined,
@@ -29,7 +29,6 @@ from artsim.sim.foundation.vec3 import (
     put,
     row_of,
     set_row,
-    summed_squares,
     times,
     triple,
 )
@@ -197,7 +196,8 @@ def box_of(pair: Pair, gjk: Any) -> Any:
 def _extent(pair: Pair, gjk: Any, axis: int, sign: Any) -> Any:
     """How far the core of b reaches from its origin along an axis of a."""
     d = times(sign, row_of(gjk.rotation, axis))
-    return dot(d, support(pair.shapes, gjk, 1, d))
+    s0, s1, s2 = support(pair.shapes, gjk, 1, d)
+    return d[0] * s0 + d[1] * s1 + d[2] * s2
 
 
 @njit
@@ -211,7 +211,7 @@ def look_at(gjk: Any) -> Any:
     u, v = _nearest_on(T, triple(gjk.offset))
     nearest = combined(u, row_of(T, 1), v, row_of(T, 2))
     way = minus(gjk.offset, nearest)
-    distance = sqrt(summed_squares(way))
+    distance = length(way)
     set_row(gjk.point, 0, nearest)
     gjk.gap[0] = distance
     near = distance <= 1e-9 * gjk.scale[0]
@@ -222,7 +222,7 @@ def look_at(gjk: Any) -> Any:
 @inlined
 def normal_of(gjk: Any) -> Any:
     """The unit normal of the triangle's front, gjk's axes."""
-    normal = crossed(row_of(gjk.triangle, 1), row_of(gjk.triangle, 2))
+    normal = front_of(gjk.triangle)
     return times(1.0 / length(normal), normal)
 
 
@@ -357,7 +357,8 @@ def _over(gjk: Any, i: int, front: Any) -> Any:
 @njit
 def _turn_to(shapes: Any, gjk: Any, normal: Any) -> None:
     """Take another normal: the gap along it, between the points that lie farthest along it."""
-    w, a = difference(shapes, gjk, normal)
+    w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
+    w, a = (w0, w1, w2), (a0, a1, a2)
     put(gjk.normal, normal)
     gap = -dot(normal, w) - gjk.radius[1]
     gjk.gap[0] = gap
@@ -403,7 +404,7 @@ def make_room(pair: Pair, gjk: Any, first: int) -> None:
         thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
-@inlined
+@njit
 def finish(pair: Pair, gjk: Any, first: int) -> None:
     """Of the contacts from `first` on those that are kept."""
     merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])

@@ -124,15 +124,6 @@ def dot(a: Any, b: Any) -> Any:
 
 
 @inlined
-def summed_squares(a: Any) -> Any:
-    """a · a, added up from 0: contracted to other FMAs than in `dot`, and so rounded differently."""
-    total = a[0] - a[0]
-    for k in range(3):
-        total += a[k] * a[k]
-    return total
-
-
-@inlined
 def crossed(a: Any, b: Any) -> Any:
     """a × b."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
