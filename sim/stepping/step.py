@@ -126,7 +126,7 @@ def solve_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
             set_rows(robot, run, rows, equipment, contact, rules, solver)
             find_velocities(robot, run, rows, contact, solver)
         stage = look_again(robot, run, rows, equipment, contact, rules, solver)
-    if run.lanes is None and run.step.counters[STOP_REASON] == RUNNING:
+    if run.lanes is None and run.step.counters[STOP_REASON] != CROWDED:
         book_forces(robot, run, rows, equipment, contact, rules)
 
 
