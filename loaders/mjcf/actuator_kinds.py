@@ -101,6 +101,8 @@ def applied(reading: MjcfReading, element: Element, states: Sequence[Kind]) -> K
     own = Item(reading, element, {str(key): str(value) for key, value in element.attrib.items()})
     start = next((state for state in reversed(states) if state.serves(name)), Kind())
     made = replace(KINDS[name](own, start), tag=name)
+    if not in_class(own):
+        check_inputs(own, made)
     return inheriting(own, bounded(own, made, states[-1] if states else Kind()))
 
 
@@ -183,6 +185,7 @@ def general(item: Item, kind: Kind) -> Kind:
         kind = replace(kind, gain=gain, inputs=("",))  # a class's <pid> or <dcmotor> may have several
     if item.has("biastype"):
         kind = replace(kind, bias=BIASES[item.word("biastype", tuple(BIASES), "none")])
+    kind = replace(kind, inputs=inputs_of_general(item, kind))
     if not in_class(item):
         refuse_mixed(item, kind)
     return replace(
@@ -195,6 +198,32 @@ def general(item: Item, kind: Kind) -> Kind:
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
+
+
+def inputs_of_general(item: Item, kind: Kind) -> tuple[str, ...]:
+    """Those of a class's <pid> or <dcmotor>, or others in their place; of other gains one, which has no name."""
+    words = item.text("input").split()
+    if not words or kind.gain == "rotation":
+        return kind.inputs
+    inputs = read_inputs(item, tuple(INPUTS), ())
+    if kind.gain in ("pid", "dcmotor"):
+        return inputs
+    if not in_class(item) and (len(words) != 1 or words[0] not in ("pos", "vel", "ff")):
+        item.refuse(f"input is {' '.join(words)[:40]!r}, want pos, vel or ff")
+    return kind.inputs
+
+
+def check_inputs(item: Item, kind: Kind) -> None:
+    """Refuse controls that a <pid> does not know, and a motor's controller without any."""
+    controlled = set(kind.inputs) - {"voltage"}
+    if kind.gain == "pid" and (not kind.inputs or "voltage" in kind.inputs):
+        item.refuse("input by its class: a <pid> wants some of pos, vel, ff")
+    if kind.gain == "pid" and kind.dynamics == "pid" and "position" not in kind.inputs:
+        item.refuse("ki and slewmax need the input pos")
+    if kind.gain == "dcmotor" and not controlled and (any(kind.g[4:7]) or kind.d[7] > 0):
+        item.refuse("a controller needs one of the inputs pos, vel, ff")
+    if kind.gain == "dcmotor" and kind.g[5] > 0 and "position" not in kind.inputs:
+        item.refuse("the integral of a controller needs the input pos")
 
 
 def refuse_mixed(item: Item, kind: Kind) -> None:
@@ -325,8 +354,6 @@ def pid(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input") or fresh:
         inputs = read_inputs(item, ("pos", "vel", "ff"), ("pos", "vel"))
-    if (ki or slew) and "position" not in inputs and not in_class(item):
-        item.refuse("ki and slewmax need the input pos")
     return Kind(
         dynamics="pid" if ki or slew else "none",
         gain="pid",
@@ -352,11 +379,6 @@ def dcmotor(item: Item, kind: Kind) -> Kind:
     inputs = kind.inputs
     if item.has("input"):
         inputs = read_inputs(item, tuple(INPUTS), ("voltage",))
-    controlled = set(inputs) - {"voltage"} or in_class(item)
-    if not controlled and (kp or ki or kd or slew > 0):
-        item.refuse("a controller needs one of the inputs pos, vel, ff")
-    if ki > 0 and "position" not in inputs and not in_class(item):
-        item.refuse("the integral of a controller needs the input pos")
     return replace(
         kind,
         dynamics="dcmotor",

@@ -138,6 +138,51 @@ CASES: dict[str, tuple[str, Found, Found]] = {
         lambda m: m.actuator_actearly,
         lambda a: [a.actuators[0].activation_early],
     ),
+    "input of a general actuator in a class of <pid>": (
+        actuated(
+            '<default><pid posrange="-1 1" velrange="-2 2" ffrange="-3 3"/></default>',
+            '<general joint="j" input="pos ff"/>',
+        ),
+        lambda m: m.actuator_ctrlrange,
+        lambda a: a.actuators[0].control_ranges,
+    ),
+    "input of a general actuator in a class of <dcmotor>": (
+        actuated(f"<default><dcmotor {MOTOR}/></default>", '<general joint="j" input="pos ff"/>'),
+        lambda m: [m.nu],
+        lambda a: [len(a.actuators[0].inputs)],
+    ),
+    "inheritrange that does not limit": (
+        actuated("", '<position joint="j" inheritrange="1" ctrllimited="false"/>', 'range="-60 60"'),
+        lambda m: m.actuator_ctrllimited,
+        lambda a: [a.actuators[0].control_ranges[0] is not None],
+    ),
+    "inheritrange of a general actuator's class beside its ctrlrange": (
+        actuated('<default><general inheritrange="1" ctrlrange="0 1"/></default>', '<motor joint="j"/>'),
+        lambda m: m.actuator_ctrlrange[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
+    "actlimited of a class": (
+        actuated(
+            '<default><general actlimited="false" actrange="0 1"/></default>', '<cylinder joint="j" timeconst=".1"/>'
+        ),
+        lambda m: m.actuator_actrange[0] * m.actuator_actlimited[0],
+        lambda a: a.actuators[0].activation_range,
+    ),
+    "ctrllimited after a damper": (
+        actuated('<default><motor ctrllimited="false"/><damper ctrlrange="0 1"/></default>', '<motor joint="j"/>'),
+        lambda m: m.actuator_ctrlrange[0] * m.actuator_ctrllimited[0],
+        lambda a: a.actuators[0].control_ranges[0],
+    ),
+    "timeconst 0 of a class": (
+        actuated('<default><position timeconst="0"/></default>', '<general joint="j" dyntype="filter"/>'),
+        lambda m: m.actuator_dynprm[0],
+        lambda a: a.actuators[0].dynamics_parameters,
+    ),
+    "imax of a class without ki": (
+        actuated('<default><pid imax="2"/></default>', '<pid joint="j" ki="1"/>'),
+        lambda m: m.actuator_dynprm[0],
+        lambda a: a.actuators[0].dynamics_parameters,
+    ),
     "thermal time of a DC motor": (
         actuated("", '<dcmotor joint="j" motorconst="1" resistance="1" thermal="1 1 3"/>'),
         lambda m: m.actuator_dynprm[0],
