@@ -1,8 +1,8 @@
 """Shapes as arrays, which the kernels of collision read. No numba and no trimesh here.
 
 A step works with Shapes (constant, each in its own axes), Placed (their current poses) and Manifold (the contacts of
-one pair). The kernel of two kinds takes a Pair and appends to the manifold the contacts of shapes a and b that are nearer
-than the margin, in the same order for the same configuration. The normal points from a to b.
+one pair). The kernel of two kinds takes a Pair and appends to the manifold the contacts of shapes a and b that are
+nearer than the margin, in the same order for the same configuration. The normal points from a to b.
 """
 
 from __future__ import annotations

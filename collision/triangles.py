@@ -2,7 +2,8 @@
 
 Triangles are one-sided: their front is the side from which the corners are counter-clockwise. Internal edges must not
 catch: a contact's normal stays within the normals of the triangles at the edge, so that a shape slides over a
-tessellated floor as over a plane. If the middle of the shape is behind its nearest triangle, this triangle pushes it out.
+tessellated floor as over a plane. If the middle of the shape is behind its nearest triangle, this triangle pushes it
+out.
 """
 
 from __future__ import annotations
