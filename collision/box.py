@@ -1,12 +1,12 @@
 """Box and box: separating axes, clipped faces, exact distances.
 
-Gottschalk, Lin, Manocha 1996 (the fifteen axes); Ericson, Real-Time Collision Detection, 4.4 and 5.5. When boxes
-overlap, the axis of least depth is the shortest way out. When they do not, the axis of the largest gap is the distance
-unless the nearest points are corners or in an edge and a corner: then the nearest corner is looked for.
+Sources: Gottschalk, Lin, Manocha 1996 (the fifteen axes); Ericson, Real-Time Collision Detection, 4.4 and 5.5. For
+overlapping boxes the axis of least penetration is that of the shortest separating translation. For separate boxes the
+largest gap is the distance, unless a nearest point is a corner; then the nearest corner is searched for.
 
-Features say which corners and edges meet, whichever box has the face: 0 to 7 corners of a, 8 to 15 corners of b, from
-16 on an edge of a (12 times its number) and one of b, from 160 on the nearest corners of boxes apart. So a box at rest
-keeps its contacts when rounding changes the axis.
+Features identify the corners and edges that meet, independent of which box has the face: 0 to 7 corners of a, 8 to 15
+corners of b, from 16 on an edge of a (12 times its number) and one of b, from 160 on the nearest corners of separate
+boxes. A box at rest therefore keeps its contacts when rounding changes the axis.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from artsim.sim.foundation.vec3 import (
     times,
 )
 
-_SAME = 1e-8  # of the smaller box's half extents: lengths that differ by less are equal
+_SAME = 1e-8  # relative to the smaller box's half extents: smaller differences of lengths count as equal
 _PARALLEL = 1e-8  # sine of the angle of edges below which they have no common normal
-_FLAT = 0.9999  # cosine of the angle of a face and the contact's plane: lying on it
+_FLAT = 0.9999  # cosine of the angle between a face and the contact plane above which the face lies on it
 _NOTHING = 1e300
 _NEAREST = 160  # the first feature of nearest corners
 
 
 @njit
 def box_box(pair: Pair) -> bool:
-    """Up to 8 contacts of faces, or one of edges, and of boxes apart the nearest corners; whether it is edges."""
+    """Add up to 8 contacts of faces, or one of edges, or the nearest corners of separate boxes; True for edges."""
     a = row_of(pair.shapes.size, pair.a)
     b = row_of(pair.shapes.size, pair.b)
     size = min(a[0] + a[1] + a[2], b[0] + b[1] + b[2])
@@ -63,7 +63,7 @@ def box_box(pair: Pair) -> bool:
 
 @inlined
 def larger(gap: Any, code: Any, other: Any, k: Any, bias: Any) -> Any:
-    """The larger gap and its axis; the earlier axis if they are equal."""
+    """The larger of two gaps and its axis; the earlier axis if the gaps are equal."""
     if other > gap + bias:
         return other, k
     return gap, code
@@ -77,13 +77,13 @@ def magnitudes(v: Any) -> Any:
 
 @inlined
 def reach(own: Any, h: Any, q: Any) -> Any:
-    """How far two boxes reach along an axis of one: its half extent, the other's half extents by |cosines|."""
+    """Reach of two boxes along an axis of one: its half extent plus the other's half extents times |cosines|."""
     return own + h[0] * q[0] + h[1] * q[1] + h[2] * q[2]
 
 
 @inlined
 def edge_gap(t: Any, r: Any, a: Any, q: Any, b1: Any, b2: Any, p1: Any, p2: Any) -> Any:
-    """Gap along the cross product of the edges along a's first axis and along r.
+    """Gap along the cross product of an edge along a's first axis and one along r.
 
     t, r, a: offset, b's edge and a's half extents in a's axes, q = |r_i|; b1, b2: b's half extents in its two axes
     after its edge's, p1, p2 their |cosines| with a's edge.
@@ -96,8 +96,9 @@ def edge_gap(t: Any, r: Any, a: Any, q: Any, b1: Any, b2: Any, p1: Any, p2: Any)
 
 @inlined
 def edges_gap(found: Any, t: Any, axes: Any, cosines: Any, a: Any, b: Any, first: Any, bias: Any) -> Any:
-    """The larger of the gap that was found and those of a's edge along its first axis with b's three edges, and which;
-    `axes` are b's in a's axes, `cosines` their |components|.
+    """The largest of a known gap and the gaps of a's edge along its first axis with b's three edges, and which it is.
+
+    `axes` are b's axes in a's axes, `cosines` the absolute values of their components.
     """
     gap, code = found
     x, y, z = axes
@@ -109,9 +110,9 @@ def edges_gap(found: Any, t: Any, axes: Any, cosines: Any, a: Any, b: Any, first
 
 @njit
 def separation(pair: Pair, bias: Any) -> Any:
-    """The largest gap along the fifteen axes, and which: 0 to 2 a's, 3 to 5 b's, 6 + 3 i + j their edges'.
+    """The largest gap along the fifteen axes and the axis: 0 to 2 a's faces, 3 to 5 b's, 6 + 3 i + j their edges.
 
-    Stops at the first that is beyond the margin.
+    The search stops at the first gap beyond the margin.
     """
     placed = pair.placed
     a = row_of(pair.shapes.size, pair.a)
@@ -141,7 +142,7 @@ def separation(pair: Pair, bias: Any) -> Any:
 
 @inlined
 def between(pair: Pair, normal: Any) -> Any:
-    """How far b's centre is from a's along a normal."""
+    """Distance of b's centre from a's along a normal [m]."""
     return dot(minus(centre(pair.placed, pair.b), centre(pair.placed, pair.a)), normal)
 
 
@@ -149,26 +150,26 @@ def between(pair: Pair, normal: Any) -> Any:
 
 
 class Face(NamedTuple):
-    """The face of a box that clips the other box's, and where contacts with it may be."""
+    """The reference face, which clips the other box's face, with the bounds of its contacts."""
 
     r: Any  # the box
     k: Any  # the face is across its axis k,
     side: Any  # at its higher end, 1, or at its lower, -1
     half: Any  # half extents along the axes after k, and along k
-    normal: Any  # of the contacts, nearly or exactly the face's
-    cosine: Any  # between the two, not negative
-    least: Any  # no gap is less
-    without: Any  # a feature that is left out
+    normal: Any  # of the contacts, equal or close to that of the face
+    cosine: Any  # between the two normals, not negative
+    least: Any  # lower bound of the gaps
+    without: Any  # a feature to leave out
 
 
 class Facing(NamedTuple):
-    """The other box's face that looks at it, in coordinates along the axes after k and away from the clipping face."""
+    """The incident face of the other box, in coordinates along the axes after k and away from the reference face."""
 
     o: Any  # the box
     f: Any  # the face is across its axis f,
     front: Any  # at its higher end, 1, or at its lower, -1
     middle: Any
-    e: Any  # from the middle to the face's sides, along the two axes after f
+    e: Any  # vectors from the middle to the face's sides, along the two axes after f
     g: Any
     he: Any  # half extents along these
     hg: Any
@@ -176,7 +177,7 @@ class Facing(NamedTuple):
 
 @njit
 def add_faces(pair: Pair, code: Any, gap: Any, size: Any) -> None:
-    """Contacts where the axis of a face separates best (or overlaps least)."""
+    """Add contacts where the axis of a face has the largest gap (or least penetration)."""
     r = pair.a if code < 3 else pair.b
     normal = axis(pair.placed, r, code % 3)
     if between(pair, normal) < 0.0:
@@ -188,7 +189,7 @@ def add_faces(pair: Pair, code: Any, gap: Any, size: Any) -> None:
 
 @njit
 def nearest_axis(placed: Any, s: Any, m: Any) -> Any:
-    """The axis of s nearest to the direction m, either way, and its cosine."""
+    """The axis of s nearest to the direction m in either sense, and its cosine."""
     best = dot(axis(placed, s, 0), m)
     f = 0
     for k in range(1, 3):
@@ -207,29 +208,29 @@ def bit(x: Any) -> Any:
 
 @inlined
 def edge_number(k: Any, one: Any, two: Any) -> Any:
-    """Of an edge along axis k, at the sides `one` and `two` of the axes k + 1 and k + 2."""
+    """Number of an edge along axis k, at the sides `one` and `two` of the axes k + 1 and k + 2."""
     return 4 * k + bit(one) + 2 * bit(two)
 
 
 @inlined
 def corner_feature(second: Any, k: Any, s: Any, s1: Any, s2: Any) -> Any:
-    """Of the corner at the sides s, s1, s2 of axes k, k + 1, k + 2; `second`: of shape b."""
+    """Feature of the corner at the sides s, s1, s2 of axes k, k + 1, k + 2; `second`: of shape b."""
     return 8 * second + (bit(s) << k) + (bit(s1) << (k + 1) % 3) + (bit(s2) << (k + 2) % 3)
 
 
 @inlined
 def edge_feature(swapped: Any, r: Any, o: Any) -> Any:
-    """Of edge r of a and edge o of b, or the other way round."""
+    """Feature of edge r of a and edge o of b, or vice versa if swapped."""
     return 16 + (12 * o + r if swapped else 12 * r + o)
 
 
 @njit
 def _clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, without: Any) -> Any:
-    """Contacts of the face of box r, across its axis k, with the face of the other that looks at it; the least gap.
+    """Add contacts of box r's face across its axis k with the incident face of the other box; returns the least gap.
 
-    The other's face in the axes of r's: corners over r's face, what r's sides cut of its edges (Liang and Barsky), and
-    r's corners below it. `slack` is how far beside r's face counts as over it; the feature `without` is left out.
-    Normal nearly or exactly that of the face; no gap along it is below `least`.
+    Contacts are the incident corners over r's face, the parts of incident edges within r's sides (Liang and Barsky),
+    and r's corners below the incident face. Points up to `slack` beside r's face count as over it; the feature
+    `without` is left out. `normal` is equal or close to that of the face; no gap along it is below `least`.
     """
     placed, size = pair.placed, pair.shapes.size
     o = pair.a if r == pair.b else pair.b
@@ -256,14 +257,14 @@ def _clip(pair: Pair, r: Any, k: Any, least: Any, normal: Any, slack: Any, witho
 
 @inlined
 def _along(h: Any, w: Any, u: Any, v: Any, m: Any) -> Any:
-    """h w along three axes."""
+    """Components of the vector h w along three axes."""
     return h * dot(w, u), h * dot(w, v), h * dot(w, m)
 
 
 @inlined
 def add_sides(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
-    """Contacts of the four edges of the other face: where they begin over the clipping one, where its sides cut them;
-    the least gap.
+    """Add contacts of the incident face's four edges: their first ends over the reference face, and their
+    intersections with its sides; returns the least gap.
     """
     swapped = face.r == pair.b
     i, j = (face.k + 1) % 3, (face.k + 2) % 3
@@ -295,7 +296,7 @@ def add_sides(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
 
 @inlined
 def add_corners_below(pair: Pair, face: Any, other: Any, slack: Any) -> Any:
-    """Contacts of the clipping face's corners that are below the other one; the least gap."""
+    """Add contacts of the reference face's corners that are below the incident face; returns the least gap."""
     swapped = face.r == pair.b
     e, g = other.e, other.g
     lowest = _NOTHING
@@ -327,13 +328,13 @@ def side_edge(line: Any, i: Any, j: Any, side: Any) -> Any:
 
 @inlined
 def cut(p: Any, d: Any, hx: Any, hy: Any) -> Any:
-    """What of p + t d, t in [0, 1], is in a rectangle: first and last t, and the lines they are on (side_edge)."""
+    """The part of p + t d, t in [0, 1], in a rectangle: first and last t, and the sides they lie on (side_edge)."""
     return cut_across(cut_across((0.0, 1.0, 0, 0), p[0], d[0], hx, 0), p[1], d[1], hy, 2)
 
 
 @inlined
 def cut_across(part: Any, p: Any, d: Any, h: Any, line: Any) -> Any:
-    """What of a part of that is between two lines, the number of the lower one given."""
+    """The subset of a part that lies between two parallel side lines, of which `line` numbers the lower one."""
     start, end, first, last = part
     if abs(d) > 1e-100:
         one = (-h - p) / d
@@ -354,7 +355,7 @@ def cut_across(part: Any, p: Any, d: Any, h: Any, line: Any) -> Any:
 
 @njit
 def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
-    """The contact of the other box's point above x and its height x[2] over the face; its gap, _NOTHING: none."""
+    """Add the contact of the other box's point at x, of height x[2] over the face; its gap, or _NOTHING."""
     gap = max(x[2] / face.cosine, face.least)
     if gap < pair.margin and feature != face.without:
         placed, r, k = pair.placed, face.r, face.k
@@ -370,13 +371,13 @@ def add_on_face(pair: Pair, face: Any, x: Any, feature: Any) -> Any:
 
 @inlined
 def sign_along(placed: Any, s: Any, k: Any, normal: Any) -> Any:
-    """Which end of axis k is farther along a normal."""
+    """The end of axis k, 1 or -1, that is farther along a normal."""
     return 1.0 if dot(axis(placed, s, k), normal) > 0.0 else -1.0
 
 
 @njit
 def middle_of_edge(pair: Pair, s: Any, k: Any, one: Any, two: Any) -> Any:
-    """Of the edge of box s along axis k, at the sides `one` and `two` of the axes after it."""
+    """Middle of the edge of box s along axis k, at the sides `one` and `two` of the axes after it."""
     i = (k + 1) % 3
     j = (k + 2) % 3
     size, placed = pair.shapes.size, pair.placed
@@ -386,7 +387,7 @@ def middle_of_edge(pair: Pair, s: Any, k: Any, one: Any, two: Any) -> Any:
 
 @njit
 def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
-    """The contact of the edges along axis i of a and j of b; if faces nearly lie on each other, theirs too."""
+    """Add the contact of the edges along axis i of a and j of b; if faces nearly lie on each other, theirs too."""
     placed, a, b = pair.placed, pair.a, pair.b
     u = axis(placed, a, i)
     v = axis(placed, b, j)
@@ -433,7 +434,7 @@ def add_edges(pair: Pair, i: Any, j: Any, gap: Any, size: Any) -> None:
 
 @inlined
 def _corner_of(pair: Pair, s: Any, q: Any) -> Any:
-    """Corner q of box s: three bits, one per axis."""
+    """Position of corner q of box s, whose three bits give its side along each axis."""
     h = row_of(pair.shapes.size, s)
     x = (h[0] if q & 1 else -h[0], h[1] if q & 2 else -h[1], h[2] if q & 4 else -h[2])
     return plus(centre(pair.placed, s), turned(pair.placed, s, x))
@@ -441,7 +442,7 @@ def _corner_of(pair: Pair, s: Any, q: Any) -> Any:
 
 @njit
 def corner_from_box(pair: Pair, feature: Any) -> Any:
-    """A corner (0 to 7 of a, 8 to 15 of b), and how it is from the nearest point of the other box, world axes."""
+    """A corner (0 to 7 of a, 8 to 15 of b), and the vector to it from the other box's nearest point, world axes."""
     owner = pair.a if feature < 8 else pair.b
     other = pair.b if feature < 8 else pair.a
     x = _corner_of(pair, owner, feature & 7)
@@ -451,7 +452,7 @@ def corner_from_box(pair: Pair, feature: Any) -> Any:
 
 @inlined
 def add_corner(pair: Pair, feature: Any) -> None:
-    """The contact of a corner that is apart from the other box."""
+    """Add the contact of a corner that is separate from the other box."""
     x, e = corner_from_box(pair, feature)
     d = length(e)
     if d < pair.margin:
@@ -461,10 +462,10 @@ def add_corner(pair: Pair, feature: Any) -> None:
 
 @njit
 def _add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
-    """The corner that is nearest to the other box, and of those as near the farthest from it: boxes along an edge.
+    """Add the corner nearest to the other box and, of equally near ones, the one farthest from it (edge along a box).
 
-    Where they overlap, or touch in a corner, so that it says nothing about the direction: the lowest corner along the
-    normal.
+    For boxes that overlap or touch in a corner, which leaves the direction undefined, the lowest corner along the
+    normal is added.
     """
     best = 0
     least = _NOTHING
@@ -496,14 +497,14 @@ def _add_nearest(pair: Pair, gap: Any, normal: Any, size: Any) -> None:
 
 @inlined
 def corner_distance(pair: Pair, feature: Any) -> Any:
-    """Of a corner from the other box."""
+    """Distance of a corner from the other box [m]."""
     _, e = corner_from_box(pair, feature)
     return length(e)
 
 
 @inlined
 def add_lowest(pair: Pair, gap: Any, normal: Any) -> None:
-    """The contact of b's corner that is farthest in."""
+    """Add the contact of b's corner with the largest penetration."""
     q = 0
     for k in range(3):
         q += (1 if sign_along(pair.placed, pair.b, k, normal) < 0.0 else 0) << k

@@ -1,4 +1,4 @@
-"""Solids of a model made into Shapes, once, before a run."""
+"""Builds the Shapes that kernels read from the solids of a model, once before a run."""
 
 from __future__ import annotations
 
@@ -29,41 +29,42 @@ PRIMITIVES = {"sphere": SPHERE, "capsule": CAPSULE, "ellipsoid": ELLIPSOID, "cyl
 
 
 class Solid(NamedTuple):
-    """A geom, or a part of one, that may touch. `kind`: plane, sphere, capsule, ellipsoid, cylinder, box, convex (the
-    hull of `points`), triangles (as they are, one-sided, for what never moves) or heightfield.
+    """A geom, or a part of one, that may touch.
 
-    `size` [m]: as a description's Geom has it; heightfield: half lengths along x and y, depth of the base.
+    `kind`: plane, sphere, capsule, ellipsoid, cylinder, box, convex (the hull of `points`), triangles (one-sided, for
+    bodies that never move) or heightfield. `size` [m]: as in a description's Geom; heightfield: half lengths along x
+    and y, depth of the base.
     """
 
     kind: str
     size: Sequence[float]
-    position: Real  # (3,) of its frame in the link's [m]
+    position: Real  # (3,) of its frame in the link frame [m]
     rotation: Real  # (3, 3)
-    geom: int = 0  # the number of the geom it is of
-    name: str = ""  # how errors begin: file, line, geom, mesh
+    geom: int = 0  # number of the geom
+    name: str = ""  # prefix of error messages: file, line, geom, mesh
     points: Real | None = None  # (n, 3) [m] in its frame
     faces: NDArray[np.integer[Any]] | None = None  # (m, 3)
-    heights: Real | None = None  # (rows, columns) [m] over the middle of its frame
-    corners: Whole | None = None  # which of the points its hull is made of; None: all
-    made: Polyhedron | None = None  # the hull, where it is known already
+    heights: Real | None = None  # (rows, columns) [m] above the origin of its frame
+    corners: Whole | None = None  # indices of the points that make up its hull; None: all
+    made: Polyhedron | None = None  # the hull, if it is known already
 
 
 class Built(NamedTuple):
-    """Shapes, and for each the geom it is of and where its frame is in the link's."""
+    """Shapes, with the geom of each and the pose of its frame in the link frame."""
 
     shapes: Shapes
     geom: NDArray[np.int64]  # (n,)
     position: Real  # (n, 3) [m]
     rotation: Real  # (n, 3, 3)
-    piece: NDArray[np.int64]  # (n,) the piece that it is; -1: a primitive
-    pieces: tuple[Solid, ...]  # convex, triangles and heightfields, each once: with them nobody needs the mesh files
+    piece: NDArray[np.int64]  # (n,) its piece; -1: a primitive
+    pieces: tuple[Solid, ...]  # convex, triangles and heightfields, each once; they replace the mesh files
 
 
 class _Parts:
-    """What meshes and height fields add to Shapes, each mesh once."""
+    """Collects the meshes and height fields of Shapes, each once."""
 
     def __init__(self) -> None:
-        self.meshes: list[tuple[Polyhedron | TriangleTree, Real]] = []  # and the middle of its box
+        self.meshes: list[tuple[Polyhedron | TriangleTree, Real]] = []  # with the middle of its bounding box
         self.fields: list[Real] = []
         self.pieces: list[Solid] = []
         self.piece_of_mesh: list[int] = []
@@ -92,7 +93,7 @@ class _Parts:
 
 
 def _content(solid: Solid) -> object:
-    """What two solids of the same mesh have in common."""
+    """A key that is equal for solids of the same mesh."""
     if solid.made is not None:
         return id(solid.made)
     assert solid.points is not None
@@ -102,7 +103,7 @@ def _content(solid: Solid) -> object:
 
 
 def _piece(solid: Solid) -> tuple[Solid, Polyhedron | TriangleTree]:
-    """A mesh with its hull or tree, and the piece that is enough to make it again."""
+    """The hull or tree of a mesh, and the piece from which it can be built again."""
     piece = Solid(solid.kind, (), np.zeros(3), np.eye(3))
     points = None if solid.points is None else np.ascontiguousarray(solid.points, np.float64)
     if solid.kind == "triangles":
@@ -116,7 +117,7 @@ def _piece(solid: Solid) -> tuple[Solid, Polyhedron | TriangleTree]:
 
 
 def build_shapes(solids: Sequence[Solid]) -> Built:
-    """The arrays that kernels read. Raises ModelError, beginning with the solid's name, where a mesh has no extent."""
+    """Build the arrays that kernels read. Raises ModelError, with the solid's name, for a mesh without extent."""
     parts = _Parts()
     rows = [_row(solid, parts) for solid in solids]
     count = len(solids)
@@ -159,7 +160,7 @@ _Row = tuple[int, Real, float, int, Real]  # kind, size, reach, mesh, middle of 
 
 
 def _row(solid: Solid, parts: _Parts) -> _Row:
-    """What Shapes says of one solid."""
+    """The entries of Shapes for one solid."""
     if solid.kind == "plane":
         return PLANE, np.zeros(3), np.inf, -1, np.zeros(3)
     if solid.kind == "heightfield":
@@ -180,7 +181,7 @@ def _row(solid: Solid, parts: _Parts) -> _Row:
 
 
 def _mesh_row(solid: Solid, parts: _Parts) -> _Row:
-    """A mesh: its frame moves to the middle of its bounding box."""
+    """The entries of a mesh, whose frame moves to the middle of its bounding box."""
     try:
         number = parts.mesh(solid)
     except ValueError as error:
@@ -193,7 +194,7 @@ def _mesh_row(solid: Solid, parts: _Parts) -> _Row:
 
 
 def _field_row(solid: Solid, parts: _Parts) -> _Row:
-    """A height field: its box reaches from its base to its highest point."""
+    """The entries of a height field, whose bounding box reaches from its base to its highest point."""
     assert solid.heights is not None
     if min(solid.heights.shape) < 2:
         raise ModelError(f"{solid.name}: a height field has two rows and two columns at least")
@@ -205,7 +206,7 @@ def _field_row(solid: Solid, parts: _Parts) -> _Row:
 
 
 def _mesh_arrays(meshes: Sequence[tuple[Polyhedron | TriangleTree, Real]]) -> dict[str, NDArray[Any]]:
-    """Vertices, faces, triangles and trees of all meshes one after the other, numbers shifted along."""
+    """Vertices, faces, triangles and trees of all meshes, concatenated with shifted indices."""
     pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in (*_WHOLE, *_REAL)}
     totals = dict.fromkeys(("vertex", "neighbour", "face", "corner", "triangle", "node"), 0)
     starts: dict[str, list[int]] = {name: [0] for name in ("vertex", "face", "triangle", "node")}
@@ -253,7 +254,7 @@ _LENGTH = {
 
 
 def _of_hull(made: Polyhedron, middle: Real, totals: dict[str, int]) -> dict[str, NDArray[Any]]:
-    """The arrays of a convex mesh about its middle; starts are ends here, the first 0 is added once."""
+    """The arrays of a convex mesh about its middle; starts hold ends here, since the leading 0 is added once."""
     planes = made.planes.copy()
     planes[:, 3] -= planes[:, :3] @ middle
     return {
@@ -283,7 +284,7 @@ def _of_tree(made: TriangleTree, middle: Real, totals: dict[str, int]) -> dict[s
 
 
 def _field_arrays(fields: Sequence[Real]) -> dict[str, NDArray[Any]]:
-    """Height fields one after the other."""
+    """The arrays of all height fields, concatenated."""
     return {
         "field_start": np.cumsum([0, *(field.size for field in fields)]).astype(np.int64),
         "field_shape": np.array([field.shape for field in fields], np.int64).reshape(-1, 2),

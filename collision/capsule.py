@@ -1,4 +1,4 @@
-"""Capsules: with capsules and boxes. Both are segments with a radius: what is exact for segments is exact for them."""
+"""Contacts of capsules with capsules and boxes, from exact distances of segments, to which the radius is added."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from artsim.sim.foundation.vec3 import (
     times,
 )
 
-_ALONG = 0.01  # sine of the angle of two capsules below which they lie along each other
-_SAME = 1e-9  # relative: distances that differ by less are one
+_ALONG = 0.01  # sine of the angle below which two capsules count as parallel
+_SAME = 1e-9  # relative difference below which distances count as equal
 _BESIDE = 0.1  # cosine of the normal and an axis of a box below which a capsule is beside the faces across that axis
-_APART = 0.01  # of the radius: contacts nearer to each other are one
+_APART = 0.01  # relative to the radius: contacts closer to each other are merged
 _NOWHERE = 1e300
 
 
 @inlined
 def alike(one: Any, two: Any) -> Any:
-    """Whether two unit normals are one."""
+    """Whether two unit normals are equal except for rounding."""
     return max(abs(one[0] - two[0]), max(abs(one[1] - two[1]), abs(one[2] - two[2]))) < _SAME
 
 
@@ -42,7 +42,7 @@ def alike(one: Any, two: Any) -> Any:
 
 @inlined
 def ball_on_capsule(pair: Pair, s: Any, least: Any, otherwise: Any) -> Any:
-    """Capsule a's ball at s along its axis against capsule b: centre, distance, normal; see `direction`."""
+    """Capsule a's ball at s along its axis against capsule b: centre, distance and normal; see `direction`."""
     placed, size, a, b = pair.placed, pair.shapes.size, pair.a, pair.b
     v = axis(placed, b, 2)
     x = plus_times(centre(placed, a), s, axis(placed, a, 2))
@@ -54,10 +54,10 @@ def ball_on_capsule(pair: Pair, s: Any, least: Any, otherwise: Any) -> Any:
 
 @njit
 def capsule_capsule(pair: Pair) -> None:
-    """The nearest points (feature 0); of capsules along each other the ends of their common part (1, 2) too.
+    """Add the nearest points (feature 0) and, for parallel capsules, the ends of their common part (1, 2).
 
-    Nearest points of two segments: Ericson, Real-Time Collision Detection, 5.1.9, with the part of b's axis across
-    a's, so that nearly parallel ones lose no digits.
+    Nearest points of two segments: Ericson, Real-Time Collision Detection, 5.1.9, computed with the component of b's
+    axis orthogonal to a's, so that nearly parallel axes lose no digits.
     """
     placed, a, b = pair.placed, pair.a, pair.b
     ra, ha, _ = row_of(pair.shapes.size, a)
@@ -77,7 +77,7 @@ def capsule_capsule(pair: Pair) -> None:
         s = clamp(dot(w, minus_times(r, along_b, v)) / across, ha)
     if abs(k * s - along_b) > hb:
         s = clamp(along_a + k * clamp(k * s - along_b, hb), ha)
-    # where the axes meet the way out is across both
+    # if the axes intersect, the normal is orthogonal to both
     _, out = direction(crossed(u, v), 1e-8, axis(placed, a, 0))
     if dot(out, r) < 0.0:
         out = negative(out)
@@ -104,7 +104,7 @@ def capsule_capsule(pair: Pair) -> None:
 
 @inlined
 def slope(h: Any, x: Any, u: Any, t: Any) -> Any:
-    """Half the derivative by t of the squared distance of x + t u from a box; grows with t."""
+    """Half the derivative by t of the squared distance of x + t u from a box; it increases with t."""
     return dot(u, beyond(plus_times(x, t, u), h))
 
 
@@ -140,7 +140,7 @@ def nearest_on_segment(h: Any, x: Any, u: Any, half: Any) -> Any:
 
 @inlined
 def shrink(low: Any, high: Any, h: Any, x: Any, u: Any) -> Any:
-    """What of [low, high] has |x + t u| <= h."""
+    """The part of [low, high] where |x + t u| <= h."""
     if abs(u) > 1e-12:
         middle = -x / u
         half = abs(h / u)
@@ -151,9 +151,9 @@ def shrink(low: Any, high: Any, h: Any, x: Any, u: Any) -> Any:
 
 @njit
 def capsule_box(pair: Pair) -> None:
-    """The nearest points and, where the capsule lies along a face or an edge, the other end of what they share.
+    """Add the nearest points and, for a capsule along a face or an edge, the other end of the common part.
 
-    Features: 0 and 1 the lower and the higher of two along the axis, 2 one alone.
+    Features: 0 and 1 are the lower and the higher of two contacts along the axis, 2 is a single one.
     """
     placed, a, b = pair.placed, pair.a, pair.b
     x = into(placed, b, centre(placed, a))
@@ -196,7 +196,7 @@ def capsule_box(pair: Pair) -> None:
 
 @njit
 def add_at(pair: Pair, h: Any, x: Any, u: Any, t: Any, feature: Any) -> None:
-    """The contact of the ball at x + t u with the box, both in its axes."""
+    """Add the contact of the ball at x + t u with the box, both in its axes."""
     d, away = from_box(h, plus_times(x, t, u))
     normal = turned(pair.placed, pair.b, negative(away))
     add_ball(pair, on_axis(pair, t), d - pair.shapes.size[pair.a, 0], normal, feature)
@@ -210,7 +210,7 @@ def on_axis(pair: Pair, t: Any) -> Any:
 
 @inlined
 def edge_depth(h: Any, x: Any, u: Any) -> Any:
-    """Depth of a line in a box across the line and an edge along the first axis."""
+    """Penetration of a line in a box, orthogonal to the line and to an edge along the first axis."""
     across = sqrt(u[1] * u[1] + u[2] * u[2])
     if across < 1e-8:
         return _NOWHERE
@@ -219,7 +219,7 @@ def edge_depth(h: Any, x: Any, u: Any) -> Any:
 
 @inlined
 def shallower(depth: Any, k: Any, other: Any, j: Any, bias: Any) -> Any:
-    """The lesser depth and its axis; the earlier axis if they are equal."""
+    """The smaller of two penetrations and its axis; the earlier axis if they are equal."""
     if other < depth - bias:
         return other, j
     return depth, k
@@ -227,9 +227,9 @@ def shallower(depth: Any, k: Any, other: Any, j: Any, bias: Any) -> Any:
 
 @njit
 def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
-    """Contacts of a capsule whose axis meets the box: the shortest way out, by separating axes.
+    """Add contacts of a capsule whose axis intersects the box, along the axis of least penetration.
 
-    Those of a segment and a box are the box's normals and what is across both the segment and an edge.
+    The candidate axes of a segment and a box are the box's normals and the cross products of the segment and an edge.
     """
     h = row_of(pair.shapes.size, pair.b)
     half = pair.shapes.size[pair.a, 1]
@@ -259,12 +259,12 @@ def axis_through_box(pair: Pair, x: Any, u: Any) -> None:
 
 @njit
 def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
-    """Both ends of what of the axis is over the face across the box's axis k; h, x, u begin with k."""
+    """Add both ends of the part of the axis over the face across the box's axis k; h, x, u begin with k."""
     radius, half, _ = row_of(pair.shapes.size, pair.a)
     low, high = shrink(-half, half, h[1], x[1], u[1])
     low, high = shrink(low, high, h[2], x[2], u[2])
     out = 1.0 if x[0] >= 0.0 else -1.0
-    deep = low if out * u[0] > 0.0 else high  # of the two, the one that is farther in
+    deep = low if out * u[0] > 0.0 else high  # of the two, the one that penetrates farther
     normal = times(-out, axis(pair.placed, pair.b, k))
     for end in range(2):
         t = high if end else low
@@ -277,7 +277,7 @@ def leave_by_face(pair: Pair, k: Any, h: Any, x: Any, u: Any) -> None:
 
 @njit
 def leave_by_edge(pair: Pair, k: Any, h: Any, x: Any, u: Any, depth: Any) -> None:
-    """The axis against an edge along the box's axis k; h, x, u begin with k."""
+    """Add the contact of the axis with an edge along the box's axis k; h, x, u begin with k."""
     radius, half, _ = row_of(pair.shapes.size, pair.a)
     across = sqrt(u[1] * u[1] + u[2] * u[2])
     w1 = u[2] / across

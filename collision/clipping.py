@@ -1,8 +1,8 @@
-"""Flat against flat: where two shapes lie on each other with faces or lines, a contact at every corner of the overlap.
+"""Contacts of shapes that lie on each other with faces or lines: one contact at every corner of the overlap.
 
-The deepest contact's normal is known. A face across it (the reference) clips the other shape's face or line (the
-incident one) by its sides, Sutherland and Hodgman 1974; what is left are contacts, each with its own gap along the
-normal. Cylinders' flat ends are octagons here, and their sides, like capsules, lines.
+The normal of the deepest contact is known. A face orthogonal to it (the reference face) clips the face or line of the
+other shape (the incident one) by its sides (Sutherland and Hodgman 1974). The remaining corners are contacts, each with
+its own gap along the normal. Flat ends of cylinders are octagons here; their sides, like capsules, are lines.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from artsim.sim.foundation.vec3 import (
 )
 
 ACROSS = 1.0 - 2e-8  # cosine between a face's normal and the contact's: 2e-4 rad
-ALMOST = 1.0 - 2e-6  # of round shapes, before the face's normal is tried
+ALMOST = 1.0 - 2e-6  # likewise for round shapes, before the normal of the face is tried
 _ROUND = 0.70710678118654752
 LINE = 0.5  # a capsule's or cylinder's axis and the normal: cosine below which its side is a line
 _PARALLEL = 1.0 - 5e-5  # cosine between axes: 0.01 rad
 _MOST_KEPT = 8
-KEPT = -1.0  # stands for the distance of a point that is kept
-HASH = 2147483629  # prime below 2**31: features are numbers below
+KEPT = -1.0  # marks a kept point in place of its distance
+HASH = 2147483629  # prime below 2**31, above all features
 
 
 # ------------------------------------------------------------------ faces and lines of a shape
@@ -44,13 +44,13 @@ HASH = 2147483629  # prime below 2**31: features are numbers below
 
 @inlined
 def corner_of(gjk: Any, side: int, i: int) -> Any:
-    """Corner i of a polygon, a side's or what is left of it."""
+    """Corner i of a polygon: that of a side, or the clipped one."""
     return gjk.polygon[side, i, 0], gjk.polygon[side, i, 1], gjk.polygon[side, i, 2]
 
 
 @inlined
 def _beyond(gjk: Any, side: int, i: int, point: Any, normal: Any) -> Any:
-    """How far corner i of a polygon is beyond the plane through a point, along the plane's normal."""
+    """Signed distance of corner i of a polygon from the plane through a point, along the plane's normal."""
     Q = gjk.polygon
     return (
         normal[0] * (Q[side, i, 0] - point[0])
@@ -67,14 +67,15 @@ def _set_corner(gjk: Any, side: int, i: int, x: Any, feature: int) -> None:
 
 @inlined
 def _put_corner(gjk: Any, side: int, i: int, x: Any, feature: int) -> None:
-    """Corner i of a side's polygon, from the shape's own axes into gjk's."""
+    """Set corner i of a side's polygon, transformed from the shape's own axes to gjk's."""
     _set_corner(gjk, side, i, point_from_side(gjk, side, x), feature)
 
 
 @njit
 def find_face(shapes: Any, gjk: Any, side: int) -> Any:
-    """The face or line of a side that looks most along the contact's normal: gjk.polygon, gjk.corners, of a face
-    gjk.facing (its outward normal, gjk's axes). The cosine between the normals; 0: no face.
+    """Find the face or line of a side that faces the contact normal most; returns the cosine of the normals, 0: none.
+
+    Sets gjk.polygon and gjk.corners and, for a face, gjk.facing (its outward normal in gjk's axes).
     """
     m = to_side(gjk, side, times(1.0 if side == 0 else -1.0, gjk.normal))
     kind = gjk.kind[side, 0]
@@ -117,7 +118,7 @@ def _box_face(gjk: Any, side: int, m: Any) -> Any:
 
 @inlined
 def _mesh_face(shapes: Any, gjk: Any, side: int, m: Any) -> Any:
-    """Of all faces; a face of too many corners keeps evenly chosen ones."""
+    """Search all faces of a mesh; from a face with too many corners evenly chosen ones are kept."""
     mesh = gjk.kind[side, 4]
     face = shapes.face_start[mesh]
     best = -inf
@@ -138,7 +139,7 @@ def _mesh_face(shapes: Any, gjk: Any, side: int, m: Any) -> Any:
 
 @inlined
 def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
-    """Fills in a flat end, or the line of the side; the end's normal along z, 0 for a line."""
+    """Fill in a flat end or the line of the side; returns the end's normal along z, 0 for a line."""
     r = gjk.size[side, 0]
     h = gjk.size[side, 1]
     if abs(m[2]) < LINE:
@@ -161,7 +162,7 @@ def _cylinder_face(gjk: Any, side: int, m: Any) -> Any:
 
 @inlined
 def _triangle_face(gjk: Any, side: int, m: Any) -> Any:
-    """Its front; its back too when it is no prism."""
+    """Fill in the triangle's front, or its back if it is not a prism."""
     T = gjk.triangle
     normal = front_of(T)
     size = length(normal)
@@ -181,7 +182,7 @@ def _triangle_face(gjk: Any, side: int, m: Any) -> Any:
 
 @njit
 def clip(gjk: Any, reference: int) -> int:
-    """The incident polygon within the sides of the reference face, in gjk.polygon; in which of its three it ends."""
+    """Clip the incident polygon by the sides of the reference face; returns which of gjk.polygon holds the result."""
     source = 1 - reference
     target = 2
     if gjk.corners[source] == 2:
@@ -200,8 +201,9 @@ def clip(gjk: Any, reference: int) -> int:
 
 @inlined
 def inwards(gjk: Any, reference: int, i: int, facing: Any) -> Any:
-    """Corner i of the reference face, whose normal is given, and the unit vector from its edge i inwards; zeros of an
-    edge without length.
+    """Corner i of the reference face, whose normal is given, and the unit vector from its edge i inwards.
+
+    The vector is zero for an edge without length.
     """
     j = i + 1 if i + 1 < gjk.corners[reference] else 0
     corner = corner_of(gjk, reference, i)
@@ -224,7 +226,7 @@ def is_over(gjk: Any, reference: int, x: Any) -> bool:
 
 @inlined
 def _clip_by_plane(gjk: Any, source: int, target: int, edge: int, corner: Any, inner: Any) -> int:
-    """What of a polygon lies on the side of the plane to which `inner` points; touching it is inside."""
+    """Clip a polygon by a plane, keeping the side to which `inner` points and the plane itself."""
     Q = gjk.polygon
     p0, p1, p2 = corner
     i0, i1, i2 = inner
@@ -251,7 +253,7 @@ def _clip_by_plane(gjk: Any, source: int, target: int, edge: int, corner: Any, i
 
 @inlined
 def _clip_line(gjk: Any, reference: int) -> None:
-    """The incident line within the reference face; its ends keep their features."""
+    """Clip the incident line by the reference face; its ends keep their features."""
     side = 1 - reference
     facing = row_of(gjk.facing, reference)
     low = 0.0
@@ -278,8 +280,9 @@ def _clip_line(gjk: Any, reference: int) -> None:
 
 @njit
 def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
-    """Two capsules or cylinders, their axes parallel: the overlap's two ends. gjk.polygon[2] has the points half way
-    between the surfaces and gjk.room their gaps; False: they cross, or lie one after the other.
+    """Find the two ends of the overlap of capsules or cylinders with parallel axes; False if they do not overlap.
+
+    gjk.polygon[2] holds the points half way between the surfaces, gjk.room their gaps.
     """
     u0, u1, u2 = axis_of_side(gjk, 1, 2)
     if gjk.corners[0] != 2 or gjk.corners[1] != 2 or abs(u2) < _PARALLEL:
@@ -300,7 +303,9 @@ def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
         d0, d1 = gjk.offset[0] + s * u0, gjk.offset[1] + s * u1
         along = d0 * gjk.normal[0] + d1 * gjk.normal[1]
         away = sqrt(d0 * d0 + d1 * d1) if along > 0.0 else along
-        gap = max(away - gjk.size[0, 0] - gjk.size[1, 0], gjk.gap[0])  # sections across a's axis are only nearly round
+        gap = max(
+            away - gjk.size[0, 0] - gjk.size[1, 0], gjk.gap[0]
+        )  # sections orthogonal to a's axis are only nearly circular
         half = gjk.size[0, 0] + 0.5 * gap
         gjk.room[i] = gap
         gjk.polygon[2, i, 0] = half * gjk.normal[0]
@@ -315,12 +320,13 @@ def lines_side_by_side(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def measure(gjk: Any, reference: int, at: int, margin: Any) -> int:
-    """Corners of polygon `at` become contact points half way between the surfaces, gaps in gjk.room, nearer than
-    margin; how many.
+    """Turn the corners of polygon `at` into contact points half way between the surfaces; returns their number.
+
+    Only points nearer than margin are kept; gjk.room holds their gaps.
     """
     side = 1 - reference
     normal = triple(gjk.normal)
-    sign = 1.0 if reference == 0 else -1.0  # the incident surface lies this way along the normal
+    sign = 1.0 if reference == 0 else -1.0  # direction of the incident surface along the normal
     face = row_of(gjk.facing, reference)
     corner = corner_of(gjk, reference, 0)
     slope = sign * dot(face, normal)
@@ -340,7 +346,7 @@ def measure(gjk: Any, reference: int, at: int, margin: Any) -> int:
 
 @njit
 def spread(gjk: Any, at: int, count: int) -> int:
-    """Of many points the deepest and those farthest from all that are kept, in their order; how many."""
+    """Reduce many points to the deepest and those farthest from all kept ones, in order; returns their number."""
     if count <= _MOST_KEPT:
         return count
     first = 0
@@ -359,8 +365,8 @@ def spread(gjk: Any, at: int, count: int) -> int:
 
 @inlined
 def keep_farthest(points: Any, away: Any, first: int, end: int, chosen: int, most: int) -> None:
-    """away = KEPT of so many of the points from `first` to before `end`: one that is chosen, then always the one that
-    is farthest from all that are kept; of the others their distances squared to these.
+    """Mark `most` of the points from `first` to before `end` by away = KEPT: the chosen one, then always the point
+    farthest from all kept ones. For the others `away` holds the squared distance to the kept ones.
     """
     for i in range(first, end):
         away[i] = inf

@@ -1,4 +1,4 @@
-"""Two convex shapes of any kind: what is nearest, how deep they overlap, and the contacts that follow."""
+"""Contacts of two convex shapes of any kind, from their nearest points (GJK) or penetration (EPA)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from artsim.sim.foundation.vec3 import (
 
 @njit
 def convex_convex(pair: Pair, gjk: Any) -> None:
-    """The kernel of every two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
+    """The kernel for any two of sphere, capsule, ellipsoid, cylinder, box and convex mesh."""
     begin_pair(pair, gjk)
     if find_nearest(pair.shapes, gjk, pair.margin):
         flat = add_manifold(pair.shapes, gjk, pair.margin, pair.manifold, 0)
@@ -69,7 +69,7 @@ def convex_convex(pair: Pair, gjk: Any) -> None:
 
 @njit
 def crossed_boxes(pair: Pair, gjk: Any) -> None:
-    """Contacts of edges of two boxes that are tilted over the other's face, besides those found of edges that cross."""
+    """Add contacts of edges of two boxes that are tilted over the other's face, besides those of crossing edges."""
     if pair.manifold.number[0] == 0:
         return
     _take_first(pair, gjk)
@@ -80,7 +80,7 @@ def crossed_boxes(pair: Pair, gjk: Any) -> None:
 
 @njit
 def beside_ball(pair: Pair, gjk: Any) -> None:
-    """Corners of b near the sphere a, besides the one contact that its closed form has found; see `_add_corners`."""
+    """Add corners of b near the sphere a, besides the single contact of the closed form; see `_add_corners`."""
     if pair.manifold.number[0] == 0 or pair.shapes.size[pair.a, 0] <= pair.shapes.reach[pair.b]:
         return
     _take_first(pair, gjk)
@@ -90,7 +90,7 @@ def beside_ball(pair: Pair, gjk: Any) -> None:
 
 @njit
 def _take_first(pair: Pair, gjk: Any) -> None:
-    """The first contact as what `find_nearest` would find, but for its points."""
+    """Take the first contact as the result of `find_nearest`, except its points."""
     begin_pair(pair, gjk)
     gjk.gap[0] = pair.manifold.gap[0]
     put(gjk.normal, rotated_back(gjk.frame, row_of(pair.manifold.normal, 0)))
@@ -98,23 +98,24 @@ def _take_first(pair: Pair, gjk: Any) -> None:
 
 @njit
 def triangle_convex(pair: Pair, gjk: Any, corners: Any, depth: Any, feature: int) -> None:
-    """The same for one triangle of shape a: its three corners in a's axes; with depth > 0 a prism behind it.
+    """The kernel for one triangle of shape a, given by its corners in a's axes; with depth > 0 a prism behind it.
 
-    Features count from `feature` on: numbers below 2**32 are added to it.
+    Features are `feature` plus numbers below 2**32.
     """
     begin_triangle(pair, gjk, corners, depth)
     if find_nearest(pair.shapes, gjk, pair.margin):
         add_manifold(pair.shapes, gjk, pair.margin, pair.manifold, feature)
 
 
-_PRECISE = 1e-8  # relative to the scale: depths of a much smaller side that are known less well are improved
-_LOOSE = 1e-6  # the same: points that may be farther than that from where the gap is are found again
+_PRECISE = 1e-8  # relative to the scale: less precise penetrations of a much smaller side are refined
+_LOOSE = 1e-6  # likewise: points less precise than that are computed again
 
 
 @njit
 def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
-    """Whether the two sides are nearer than margin; gjk.gap, gjk.normal (from a to b) and gjk.point on both surfaces,
-    in gjk's axes: `to_world` takes them out of there.
+    """Find gap, normal (from a to b) and nearest points; True if the two sides are nearer than margin.
+
+    The results gjk.gap, gjk.normal and gjk.point (one on each surface) are in gjk's axes; see `to_world`.
     """
     radii = gjk.radius[0] + gjk.radius[1]
     state = distance(shapes, gjk, margin + radii)
@@ -142,7 +143,7 @@ def find_nearest(shapes: Any, gjk: Any, margin: Any) -> bool:
 
 @inlined
 def _nearest_of_simplex(gjk: Any) -> None:
-    """Gap, normal and points of the cores from what GJK left."""
+    """Set gap, normal and points of the cores from the simplex of GJK."""
     nearest = triple(gjk.nearest)
     gap = length(nearest)
     gjk.gap[0] = gap
@@ -156,7 +157,7 @@ def _nearest_of_simplex(gjk: Any) -> None:
 
 @inlined
 def add_nearest(gjk: Any, manifold: Any, feature: int) -> None:
-    """What `find_nearest` found as a contact."""
+    """Add the result of `find_nearest` as a contact."""
     middle = times(0.5, plus(row_of(gjk.point, 0), row_of(gjk.point, 1)))
     normal = to_world(gjk, triple(gjk.normal))
     add_contact(manifold, gjk.gap[0], point_to_world(gjk, middle), normal, feature)
@@ -164,15 +165,15 @@ def add_nearest(gjk: Any, manifold: Any, feature: int) -> None:
 
 # ------------------------------------------------------------------ more than one contact
 
-_OF_BOXES = 512  # features of lines count from there, past those of box.py
+_OF_BOXES = 512  # first feature of lines, beyond those of box.py
 
 
 @njit
 def add_manifold(shapes: Any, gjk: Any, margin: Any, manifold: Any, feature: int) -> bool:
-    """What `find_nearest` found, as the corners of the overlap where flat lies on flat, else as one contact; whether
-    there is such a face.
+    """Add the corners of the overlap where flat lies on flat, else the result of `find_nearest` as a single contact.
 
-    The deepest point is among them, or is added to them, first and with feature 0.
+    Returns whether there is a reference face. The deepest point is among the contacts, or is added first, with
+    feature 0.
     """
     at = -1
     count = 0
@@ -199,7 +200,7 @@ def add_manifold(shapes: Any, gjk: Any, margin: Any, manifold: Any, feature: int
 
 @njit
 def add_overlap(shapes: Any, gjk: Any, nearest: Any, margin: Any, manifold: Any, feature: int) -> None:
-    """Only the corners of the overlap of two faces across gjk.normal; the two are `nearest` to each other elsewhere."""
+    """Add only the corners of the overlap of two faces orthogonal to gjk.normal; the `nearest` points are elsewhere."""
     reference = _reference(shapes, gjk)
     if reference >= 0 and _is_flat(gjk, 1 - reference):
         gjk.gap[0] = -inf
@@ -210,20 +211,20 @@ def add_overlap(shapes: Any, gjk: Any, nearest: Any, margin: Any, manifold: Any,
 
 @inlined
 def touches_once(gjk: Any) -> bool:
-    """Whether one of the two is so round that they touch in one point at most."""
+    """Whether one of the two is so round that they touch in at most one point."""
     a, b = gjk.kind[0, 0], gjk.kind[1, 0]
     return bool(a == SPHERE or b == SPHERE or a == ELLIPSOID or b == ELLIPSOID)
 
 
 @inlined
 def _is_flat(gjk: Any, incident: int) -> bool:
-    """Whether a side's face, or line, may lie on the other's."""
+    """Whether a side's face or line may lie on that of the other side."""
     return bool(not touches_once(gjk) and gjk.corners[incident] > 0)
 
 
 @inlined
 def _add_corners_of(gjk: Any, at: int, count: int, least: Any, margin: Any, manifold: Any, feature: int) -> None:
-    """The first corners of polygon `at` whose gaps are at least so much, and less than margin."""
+    """Add the first `count` corners of polygon `at` with gaps from `least` to below margin."""
     normal = to_world(gjk, triple(gjk.normal))
     for i in range(count):
         if least <= gjk.room[i] < margin:
@@ -231,14 +232,15 @@ def _add_corners_of(gjk: Any, at: int, count: int, least: Any, margin: Any, mani
             add_contact(manifold, gjk.room[i], x, normal, feature + gjk.feature[at, i])
 
 
-_MOVING = 1e-3  # relative to the scale: with a smaller margin nothing comes down that is not down
-_RINGS = 4  # of tilts, the largest first
+_MOVING = 1e-3  # relative to the scale: with a smaller margin no further corner can touch within the step
+_RINGS = 4  # number of tilt angles, the largest first
 
 
 @njit
 def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: Any) -> None:
-    """Corners of a mesh over a reference face that come down when it tilts, as in `plane.add_tilted`: the incident
-    face is one of many where the mesh is domed.
+    """Add corners of a mesh over a reference face that can touch when it tilts, as in `plane.add_tilted`.
+
+    This is needed for domed meshes, where the incident face is one of many.
     """
     side = 1 - reference
     first, end = gjk.kind[side, 1], gjk.kind[side, 2]
@@ -274,13 +276,13 @@ def _add_tilted(shapes: Any, gjk: Any, reference: int, margin: Any, manifold: An
 
 # ------------------------------------------------------------------ flat beside round
 
-_LEAST = 1e-150  # a length to divide by
-_WITHIN = 0.9  # of an ellipsoid, seen from its middle: farther in its surface says nothing to first order
+_LEAST = 1e-150  # smallest divisor
+_WITHIN = 0.9  # relative radius in an ellipsoid below which its distance is not known to first order
 
 
 @inlined
 def _add_all_corners(gjk: Any, margin: Any, manifold: Any) -> None:
-    """Corners of what `add_manifold` has looked at where no face has clipped another."""
+    """Add the corners of the faces found by `add_manifold` if no face has clipped another."""
     if gjk.corners[0] <= 2 or gjk.corners[1] <= 2:
         for side in range(2):
             kind = gjk.kind[1 - side, 0]
@@ -295,9 +297,9 @@ def _add_all_corners(gjk: Any, margin: Any, manifold: Any) -> None:
 
 @njit
 def _add_corners(gjk: Any, side: int, margin: Any, manifold: Any) -> None:
-    """A contact at every corner of a side's face or line that is nearer than margin to the other side, which is round.
+    """Add a contact at every corner of a side's face or line that is nearer than margin to the other, round side.
 
-    They touch in a point or a line; but what turns about it in the step comes down with its corners.
+    The two touch in a point or a line, but a body that rotates about it within the step touches with its corners.
     """
     for i in range(gjk.corners[side]):
         x = corner_of(gjk, side, i)
@@ -313,8 +315,7 @@ def _add_corners(gjk: Any, side: int, margin: Any, manifold: Any) -> None:
 
 @njit
 def _from_round(gjk: Any, side: int, x: Any) -> Any:
-    """Distance of a point from a round side and the direction away, all in gjk's axes; an ellipsoid's to first
-    order."""
+    """Distance of a point from a round side (for an ellipsoid to first order) and the direction away, in gjk's axes."""
     if side == 1:
         x = rotated_back(gjk.rotation, minus(x, gjk.offset))
     kind = gjk.kind[side, 0]
@@ -339,10 +340,10 @@ def _from_round(gjk: Any, side: int, x: Any) -> Any:
 
 @njit
 def _reference(shapes: Any, gjk: Any) -> int:
-    """The side whose face lies across the normal, a's first, an octagon that stands for a disc last; -1: neither.
+    """The side whose face is orthogonal to the normal, preferring a's, and octagons of discs last; -1: neither.
 
-    Of round shapes the normal is known only nearly: a face that is as good takes its place. Where one is not, the other
-    side's may be.
+    The normal of round shapes is known only approximately, so an equally good normal of a face replaces it. If one
+    side's face is not good enough, that of the other may be.
     """
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
     least = ALMOST if rounded else ACROSS

@@ -1,9 +1,9 @@
-"""A line tilted over a face: contacts where it ends over the face or leaves it.
+"""Contacts of a line that is tilted over a face: where it ends over the face or leaves it.
 
-The side of a cylinder or capsule is a line, and so is an edge between two faces. Where one is tilted over another
-shape's face they touch at one end of what is over it; a step that turns the line about that point brings the other end
-down. So either is a contact: an end of the line over the face along the face's normal, a line that crosses an edge of
-the face along what is across the two.
+The side of a cylinder or capsule is a line, and so is an edge between two faces. A line that is tilted over the face of
+another shape touches at one end of the part over it; a step that rotates the line about that point brings the other end
+down. Hence both ends are contacts: an end of the line over the face along the normal of the face, a crossing of line
+and edge along the common perpendicular of the two.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from artsim.sim.foundation.vec3 import (
     triple,
 )
 
-BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact says the same
-SAME_DEPTH = 1e-9  # relative to the scale: a corner of the overlap as deep as that is the deepest point
-_OWN_END = -1  # the edge of a face where a line ends over it
-_ALONG = 0.01  # sine of the angle of a line and an edge below which one lies along the other
+BESIDE = 1e-2  # relative to the scale: a corner nearer than that to another contact is redundant
+SAME_DEPTH = 1e-9  # relative to the scale: tolerance with which a corner of the overlap is the deepest point
+_OWN_END = -1  # in place of an edge: the line ends over the face
+_ALONG = 0.01  # sine of the angle below which a line and an edge count as parallel
 
 
 @inlined
 def add_all_crossings(gjk: Any, margin: Any, manifold: Any, feature: int) -> None:
-    """Contacts of the lines of both sides over the other's face. Needs gjk.gap, gjk.normal and `find_face` of both."""
+    """Add contacts of both sides' lines over the other's face. Needs gjk.gap, gjk.normal and `find_face` of both."""
     for side in range(2):
         if gjk.corners[side] >= 2 and gjk.corners[1 - side] > 2 and _find_line(gjk, side):
             _add_crossings(gjk, side, margin, manifold, feature)
@@ -47,7 +47,7 @@ def add_all_crossings(gjk: Any, margin: Any, manifold: Any, feature: int) -> Non
 
 @inlined
 def is_too_deep(gjk: Any, gap: Any) -> bool:
-    """Whether a gap is deeper than the pair's, or so far inside that the way out is another."""
+    """Whether a gap is deeper than that of the pair, or so deep that another direction is shorter."""
     return bool(gap < max(gjk.gap[0] - SAME_DEPTH * gjk.scale[1], -BESIDE * gjk.scale[1]))
 
 
@@ -78,8 +78,8 @@ def _middle(gjk: Any, side: int) -> Any:
 
 @njit
 def _find_line(gjk: Any, side: int) -> bool:
-    """gjk.line, gjk.ends: the line of a side that lies most along the contact, and the features of its ends. False
-    where there is none.
+    """Set gjk.line and gjk.ends to the line of a side that lies most along the contact plane and the features of its
+    ends; False if there is none.
     """
     kind = gjk.kind[side, 0]
     if kind == CAPSULE or kind == CYLINDER:
@@ -101,7 +101,7 @@ def _find_line(gjk: Any, side: int) -> bool:
 
 @inlined
 def _foremost_edge(gjk: Any, side: int) -> Any:
-    """Of a side's face the edge that is foremost along the normal: its two corners."""
+    """The two corners of the foremost edge of a side's face along the normal."""
     sign = 1.0 if side == 0 else -1.0
     count = gjk.corners[side]
     best = 0
@@ -121,7 +121,7 @@ def _foremost_edge(gjk: Any, side: int) -> Any:
 
 @njit
 def _add_crossings(gjk: Any, side: int, margin: Any, manifold: Any, feature: int) -> None:
-    """A contact at either end of what of gjk.line, a side's, is over the other side's face."""
+    """Add a contact at both ends of the part of gjk.line, that of a side, over the other side's face."""
     face = 1 - side
     _, way = _line(gjk)
     if abs(dot(row_of(gjk.facing, face), way)) >= LINE:
@@ -137,7 +137,7 @@ def _add_crossings(gjk: Any, side: int, margin: Any, manifold: Any, feature: int
 
 @njit
 def _over_polygon(gjk: Any, face: int) -> Any:
-    """From where to where along it gjk.line is over a face, and the edges there; seen along the face's normal."""
+    """The interval of gjk.line over a face, seen along its normal, and the edges of the face at both ends."""
     middle, way = _line(gjk)
     low, high = -gjk.line[6], gjk.line[6]
     low_edge, high_edge = _OWN_END, _OWN_END
@@ -158,7 +158,7 @@ def _over_polygon(gjk: Any, face: int) -> Any:
 
 @njit
 def _over_disc(gjk: Any, face: int) -> Any:
-    """The same for the flat end of a cylinder, which has one edge."""
+    """The interval of gjk.line over the flat end of a cylinder, which has one edge."""
     d0, d1, d2, a0, a1, a2 = _in_disc(gjk, face)
     aa, ad = a0 * a0 + a1 * a1 + a2 * a2, a0 * d0 + a1 * d1 + a2 * d2
     square = ad * ad - aa * (d0 * d0 + d1 * d1 + d2 * d2 - gjk.size[face, 0] * gjk.size[face, 0])
@@ -173,7 +173,7 @@ def _over_disc(gjk: Any, face: int) -> Any:
 
 @inlined
 def _in_disc(gjk: Any, face: int) -> Any:
-    """gjk.line's middle from that of the flat end of a side, and its direction, without what is along the normal."""
+    """Middle of gjk.line relative to the flat end of a side, and its direction, both projected onto the disc."""
     middle, way = _line(gjk)
     f = row_of(gjk.facing, face)
     d = minus(middle, _middle(gjk, face))
@@ -187,15 +187,15 @@ def _in_disc(gjk: Any, face: int) -> Any:
 
 @njit
 def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, manifold: Any, feature: int) -> None:
-    """The contact of gjk.line at t, where it ends over the face or crosses an edge of it."""
+    """Add the contact of gjk.line at t, where it ends over the face or crosses an edge of it."""
     middle, way = _line(gjk)
     face = 1 - side
     normal = row_of(gjk.facing, face)
     on_face = corner_of(gjk, face, 0)
-    away = gjk.line[7]  # of the surface's point from the line, against the normal
+    away = gjk.line[7]  # distance of the surface from the line, against the normal
     number = gjk.ends[end]
     if edge == _OWN_END:
-        if gjk.kind[side, 0] == CYLINDER:  # its rim, not a ball
+        if gjk.kind[side, 0] == CYLINDER:  # the rim, not a ball
             steep = dot(normal, way)
             away /= sqrt(1.0 - steep * steep)
             t += away * steep
@@ -222,7 +222,7 @@ def _add_end(gjk: Any, side: int, t: Any, edge: int, end: int, margin: Any, mani
 
 @inlined
 def _edge(gjk: Any, face: int, edge: int, t: Any) -> Any:
-    """A point of an edge of a face and the unit vector along it; of a disc where gjk.line at t crosses its rim."""
+    """A point of an edge of a face and the unit vector along it; for a disc where gjk.line at t crosses its rim."""
     f = row_of(gjk.facing, face)
     p0, p1, p2, i0, i1, i2 = inwards(gjk, face, edge, f)
     point, inner = (p0, p1, p2), (i0, i1, i2)

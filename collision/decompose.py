@@ -1,8 +1,8 @@
-"""A closed mesh cut into parts that are nearly convex, for what moves: computed once, kept by content.
+"""Decomposes a closed mesh of a moving body into nearly convex parts; results are cached by content.
 
-The part whose convex hull holds most of what the part does not is cut in two by a plane across one of the mesh's axes,
-by that of some that leaves the least hulls, until hulls are near enough or the parts too many (as Mamou 2016 and Wei
-2022 do it, with manifold's exact solids in place of voxels).
+The part with the largest excess of its convex hull's volume over its own is cut in two by a plane across one of the
+mesh's axes. Of several candidate planes the one with the smallest hulls is used, until the hulls are tight enough or
+the parts too many (after Mamou 2016 and Wei 2022, with manifold's exact solids in place of voxels).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from artsim.collision.hull import volume
 from artsim.collision.mesh import Real, Whole, keep, merged, mesh_cache_folder, recall
 
-_STAMP = b"artsim parts 1 "  # changes with what is made of a mesh
+_STAMP = b"artsim parts 1 "  # changes with the results of this file
 MOST_PARTS = 32
-_NEAR = 0.02  # of the mesh's volume: a hull that holds no more beside its part is left
-_LEVELS = 12  # equal slices of a part between which it may be cut, across each axis
-_LARGE = 4000  # triangles: a mesh of more is simplified first,
-_DETAIL = 2e-3  # by so much of its size
+_NEAR = 0.02  # relative to the mesh's volume: excess up to which a hull is tight enough
+_LEVELS = 12  # number of equal slices of a part along each axis between which it may be cut
+_LARGE = 4000  # triangles: larger meshes are simplified first,
+_DETAIL = 2e-3  # with this tolerance relative to their size
 
 
 class Parts(NamedTuple):
-    """Points whose convex hulls are the parts, one part after the other."""
+    """Points whose convex hulls are the parts, concatenated."""
 
     points: Real  # (n, 3)
     sizes: Whole  # (parts,) points of each
@@ -37,7 +37,7 @@ class NoDecomposerError(Exception):
 
 
 def convex_parts(vertices: Real, faces: NDArray[np.integer[Any]]) -> list[Real]:
-    """The points of each part of a mesh; kept in the user's cache folder.
+    """The points of each convex part of a mesh; cached in the user's cache folder.
 
     Raises NoDecomposerError; ValueError for a mesh that is not closed.
     """
@@ -54,7 +54,7 @@ def convex_parts(vertices: Real, faces: NDArray[np.integer[Any]]) -> list[Real]:
 
 
 def _solid(vertices: Real, faces: NDArray[np.integer[Any]]) -> Any:
-    """The mesh as manifold has it, outside out."""
+    """The mesh as a solid of manifold, oriented outwards."""
     try:
         import manifold3d
     except ImportError:
@@ -73,7 +73,7 @@ def _solid(vertices: Real, faces: NDArray[np.integer[Any]]) -> Any:
 
 
 def _cut(solid: Any) -> list[Real]:
-    """The points of the hulls of its parts."""
+    """Decompose a solid and return the points of its parts' hulls."""
     near = _NEAR * solid.volume()
     open_ = [(_excess(piece), piece) for piece in solid.decompose()]
     done: list[Any] = []
@@ -89,25 +89,25 @@ def _cut(solid: Any) -> list[Real]:
 
 
 def _excess(piece: Any) -> float:
-    """The volume [m³] of a piece's hull beside it."""
+    """The volume of a piece's hull outside of the piece [m³]."""
     return float(piece.hull().volume() - piece.volume())
 
 
 def _halves(piece: Any) -> tuple[Any, ...]:
-    """The two sides of the best plane; nothing where no plane leaves two."""
+    """The two sides of the best cutting plane; empty if no plane leaves two."""
     best, halves = np.inf, ()
     for normal, offset in _planes(piece):
         pair = piece.split_by_plane(normal, offset)
         if any(half.is_empty() for half in pair):
             continue
         size = sum(half.hull().volume() for half in pair)
-        if size < best * (1 - 1e-9):  # the first of several that are as good
+        if size < best * (1 - 1e-9):  # the first of several equally good ones
             best, halves = size, tuple(pair)
     return halves
 
 
 def _planes(piece: Any) -> Iterator[tuple[tuple[float, float, float], float]]:
-    """Planes across the axes: where few vertices lie, through these, and in equal steps."""
+    """Candidate planes across the axes: in equal steps, and through the vertices if these are few."""
     points = np.array(piece.to_mesh64().vert_properties)[:, :3]
     for axis, normal in enumerate(((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))):
         low, high = points[:, axis].min(), points[:, axis].max()

@@ -1,9 +1,9 @@
-"""How deep two convex cores overlap (expanding polytope algorithm), on their Minkowski difference.
+"""Penetration depth of two convex cores by the expanding polytope algorithm (EPA) on their Minkowski difference.
 
-van den Bergen, Collision Detection in Interactive 3D Environments, ch. 4.3.8. A polytope inside the difference, the
-origin in it, grows where it is nearest to the origin. Its nearest face bounds the depth from below, the support
-function at any face's normal from above: what is returned is always a translation that separates, the shortest seen,
-whatever room and rounding did to the polytope.
+Source: van den Bergen, Collision Detection in Interactive 3D Environments, ch. 4.3.8. A polytope inside the difference
+that contains the origin is expanded where it is nearest to the origin. Its nearest face bounds the depth from below,
+the support function at the normal of any face from above. The result is always a separating translation, the shortest
+one found, regardless of rounding and of the room for the polytope.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ from artsim.sim.foundation.vec3 import (
 )
 
 _PRECISION = 1e-10  # of the depth, relative to the scale
-_SMOOTH_PRECISION = 1e-7  # the same of two smooth ones: Newton's method goes on from there
-_ROUND_PRECISION = 1e-8  # the same with ellipsoids and cylinders: a hundredth costs a third more time
-_SETTLED = 1e-6  # relative to the scale: a face that is so near to the surface tells where the shapes touch
-_FLAT = 1e-10  # what is thinner, relative to the scale, has no thickness
+_SMOOTH_PRECISION = 1e-7  # likewise for two smooth shapes, where Newton's method continues
+_ROUND_PRECISION = 1e-8  # likewise with ellipsoids and cylinders; a hundredth of it costs a third more time
+_SETTLED = 1e-6  # relative to the scale: distance of a face from the surface at which it gives the contact point
+_FLAT = 1e-10  # relative to the scale: thickness that counts as zero
 _COPLANAR = 1e-9  # difference of distances, relative to the scale
-_MOST_WAY = 8  # coplanar faces on the way to the one below the origin
-_VISIBLE = 1e-14  # heights above a face, relative to the scale, that are not rounding
+_MOST_WAY = 8  # largest number of coplanar faces visited to find the one below the origin
+_VISIBLE = 1e-14  # smallest height above a face, relative to the scale, that is not rounding
 
 
 @njit
 def depth(shapes: Any, gjk: Any) -> bool:
-    """The depth of the overlap that `distance` found: gjk.gap, negative; gjk.normal, gjk.point on the cores, gjk.loose.
-    False: room or digits ran out before it was proven the least.
+    """Compute the depth of an overlap found by `distance`: gjk.gap (negative), gjk.normal, gjk.point, gjk.loose.
+
+    The points are on the cores. False: room or precision ran out before the depth was proven to be the least.
     """
     gjk.gap[0] = -inf
     gjk.loose[0] = 0.0
@@ -52,7 +53,7 @@ def depth(shapes: Any, gjk: Any) -> bool:
 
 @inlined
 def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
-    """The shortest way out so far: along the unit normal, from the point of a that lies over the origin."""
+    """Store the shortest separating translation so far: along the unit normal, with the point of a over the origin."""
     gjk.gap[0] = -height
     put(gjk.normal, normal)
     set_row(gjk.point, 0, a)
@@ -64,7 +65,7 @@ def _keep_witness(gjk: Any, height: Any, normal: Any, a: Any) -> None:
 
 @njit
 def _try_direction(shapes: Any, gjk: Any, i: int, way: Any) -> bool:
-    """Vertex i farthest along `way` (any length); True when the origin lies on the surface there: nothing is to do."""
+    """Set vertex i to the farthest along `way` (any length); True if the origin lies on the surface there."""
     d = times(1.0 / length(way), way)
     w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, d)
     w, a = (w0, w1, w2), (a0, a1, a2)
@@ -89,7 +90,7 @@ def _point_of_simplex(gjk: Any) -> Any:
 
 @njit
 def _make_tetrahedron(shapes: Any, gjk: Any) -> bool:
-    """Vertices 0 to 3 around the origin (on the surface at worst). False: the depth is nothing, and known."""
+    """Set vertices 0 to 3 around the origin, possibly on the surface; False if the depth is zero."""
     n = gjk.points[0]
     for i in range(n):
         keep_point(gjk.vertex, i, row_of(gjk.simplex, i), point_of_a(gjk.simplex, i))
@@ -102,7 +103,7 @@ def _make_tetrahedron(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def _to_second(shapes: Any, gjk: Any) -> bool:
-    """A second vertex: the origin is the first one, so that a direction from which it is seen exists nearby."""
+    """Find a second vertex if the first is the origin, in a nearby direction from which the origin is seen."""
     for trial in range(6):
         sign = 1.0 if trial % 2 == 0 else -1.0
         axis = trial // 2
@@ -114,7 +115,7 @@ def _to_second(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def _to_third(shapes: Any, gjk: Any) -> bool:
-    """A third vertex, off the segment of the first two on which the origin lies."""
+    """Find a third vertex off the segment of the first two, on which the origin lies."""
     e = minus(row_of(gjk.vertex, 1), row_of(gjk.vertex, 0))
     f = across(e)
     g = crossed(e, f)
@@ -128,13 +129,13 @@ def _to_third(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def _to_fourth(shapes: Any, gjk: Any) -> bool:
-    """A fourth vertex, off the triangle of the first three on which the origin lies."""
+    """Find a fourth vertex off the triangle of the first three, on which the origin lies."""
     V = gjk.vertex
     e = minus(row_of(V, 1), row_of(V, 0))
     normal = crossed(e, minus(row_of(V, 2), row_of(V, 0)))
     if dot(normal, normal) == 0.0:
         normal = across(e)
-    # towards b first: of two ways out of something flat the one that the centres say
+    # towards b first: of the two directions out of a flat shape the centres decide
     sign = 1.0 if dot(normal, gjk.offset) >= 0.0 else -1.0
     return _try_direction(shapes, gjk, 3, times(sign, normal)) or _try_direction(shapes, gjk, 3, times(-sign, normal))
 
@@ -144,7 +145,7 @@ def _to_fourth(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def _expand(shapes: Any, gjk: Any) -> bool:
-    """Grow where it is nearest; whether that came to an end."""
+    """Expand the polytope at its nearest face; True if this converged."""
     _first_faces(gjk)
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
     tolerance = (_SMOOTH_PRECISION if are_smooth(gjk) else _ROUND_PRECISION if rounded else _PRECISION) * gjk.scale[0]
@@ -176,7 +177,7 @@ def _expand(shapes: Any, gjk: Any) -> bool:
 
 @inlined
 def _first_faces(gjk: Any) -> None:
-    """The tetrahedron's faces, turned outwards."""
+    """Make the faces of the tetrahedron, oriented outwards."""
     V = gjk.vertex
     volume = dot(
         minus(row_of(V, 3), row_of(V, 0)), crossed(minus(row_of(V, 1), row_of(V, 0)), minus(row_of(V, 2), row_of(V, 0)))
@@ -197,7 +198,7 @@ def _first_faces(gjk: Any) -> None:
 
 @njit
 def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, across_jh: int, across_hi: int) -> None:
-    """A face with corners i, j, h, beside which lie these faces."""
+    """Make a face with corners i, j, h and the given neighbouring faces."""
     V = gjk.vertex
     gjk.corner[face, 0] = i
     gjk.corner[face, 1] = j
@@ -208,7 +209,7 @@ def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, acro
     e, f = minus(row_of(V, j), row_of(V, i)), minus(row_of(V, h), row_of(V, i))
     normal = crossed(e, f)
     square = dot(normal, normal)
-    # a sliver has no normal: it is there, but never the nearest, never seen
+    # a sliver has no normal: it exists, but is never the nearest face and never visible
     if square <= 1e-24 * (dot(e, e) * dot(f, f)) or square == 0.0:
         set_row(gjk.plane, face, (0.0, 0.0, 0.0))
         gjk.distance[face] = 1e300
@@ -224,7 +225,7 @@ def _make_face(gjk: Any, face: int, i: int, j: int, h: int, across_ij: int, acro
 
 @inlined
 def _nearest_face(gjk: Any, tolerance: Any) -> Any:
-    """The candidate nearest to the origin; -1: none is left. What is removed, or beyond the shortest way out, goes."""
+    """The candidate face nearest to the origin, or -1; drops candidates that are removed or beyond the best depth."""
     upper = -gjk.gap[0] + tolerance
     count = gjk.faces[2]
     kept = 0
@@ -259,9 +260,10 @@ def _remove(gjk: Any, f: int) -> None:
 
 @njit
 def _open(gjk: Any, face: int, w: Any) -> int:
-    """Remove what is seen from w, around `face`; the edges of the hole in turn: corners, the face across, its edge.
+    """Remove the faces around `face` that are visible from w; returns the edges of the hole in order.
 
-    From each face on over its edges counter-clockwise, depth first: so the edges come in order.
+    Each edge is stored with its corner, the face across and the edge there. A depth-first walk over the edges of each
+    face, counter-clockwise, visits the edges in order.
     """
     edges = 0
     top = 0
@@ -303,7 +305,7 @@ def _push(gjk: Any, top: int, face: int, edge: int, edges: int) -> None:
 
 @inlined
 def _close(gjk: Any, edges: int, vertex: int) -> bool:
-    """New faces from the hole's edges to the vertex. False: there is no room, or the edges are not one loop."""
+    """Make faces from the edges of the hole to the vertex; False without room or if the edges are not one loop."""
     if MOST_FACES - gjk.faces[0] + gjk.faces[1] < edges:
         return False
     for e in range(edges):
@@ -321,7 +323,7 @@ def _close(gjk: Any, edges: int, vertex: int) -> bool:
 
 @inlined
 def _take_face(gjk: Any) -> Any:
-    """A face that was removed, or one that never was."""
+    """The number of an unused face: a removed one or a new one."""
     if gjk.faces[1] > 0:
         gjk.faces[1] -= 1
         return gjk.free[gjk.faces[1]]
@@ -332,7 +334,7 @@ def _take_face(gjk: Any) -> Any:
 
 @inlined
 def _face_below(gjk: Any, face: int) -> Any:
-    """The origin's projection into the nearest plane lies in one of the faces in that plane: over edges to that one."""
+    """The face, among coplanar ones, that contains the projection of the origin, found by walking over edges."""
     V = gjk.vertex
     d = gjk.distance[face]
     normal = row_of(gjk.plane, face)
@@ -357,7 +359,7 @@ def _face_below(gjk: Any, face: int) -> Any:
 
 @inlined
 def _point_of_face(gjk: Any, face: int) -> Any:
-    """The point of a over the origin's projection into a face, and how far beside the face that projection is."""
+    """The point of a over the origin's projection onto a face, and the distance of this projection from the face."""
     V = gjk.vertex
     i, j, h = gjk.corner[face, 0], gjk.corner[face, 1], gjk.corner[face, 2]
     normal = row_of(gjk.plane, face)

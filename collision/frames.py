@@ -1,4 +1,4 @@
-"""Between axes: the world's, a shape's, and those that gjk works in, which are those of its side 0."""
+"""Transformations between the axes of the world, of shapes, and of gjk, which works in the axes of its side 0."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artsim.sim.foundation.vec3 import minus, plus, plus_rotated, rotated, rotat
 
 @inlined
 def clamp(x: Any, h: Any) -> Any:
-    """What of [-h, h] is nearest to x."""
+    """The value in [-h, h] nearest to x."""
     return min(max(x, -h), h)
 
 
@@ -29,7 +29,7 @@ def centre(placed: Any, s: Any) -> Any:
 
 @inlined
 def turned(placed: Any, s: Any, v: Any) -> Any:
-    """A vector in the axes of shape s, in world axes."""
+    """Transform a vector from the axes of shape s to world axes."""
     R = placed.rotation
     return (
         R[s, 0, 0] * v[0] + R[s, 0, 1] * v[1] + R[s, 0, 2] * v[2],
@@ -40,7 +40,7 @@ def turned(placed: Any, s: Any, v: Any) -> Any:
 
 @inlined
 def along_axes(placed: Any, s: Any, v: Any) -> Any:
-    """A vector in world axes, in those of shape s."""
+    """Transform a vector from world axes to those of shape s."""
     R = placed.rotation
     return (
         R[s, 0, 0] * v[0] + R[s, 1, 0] * v[1] + R[s, 2, 0] * v[2],
@@ -51,7 +51,7 @@ def along_axes(placed: Any, s: Any, v: Any) -> Any:
 
 @inlined
 def into(placed: Any, s: Any, x: Any) -> Any:
-    """A point of the world, in the axes of shape s from its origin."""
+    """Transform a world point to the frame of shape s."""
     return along_axes(placed, s, minus(x, centre(placed, s)))
 
 
@@ -60,13 +60,13 @@ def into(placed: Any, s: Any, x: Any) -> Any:
 
 @inlined
 def to_world(gjk: Any, v: Any) -> Any:
-    """A vector in gjk's axes, in world axes."""
+    """Transform a vector from gjk's axes to world axes."""
     return rotated(gjk.frame, v)
 
 
 @inlined
 def point_to_world(gjk: Any, x: Any) -> Any:
-    """A point in gjk's axes, in world axes."""
+    """Transform a point from gjk's frame to the world."""
     return plus(triple(gjk.origin), rotated(gjk.frame, x))
 
 
@@ -81,7 +81,7 @@ def axis_of_side(gjk: Any, side: int, k: int) -> Any:
 
 @inlined
 def from_side(gjk: Any, side: int, v: Any) -> Any:
-    """A vector in a side's own axes, in gjk's."""
+    """Transform a vector from a side's own axes to gjk's."""
     if side == 1:
         return rotated(gjk.rotation, v)
     return v
@@ -89,7 +89,7 @@ def from_side(gjk: Any, side: int, v: Any) -> Any:
 
 @inlined
 def to_side(gjk: Any, side: int, v: Any) -> Any:
-    """A vector in gjk's axes, in a side's own."""
+    """Transform a vector from gjk's axes to a side's own."""
     if side == 1:
         return rotated_back(gjk.rotation, v)
     return v
@@ -97,7 +97,7 @@ def to_side(gjk: Any, side: int, v: Any) -> Any:
 
 @inlined
 def point_from_side(gjk: Any, side: int, x: Any) -> Any:
-    """A point in a side's own axes, in gjk's."""
+    """Transform a point from a side's own frame to gjk's."""
     if side == 1:
         return plus_rotated(gjk.offset, gjk.rotation, x)
     return x

@@ -1,9 +1,9 @@
-"""The distance of two convex cores (GJK), on their Minkowski difference.
+"""Distance of two convex cores by the algorithm of Gilbert, Johnson and Keerthi (GJK) on their Minkowski difference.
 
-Gilbert, Johnson, Keerthi 1988; van den Bergen, Collision Detection in Interactive 3D Environments, ch. 4. The nearest
-point of a simplex is found by comparing all of its parts that hold the newest point, as they do in exact arithmetic:
-Johnson's determinants, and signs of volumes that are tested one after the other, choose a wrong part of flat simplices.
-A step that gets no nearer to the origin is the last one, and is not made.
+Sources: Gilbert, Johnson, Keerthi 1988; van den Bergen, Collision Detection in Interactive 3D Environments, ch. 4. The
+nearest point of a simplex is found by comparing all parts that contain the newest point, as in exact arithmetic:
+Johnson's determinants and sequential tests of signed volumes choose wrong parts of flat simplices. The iteration ends
+before a step that would come no nearer to the origin.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from artsim.sim.foundation.vec3 import (
 
 APART, NEAR, OVERLAP = range(3)
 _MOST_ROUNDS = 100
-_PRECISION = 1e-12  # of the distance of polyhedra, relative
-_ROUND_PRECISION = 1e-10  # of that of ellipsoids and cylinders, relative to the scale: normals to 1e-5
+_PRECISION = 1e-12  # relative, of the distance of polyhedra
+_ROUND_PRECISION = 1e-10  # relative to the scale, of the distance of ellipsoids and cylinders: normals to 1e-5
 _ROUNDING = 4e-16  # of coordinates, relative to the scale
-_TOUCHING = 1e-9  # relative to the scale: nearer than that is overlap, the direction would be rounding
-_ALMOST = 1e-6  # relative to the scale: as near as that, what gets stuck far from proven is overlap too:
-_UNSURE = 1e-9  # EPA's depth may as well be negative
+_TOUCHING = 1e-9  # relative to the scale: smaller distances count as overlap, since their direction is rounding
+_ALMOST = 1e-6  # relative to the scale: an iteration that stalls unproven at this distance counts as overlap too,
+_UNSURE = 1e-9  # since EPA's depth may be negative
 
 
 @njit
 def distance(shapes: Any, gjk: Any, margin: Any) -> int:
-    """APART: the cores are farther apart than margin [m]. NEAR: gjk.nearest and the simplex with its weights say where.
-    OVERLAP: the simplex holds the origin, but for rounding.
+    """APART: the cores are farther apart than margin [m]. NEAR: gjk.nearest and the weighted simplex give the points.
+    OVERLAP: the simplex contains the origin except for rounding.
     """
     rounded = is_round(gjk.kind[0, 0]) or is_round(gjk.kind[1, 0])
     tolerance = _ROUND_PRECISION * gjk.scale[1] if rounded else _ROUNDING * gjk.scale[0]
@@ -48,7 +48,7 @@ def distance(shapes: Any, gjk: Any, margin: Any) -> int:
 
 @njit
 def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
-    """The same from a direction on, b to a, until the distance is known to the tolerance [m]."""
+    """`distance` from an initial direction v, b to a, until the distance is known to the tolerance [m]."""
     gjk.points[0] = 0
     floor = _TOUCHING * gjk.scale[0]
     almost = _ALMOST * gjk.scale[0]
@@ -81,7 +81,7 @@ def approach(shapes: Any, gjk: Any, v: Any, margin: Any, tolerance: Any) -> int:
 
 @inlined
 def _first_direction(gjk: Any) -> Any:
-    """From b to a: against `start`, or the difference of the centres; never zero."""
+    """Initial direction from b to a: the opposite of `start`, or the difference of the centres; never zero."""
     s = triple(gjk.start)
     if s[0] != 0.0 or s[1] != 0.0 or s[2] != 0.0:
         return negative(rotated_back(gjk.frame, s))
@@ -94,7 +94,7 @@ def _first_direction(gjk: Any) -> Any:
 
 @inlined
 def _holds_origin(W: Any) -> bool:
-    """Whether the origin is in the tetrahedron; not in one without volume."""
+    """Whether the origin is in the tetrahedron; False for one without volume."""
     e, f, g = minus(row_of(W, 0), row_of(W, 3)), minus(row_of(W, 1), row_of(W, 3)), minus(row_of(W, 2), row_of(W, 3))
     q = negative(row_of(W, 3))
     # rows of the adjugate of (e f g)
@@ -112,7 +112,7 @@ def _holds_origin(W: Any) -> bool:
 
 @inlined
 def _edge(W: Any, n: int, i: int) -> Any:
-    """How far along the edge from point n to point i the nearest point lies, and its distance squared."""
+    """Parameter of the nearest point on the edge from point n to point i, and its squared distance."""
     e = minus(row_of(W, i), row_of(W, n))
     ee = dot(e, e)
     s = -dot(row_of(W, n), e)
@@ -124,7 +124,7 @@ def _edge(W: Any, n: int, i: int) -> Any:
 
 @inlined
 def _face(W: Any, n: int, i: int, j: int) -> Any:
-    """Weights of points i and j of the nearest point inside the triangle, and its distance squared; inf: not inside."""
+    """Weights of points i and j of the nearest point inside the triangle, and its squared distance; inf: not inside."""
     e, f = minus(row_of(W, i), row_of(W, n)), minus(row_of(W, j), row_of(W, n))
     normal = crossed(e, f)
     square = dot(normal, normal)
@@ -141,8 +141,8 @@ def _face(W: Any, n: int, i: int, j: int) -> Any:
 
 @inlined
 def _nearest_part(W: Any, n: int) -> Any:
-    """The part of the simplex, point n among its points, that is nearest to the origin: which (bits: the other points),
-    its weights in their order, and the distance squared.
+    """The part of the simplex that contains point n and is nearest to the origin: which (bits: the other points), its
+    weights in their order, and the squared distance.
     """
     part = 0
     s = 0.0
@@ -168,7 +168,7 @@ def _move(W: Any, source: int, target: int) -> None:
 
 @inlined
 def _keep_part(gjk: Any, n: int, part: int, s: Any, t: Any) -> None:
-    """The simplex becomes that part, its newest point last; gjk.nearest and weights of it."""
+    """Reduce the simplex to a part, newest point last, and set gjk.nearest and the weights."""
     W = gjk.simplex
     at = 0
     for i in range(n):

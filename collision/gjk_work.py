@@ -1,4 +1,4 @@
-"""Scratch of the kernels of convex pairs, allocated once. No numba here."""
+"""GjkWork, the scratch of the kernels of convex pairs, allocated once. No numba here."""
 
 from __future__ import annotations
 
@@ -6,63 +6,63 @@ from typing import NamedTuple
 
 from artsim.sim.foundation.records import Ints1, Ints2, Reals1, Reals2, Reals3, allocate
 
-MOST_VERTICES = 128  # of EPA's polytope
+MOST_VERTICES = 128  # vertices of EPA's polytope
 MOST_FACES = 2 * MOST_VERTICES
-MOST_CORNERS = 64  # of a face that is clipped; of more, evenly chosen ones
+MOST_CORNERS = 64  # corners of a clipped face; of more, evenly chosen ones are kept
 
 
 class GjkWork(NamedTuple):
-    """One pair at a time, in a's axes; side 0 is a, side 1 is b. Kernels call it `k`.
+    """Scratch of one pair at a time, in a's axes; side 0 is a, side 1 is b. Kernels receive it as `gjk`.
 
     `simplex` and `vertex` hold points w = a - b of the Minkowski difference and, in columns 3 to 5, the point of a.
     """
 
-    kind: Ints2  # (2, 5) kind, first vertex, after the last, where the last climb ended, mesh
+    kind: Ints2  # (2, 5) kind, first vertex, one after the last, end of the last climb, mesh
     size: Reals2  # (2, 3) as in Shapes
-    radius: Reals1  # (2,) what spheres and capsules have around their core [m]
-    triangle: Reals2  # (4, 3) corners of side 0 when it is a triangle; the way it is swept: a prism [m]
+    radius: Reals1  # (2,) radius of spheres and capsules around their cores [m]
+    triangle: Reals2  # (4, 3) corners of side 0 if it is a triangle; the sweep that makes it a prism [m]
     rotation: Reals2  # (3, 3) b's axes to a's
     offset: Reals1  # (3,) b's origin [m]
     frame: Reals2  # (3, 3) a's axes to world
     origin: Reals1  # (3,) their origin in the world [m]
     start: Reals1  # (3,) a direction from a to b, world axes; zeros: the difference of the centres
-    scale: Reals1  # (2,) how large coordinates may become; what precision is relative to [m]
+    scale: Reals1  # (2,) bound of the coordinates; length that precision is relative to [m]
     # GJK
-    points: Ints1  # (1,) of the simplex
+    points: Ints1  # (1,) number of points of the simplex
     simplex: Reals2  # (4, 6)
     weight: Reals1  # (4,) of the point nearest to the origin
-    nearest: Reals1  # (3,) that point
+    nearest: Reals1  # (3,) the point nearest to the origin
     # EPA
     vertex: Reals2  # (MOST_VERTICES, 6)
     plane: Reals2  # (MOST_FACES, 3) outward normals
-    distance: Reals1  # (MOST_FACES,) of the origin to the face's plane; inf: no such face
+    distance: Reals1  # (MOST_FACES,) of the origin from the face's plane; inf: unused
     corner: Ints2  # (MOST_FACES, 3) counter-clockwise seen from outside
     beside: Ints2  # (MOST_FACES, 3) the face across the edge that begins at the corner
-    faces: Ints1  # (3,) how many were made, how many of them were removed, how many are candidates
-    free: Ints1  # (MOST_FACES,) those
+    faces: Ints1  # (3,) number of faces made, of removed ones, and of candidates
+    free: Ints1  # (MOST_FACES,) the removed ones
     candidate: Ints1  # (MOST_FACES,) faces that may be the nearest
     listed: Ints1  # (MOST_FACES,) whether a face is among them
     stack: Ints2  # (MOST_FACES, 3)
     horizon: Ints2  # (MOST_FACES, 4)
-    # what was found
+    # results
     normal: Reals1  # (3,) from a to b
     gap: Reals1  # (1,)
-    loose: Reals1  # (1,) how far `point` may be from where the gap is [m]
+    loose: Reals1  # (1,) uncertainty of `point` [m]
     point: Reals2  # (2, 3) on each surface
     # faces that are clipped
-    corners: Ints1  # (3,) of a's face, b's face, what is left
+    corners: Ints1  # (3,) number of corners of a's face, b's face and the clipped polygon
     facing: Reals2  # (2, 3) outward normals of a's and b's face
     polygon: Reals3  # (3, 2 MOST_CORNERS, 3)
     feature: Ints2  # (3, 2 MOST_CORNERS)
-    room: Reals1  # (2 MOST_CORNERS,) gaps of what is left [m]
-    away: Reals1  # (2 MOST_CORNERS,) distances squared to what is kept
+    room: Reals1  # (2 MOST_CORNERS,) gaps of the clipped polygon's corners [m]
+    away: Reals1  # (2 MOST_CORNERS,) squared distances to the kept corners
     # a line over a face
     line: Reals1  # (8,) its middle, its direction, half its length, its radius
     ends: Ints1  # (2,) features of its ends, the one along its direction first
 
 
 def make_gjk_work() -> GjkWork:
-    """Zeroed scratch."""
+    """Allocate zeroed scratch."""
     vertices, faces, corners = MOST_VERTICES, MOST_FACES, 2 * MOST_CORNERS
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(("offset", "origin", "start", "nearest", "normal"), (3,)),

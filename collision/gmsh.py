@@ -1,7 +1,7 @@
-"""Gmsh's files of strangers, read into points and what lies between them: versions 2.2 and 4.1, text and binary.
+"""Reads untrusted Gmsh files, versions 2.2 and 4.1, text and binary, into points and elements.
 
-As MuJoCo does for flexcomps, one block of points, numbered one after the other, and one of elements of one kind: lines,
-triangles or tetrahedra. The formats: Gmsh's reference manual, "MSH file format". No count is believed (mesh.py).
+As MuJoCo's flexcomp, it accepts one block of consecutively numbered points and one of elements of a single kind: lines,
+triangles or tetrahedra. Format: Gmsh's reference manual, "MSH file format". No declared count is trusted (mesh.py).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from artsim.collision.mesh import numbers as text_numbers
 
 _Whole = NDArray[np.int64]
 _FORMAT = re.compile(rb"\$MeshFormat\s+(\S{1,20})\s+([01])\s+(\d{1,4})\s")
-_CORNERS = {1: 2, 2: 3, 4: 4}  # of lines, triangles, tetrahedra, by Gmsh's numbers
+_CORNERS = {1: 2, 2: 3, 4: 4}  # of lines, triangles and tetrahedra, by Gmsh's numbers of kinds
 _HEAD = np.dtype([("counts", "<i8", 4), ("kinds", "<i4", 3), ("here", "<i8")])  # of a section of version 4.1, one block
 _NODE = np.dtype([("tag", "<i4"), ("place", "<f8", 3)])  # of version 2.2
 
 
 class Lattice(NamedTuple):
-    """Points, and which of them each element has."""
+    """Points, and the indices of the points of each element."""
 
     points: Real  # (n, 3) [m]
     elements: _Whole  # (m, 2), (m, 3) or (m, 4), from 0
 
 
 def read_gmsh(path: Path, max_elements: int) -> Lattice:
-    """The points and elements of a Gmsh file. Raises MeshError."""
+    """Read the points and elements of a Gmsh file. Raises MeshError."""
     try:
         data = read_bytes(path, KEPT_ABOVE + BYTES_PER_FACE * max_elements)
         found = _FORMAT.match(data)
@@ -62,14 +62,14 @@ def read_gmsh(path: Path, max_elements: int) -> Lattice:
             raise MeshError(f"element {row} refers to a point that does not exist; there are {len(points)}")
     except MeshError as error:
         raise MeshError(f"{path.name!r}: {error}") from None
-    if corners.shape[1] == 3:  # as MuJoCo holds surfaces: in single precision, what is equal then is one point
+    if corners.shape[1] == 3:  # like MuJoCo's surfaces: points that are equal in single precision are merged
         points, index = merged(points.astype(np.float32))
         corners = index[corners]
     return Lattice(points, corners)
 
 
 def section(data: bytes, name: bytes) -> bytes:
-    """What stands between the lines $name and $Endname."""
+    """The content between the lines $name and $Endname."""
     start = data.find(b"$" + name)
     end = data.find(b"$End" + name, start + 1)
     line = data.find(b"\n", start)
@@ -79,33 +79,33 @@ def section(data: bytes, name: bytes) -> bytes:
 
 
 def whole(values: NDArray[Any]) -> _Whole:
-    """Numbers of a text that count or name something."""
+    """Convert counts or tags of a text file to integers. Raises MeshError for other numbers."""
     if not (np.abs(values) < 2.0**53).all() or (values != np.trunc(values)).any():
         raise MeshError("a number or name of a point or an element is not whole")
     return values.astype(np.int64)
 
 
 def _corners_of(kind: int) -> int:
-    """How many points an element of a kind has."""
+    """The number of points of an element of a kind. Raises MeshError for an unknown kind."""
     if kind not in _CORNERS:
         raise MeshError(f"elements of kind {kind}, want 1, 2 or 4: lines, triangles or tetrahedra")
     return _CORNERS[kind]
 
 
 def check_names(names: NDArray[Any], first: int) -> None:
-    """Refuse points that are not numbered one after the other."""
+    """Refuse points that are not numbered consecutively."""
     if (names != np.arange(first, first + len(names))).any():
         raise MeshError(f"its points are not numbered {first} to {first + len(names) - 1}")
 
 
 def check_size(what: str, declared: int, room: bool) -> None:
-    """Refuse a section that has not as much in it as it says."""
+    """Refuse a section that holds less than it declares."""
     if declared < 1 or not room:
         raise MeshError(f"declares {declared} {what}, the section holds another number of them")
 
 
 def head_41(body: bytes, binary: bool) -> tuple[list[int], Real]:
-    """The eight numbers that a section of one block begins with, and what follows, in numbers of 8 bytes."""
+    """The eight leading numbers of a section of one block, and the rest as numbers of 8 bytes."""
     if binary:
         if len(body) < _HEAD.itemsize:
             raise MeshError("a section ends in its header")
@@ -141,7 +141,7 @@ def elements_41(body: bytes, binary: bool, most: int) -> _Whole:
 
 
 def head_22(body: bytes) -> tuple[int, bytes]:
-    """How many there are, on a line of its own, and what follows."""
+    """The count on the first line of a section, and the rest."""
     line, _, rest = body.partition(b"\n")
     counts = whole(text_numbers(line.split()))
     if len(counts) != 1:
@@ -182,7 +182,7 @@ def elements_22(body: bytes, binary: bool, most: int) -> _Whole:
 
 
 def blocks_22(values: NDArray[np.int32], count: int) -> _Whole:
-    """Elements in binary: runs of them, each with its kind, length and number of tags."""
+    """Elements of a binary section: runs of them, each with its kind, length and number of tags."""
     rows: list[_Whole] = []
     at = found = 0
     while at + 3 <= len(values):

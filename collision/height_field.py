@@ -1,7 +1,7 @@
-"""A height field and a convex shape: contacts of the triangles under it.
+"""Contacts of a height field with a convex shape, from the triangles below the shape.
 
-Rows lie along y, columns along x; a cell's diagonal goes from its low to its high corner in both, as MuJoCo has it. The
-field is solid down to its base: walls around it and its underside touch what comes from outside.
+Rows are along y, columns along x; the diagonal of a cell goes from its low to its high corner in both, as in MuJoCo.
+The field is solid down to its base: its walls and its underside collide with shapes outside.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from artsim.sim.foundation.vec3 import minus
 
 @njit
 def height_field_convex(pair: Pair, gjk: Any) -> None:
-    """The kernel of a height field and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
+    """The kernel for a height field and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
     shapes, a = pair.shapes, pair.a
     low, high = box_of(pair, gjk)
     inside = _holds(shapes, gjk, a)
@@ -88,7 +88,7 @@ def _holds(shapes: Any, gjk: Any, a: int) -> bool:
 
 @inlined
 def _is_beside(shapes: Any, a: int, low: Any, high: Any) -> bool:
-    """Whether a box is beside the field's, or above or below it."""
+    """Whether a box is separate from the bounding box of the field."""
     x, y, z = shapes.size[a, 0], shapes.size[a, 1], shapes.size[a, 2]
     return bool(low[0] > x or high[0] < -x or low[1] > y or high[1] < -y or low[2] > z or high[2] < -z)
 
@@ -105,7 +105,7 @@ def _cell(x: Any, half: Any, points: int) -> int:
 
 @inlined
 def _point(shapes: Any, a: int, at: Any) -> Any:
-    """A point of the grid, in a's axes."""
+    """Position of a point of the grid in a's axes."""
     f = shapes.mesh[a]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
     r, x = at
@@ -125,21 +125,20 @@ def _has_point(shapes: Any, a: int, at: Any) -> bool:
 
 @inlined
 def _grid_points(r: int, x: int, half: int) -> Any:
-    """The corners of a triangle of the cell that begins at row r and column x, the first one there; half 0 is the
-    triangle at low y."""
+    """The corners (row, column) of a triangle of the cell that begins at row r and column x; half 0: that at low y."""
     return (r, x), (r + half, x + 1), (r + 1, x + 1 - half)
 
 
 @njit
 def _corners(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
-    """The same, in a's axes."""
+    """Positions of the corners of a triangle in a's axes."""
     p, q, s = _grid_points(r, x, half)
     return _point(shapes, a, p), _point(shapes, a, q), _point(shapes, a, s)
 
 
 @njit
 def _rises(shapes: Any, a: int, r: int, x: int, half: int) -> Any:
-    """How far normals may lean over the three edges of a triangle."""
+    """Bounds of the tilt of normals over the three edges of a triangle; see `rise_over`."""
     p, q, s = _grid_points(r, x, half)
     if half == 0:  # along x at low y; along y at high x; the diagonal
         return (
@@ -181,7 +180,7 @@ def _rise(shapes: Any, a: int, begin: Any, end: Any, own: Any, other: Any) -> An
 
 @njit
 def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1: int) -> None:
-    """Contacts of the walls' pieces beside the cells under b, and of the underside."""
+    """Add contacts of the wall pieces beside the cells under b, and of the underside."""
     shapes, a = pair.shapes, pair.a
     rows, columns = shapes.field_shape[shapes.mesh[a], 0], shapes.field_shape[shapes.mesh[a], 1]
     feature = STRIDE * 2 * rows * columns
@@ -202,7 +201,7 @@ def _touch_walls(pair: Pair, gjk: Any, first: int, r0: int, r1: int, c0: int, c1
 
 @njit
 def _touch_wall(pair: Pair, gjk: Any, first: int, begin: Any, end: Any, feature: int) -> None:
-    """The two triangles below a border edge of the surface, which has the field on its left."""
+    """Add contacts of the two wall triangles below a border edge of the surface, with the field on its left."""
     p = _point(pair.shapes, pair.a, begin)
     q = _point(pair.shapes, pair.a, end)
     z = -pair.shapes.size[pair.a, 2]
@@ -225,9 +224,10 @@ def _is_corner(shapes: Any, a: int, at: Any) -> bool:
 
 @njit
 def _touch_half(pair: Pair, gjk: Any, first: int, corners: Any, rise: Any, feature: int) -> None:
-    """Half of a quadrilateral: the rise over its first edge is given, its second is a border, its third the diagonal.
+    """Add contacts of half a quadrilateral: the rise over its first edge is given, its second is a border edge, its
+    third the diagonal.
 
-    Corners are no peaks: where two walls meet above the ground, the edges have it.
+    Corners do not count as peaks: where two walls meet above the ground, their edges make the contacts.
     """
     begin_triangle(pair, gjk, corners, 0.0)
     height, _ = look_at(gjk)

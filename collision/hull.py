@@ -1,4 +1,4 @@
-"""Convex polyhedra from points: qhull's triangles, those in one plane merged into a face."""
+"""Builds convex polyhedra from points: qhull's triangles, with coplanar ones merged into faces."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from artsim.collision.mesh import Real, Whole, convex_hull, keep, merged, mesh_cache_folder, recall
 
-_STAMP = b"artsim hull 2 "  # changes with what is made of the points
-_FLAT = 4e-7  # of the size: what lies this near to a plane lies in it (STL holds 24 bits)
-_THIN = 1e-9  # of the size: what is thinner has no thickness
-_KEPT_ABOVE = 100  # points: smaller hulls are made faster than they are found in the cache
+_STAMP = b"artsim hull 2 "  # changes with the results of this file
+_FLAT = 4e-7  # relative to the size: distance from a plane that counts as coplanar (STL holds 24 bits)
+_THIN = 1e-9  # relative to the size: thickness that counts as zero
+_KEPT_ABOVE = 100  # points: smaller hulls are built faster than they are found in the cache
 
 
 class Polyhedron(NamedTuple):
@@ -28,7 +28,7 @@ class Polyhedron(NamedTuple):
 
 
 def polyhedron(points: Real) -> Polyhedron:
-    """The convex hull of points (n, 3), kept in the user's cache folder.
+    """The convex hull of points (n, 3), cached in the user's cache folder.
 
     Raises ValueError where the points lie on a line.
     """
@@ -50,11 +50,10 @@ def polyhedron(points: Real) -> Polyhedron:
 
 
 def corners_of(points: Real, most: int) -> Whole | None:
-    """Which of a mesh's points (n, 3) a hull of at most `most` vertices is made of; None stands for all.
+    """Indices of the points of a mesh (n, 3) that make up a hull of at most `most` vertices; None stands for all.
 
-    qhull stops when it has so many. Which ones it has then depends on the axes and, where points lie alike, on
-    rounding. So `points` are those of the file, before their scale and pose, and are taken in single precision: as
-    MuJoCo holds them where it does so.
+    qhull stops at that number. Which points it has then depends on the axes and, for symmetric points, on rounding.
+    Therefore `points` are those of the file, before scale and pose, in single precision, as in MuJoCo.
     """
     if most < 0:
         return None
@@ -65,11 +64,11 @@ def corners_of(points: Real, most: int) -> Whole | None:
 
 
 def _make(points: Real) -> Polyhedron:
-    """The hull, about the middle of the points for the sake of digits."""
+    """Build the hull relative to the middle of the points, which preserves precision."""
     distinct, _ = merged(points)
     middle = (distinct.min(axis=0) + distinct.max(axis=0)) / 2
     centred = distinct - middle
-    spread = np.concatenate([centred - centred.mean(axis=0), np.zeros((3, 3))])  # of three rows at least
+    spread = np.concatenate([centred - centred.mean(axis=0), np.zeros((3, 3))])  # at least three rows
     lengths, axes = np.linalg.svd(spread, full_matrices=False)[1:]
     if lengths[1] <= _THIN * lengths[0]:
         raise ValueError("the mesh has no convex hull: its vertices lie on a line")
@@ -109,8 +108,9 @@ def _turn(a: list[float], b: list[float], c: list[float]) -> float:
 
 
 def _faces(points: Real, triangles: Whole, flat: float) -> list[list[int]]:
-    """Polygons of a hull's triangles: triangles within `flat` of a plane are one. Vertices in its inside are left out,
-    and such as lie on an edge. Where merging does not give a polyhedron, the triangles stay.
+    """Merge the triangles of a hull that lie within `flat` of a plane into polygons.
+
+    Vertices inside a polygon or on its edges are left out. If merging does not give a polyhedron, the triangles remain.
     """
     rows = triangles.tolist()
     regions = _regions(points, triangles, flat)
@@ -121,7 +121,7 @@ def _faces(points: Real, triangles: Whole, flat: float) -> list[list[int]]:
 
 
 def _regions(points: Real, triangles: Whole, flat: float) -> list[list[int]]:
-    """Triangles that lie in one plane, from the largest on."""
+    """Groups of coplanar triangles, beginning with the largest triangles."""
     corners = points[triangles]
     doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     areas = np.linalg.norm(doubled, axis=1)
@@ -152,7 +152,7 @@ def _regions(points: Real, triangles: Whole, flat: float) -> list[list[int]]:
 
 
 def _loop(found: list[int], rows: list[list[int]]) -> list[int]:
-    """The corners around connected triangles, [] where they do not make one ring."""
+    """The corners around connected triangles, or [] if these do not form a single ring."""
     edges = {edge for n in found for i, j, k in (rows[n],) for edge in ((i, j), (j, k), (k, i))}
     following = {a: b for a, b in edges if (b, a) not in edges}
     start = min(following, default=-1)
@@ -164,7 +164,7 @@ def _loop(found: list[int], rows: list[list[int]]) -> list[int]:
 
 
 def _is_polyhedron(polygons: list[list[int]]) -> bool:
-    """Whether every edge is passed once in each direction, and corners, edges and faces are as many as Euler has it."""
+    """Whether every edge is traversed once in each direction and Euler's formula holds."""
     edges = [edge for ring in polygons for edge in zip(ring, [*ring[1:], *ring[:1]], strict=True)]
     directed = set(edges)
     if min(map(len, polygons)) < 3 or len(directed) < len(edges) or any((b, a) not in directed for a, b in directed):
@@ -173,7 +173,7 @@ def _is_polyhedron(polygons: list[list[int]]) -> bool:
 
 
 def _assembled(points: Real, faces: list[list[int]], middle: Real) -> Polyhedron:
-    """The arrays, with the vertices that faces use."""
+    """The polyhedron as arrays, with only the vertices that faces use."""
     used = sorted({v for ring in faces for v in ring})
     number = {v: n for n, v in enumerate(used)}
     rings = [[number[v] for v in ring] for ring in faces]
@@ -186,13 +186,13 @@ def _assembled(points: Real, faces: list[list[int]], middle: Real) -> Polyhedron
 
 
 def _neighbours(corners: Whole, following: Whole, count: int) -> tuple[Whole, Whole]:
-    """Along edges from each of so many vertices: where the list of each begins, and the lists."""
+    """Neighbours along edges of `count` vertices: the start of each list, and the concatenated lists."""
     pairs = np.unique(np.stack([corners, following], axis=1), axis=0)  # each edge is passed in both directions
     return np.searchsorted(pairs[:, 0], np.arange(count + 1)).astype(np.int32), np.ascontiguousarray(pairs[:, 1])
 
 
 def from_faces(vertices: Real, planes: Real, sizes: NDArray[np.integer[Any]], corners: Whole) -> Polyhedron:
-    """A polyhedron from what an output kept of it: `sizes` (f,) are the numbers of the faces' corners."""
+    """A polyhedron from the arrays stored in an output; `sizes` (f,) are the numbers of corners of the faces."""
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     following = np.roll(corners, -1)
     following[start[1:] - 1] = corners[start[:-1]]
@@ -222,7 +222,7 @@ def volume(vertices: Real, faces: NDArray[np.integer[Any]]) -> float:
 
 
 def triangles_of(made: Polyhedron) -> NDArray[Any]:
-    """Triangles (m, 3) that fan out from the first corner of every face; two of each face have no area."""
+    """Triangles (m, 3) in a fan from the first corner of every face; two of each face have no area."""
     before = np.repeat(made.corner_start[:-1], np.diff(made.corner_start))
     following = np.arange(1, len(made.corners) + 1)
     following[made.corner_start[1:] - 1] = made.corner_start[:-1]

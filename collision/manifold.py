@@ -1,4 +1,4 @@
-"""Appending a contact to the manifold of a pair, if need be only where there is none yet."""
+"""Adds contacts to the manifold of a pair, optionally only where it has none yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from artsim.sim.foundation.vec3 import dot, minus, row_of, set_row
 
 @inlined
 def add_contact(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any) -> None:
-    """A contact at a point half way between the surfaces, normal from a to b; what finds no room is left out."""
+    """Add a contact at a point half way between the surfaces, normal from a to b; it is dropped without room."""
     k = manifold.number[0]
     if k < manifold.gap.shape[0]:
         manifold.number[0] = k + 1
@@ -22,7 +22,7 @@ def add_contact(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any) 
 
 @inlined
 def is_known(manifold: Any, point: Any, near: Any) -> bool:
-    """Whether there is a contact so near to a point."""
+    """Whether a contact lies within `near` of a point."""
     known = False
     for n in range(manifold.number[0]):
         way = minus(row_of(manifold.point, n), point)
@@ -32,6 +32,6 @@ def is_known(manifold: Any, point: Any, near: Any) -> bool:
 
 @inlined
 def add_apart(manifold: Any, gap: Any, point: Any, normal: Any, feature: Any, near: Any) -> None:
-    """The same unless there is one so near to the point."""
+    """Add a contact unless one lies within `near` of the point."""
     if not is_known(manifold, point, near):
         add_contact(manifold, gap, point, normal, feature)

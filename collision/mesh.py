@@ -1,9 +1,9 @@
-"""Mesh files of strangers, read into plain arrays; the one file that imports trimesh.
+"""Reads untrusted mesh files into plain arrays; the only file that imports trimesh.
 
-Nothing a file declares is believed: its size is judged before it is read, counts against its size before memory is
-asked for, numbers for being finite, indices for being in range. References to other files are not followed, but for
-the buffers of a glTF beside it. STL, OBJ and MuJoCo's MSH are read here: numpy is faster than an import of trimesh,
-and OBJ must mean what it means to MuJoCo. Where a name may lead is judged before (loaders/assets.py).
+No declaration of a file is trusted: its size is checked before it is read, counts are checked against its size before
+memory is allocated, numbers must be finite and indices in range. References to other files are not followed, except for
+the buffers of a glTF beside it. STL, OBJ and MuJoCo's MSH are parsed here, since numpy is faster than an import of
+trimesh, and OBJ must have the meaning that it has in MuJoCo. loaders/assets.py decides which paths may be read.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Whole = NDArray[np.int32]
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 MAX_FACES = 2_000_000
-BYTES_PER_FACE = 500  # no format needs as many; what is larger is not read at all
-_LARGE = 2.0**30  # coordinates beyond are no lengths, in any unit
+BYTES_PER_FACE = 500  # more than any format needs; larger files are not read
+_LARGE = 2.0**30  # larger coordinates are not lengths in any unit
 KEPT_ABOVE = 1 << 18  # bytes: smaller files are parsed faster than they are found in the cache
-_MOST_KEPT = 1 << 30  # bytes of a kept record
-_STAMP = b"artsim mesh 1 "  # changes with what the readers make of a file
+_MOST_KEPT = 1 << 30  # bytes of a cached record
+_STAMP = b"artsim mesh 1 "  # changes with the results of the readers
 
 
 class MeshError(ModelError):
-    """A mesh file is not what it says it is, or too large. Begins with the file's name."""
+    """A mesh file is malformed or too large. The message begins with the file's name."""
 
 
 class Mesh(NamedTuple):
-    """Triangles, counter-clockwise seen from outside. Arrays are read-only; no faces: the hull of the points is meant.
+    """Triangles, counter-clockwise seen from outside; without faces the hull of the points is meant. Read-only arrays.
 
-    `parts` are the faces of each object of an OBJ, in order (MuJoCo reads the first one only); elsewhere one part.
+    `parts` are the numbers of faces of an OBJ's objects, in order (MuJoCo reads the first one only); elsewhere one.
     """
 
     vertices: Real  # (n, 3) in the file's unit; COLLADA in m
@@ -55,9 +55,9 @@ class Mesh(NamedTuple):
 
 
 def read_mesh(path: Path, *, max_faces: int = MAX_FACES) -> Mesh:
-    """The triangles of a mesh file: stl, obj, msh (MuJoCo's), ply, dae, glb, gltf. Raises MeshError.
+    """Read the triangles of a mesh file: stl, obj, msh (MuJoCo's), ply, dae, glb, gltf. Raises MeshError.
 
-    What took long to parse is kept in the user's cache folder, under a hash of the content.
+    Meshes that are slow to parse are cached in the user's cache folder, under a hash of the content.
     """
     kind = path.suffix.lower()
     try:
@@ -72,14 +72,14 @@ def read_mesh(path: Path, *, max_faces: int = MAX_FACES) -> Mesh:
         raise MeshError(f"{path.name!r}: {error}") from None
     except MemoryError:
         raise
-    except Exception as error:  # of a reader made for good files, and of what a header may hold instead of numbers
+    except Exception as error:  # readers for well-formed files, and headers without numbers, raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0][:120]
         raise MeshError(f"{path.name!r}: not a readable {kind[1:]} file ({reason})") from error
     return mesh
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """The content of a regular file of at most `limit` bytes; a pipe is not waited for."""
+    """Read a regular file of at most `limit` bytes, without waiting for a pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(path, flags), "rb") as stream:
@@ -94,10 +94,10 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
-    """The content by its reader, checked."""
+    """Parse the content by the reader of its kind, and check the result."""
     if not data:
         raise MeshError("empty file")
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused below, in words
+    with np.errstate(invalid="ignore", over="ignore"):  # numbers that are not finite are refused below
         vertices, faces, parts = READERS[kind](data, beside, max_faces)
     check_lengths(vertices)
     if len(vertices) == 0 or (len(faces) == 0 and kind != ".obj"):
@@ -113,7 +113,7 @@ def parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> M
 
 
 def check_lengths(vertices: Real) -> None:
-    """Refuse coordinates that are no lengths."""
+    """Refuse coordinates that are not finite or too large."""
     wrong = ~(np.abs(vertices) <= _LARGE).all(axis=1)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -128,14 +128,14 @@ def check_faces(count: int, most: int) -> None:
 
 
 def one_part(vertices: Real, faces: NDArray[Any]) -> tuple[Real, NDArray[Any], Whole]:
-    """A mesh that is not divided."""
+    """The arrays of a mesh of a single part."""
     return vertices, faces, np.array([len(faces)], np.int32)
 
 
 def merged(corners: NDArray[Any]) -> tuple[Real, NDArray[Any]]:
-    """Distinct points (n, 3) in order of appearance, and which one each of `corners` (k, 3) is.
+    """Distinct points (n, 3) in order of appearance, and the index of each of `corners` (k, 3) among them.
 
-    Points are the same when they are equal, not when they are near, as MuJoCo has it.
+    As in MuJoCo only exactly equal points are merged, not near ones.
     """
     order = np.lexsort(corners.T)
     ranked = corners[order]
@@ -158,7 +158,7 @@ _VERTEX = re.compile(rb"^[ \t]*vertex[ \t]+(\S+)[ \t]+(\S+)[ \t]+(\S+)[ \t]*\r?$
 
 
 def read_stl(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """Binary, or text: many binary files begin with `solid` too, so the declared count decides where it fits."""
+    """Read STL, binary or text. Many binary files also begin with `solid`, so a matching declared count decides."""
     count = int.from_bytes(data[80:84], "little")
     exact = len(data) == 84 + _RECORD.itemsize * count
     if not exact and data.lstrip()[:5].lower() == b"solid":
@@ -185,7 +185,7 @@ def stl_text(data: bytes, max_faces: int) -> Real:
 
 
 def numbers(words: list[bytes]) -> Real:
-    """Text to numbers."""
+    """Convert words of text to numbers. Raises MeshError."""
     try:
         if b"_" in b" ".join(words):  # Python's digits may be grouped, nobody else's
             raise ValueError
@@ -201,7 +201,7 @@ def numbers(words: list[bytes]) -> Real:
 
 
 def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """Vertices and faces, object by object; materials and other files it names are not looked at."""
+    """Read OBJ: vertices and faces, object by object; materials and other named files are ignored."""
     check_faces(data.count(b"\nf "), max_faces)
     coordinates: list[bytes] = []
     corners: list[int] = []
@@ -231,7 +231,7 @@ def read_obj(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 def obj_corners(words: list[bytes], known: int, number: int) -> list[int]:
-    """Vertex indices from 0 of one face: `7`, `7/1/2`, or counted back from the last vertex so far, `-1`."""
+    """Vertex indices, from 0, of one face: `7`, `7/1/2`, or `-1`, counted back from the last vertex so far."""
     try:
         found = [int(word.partition(b"/")[0]) for word in words]
         if any(b"_" in word for word in words):
@@ -245,9 +245,9 @@ def obj_corners(words: list[bytes], known: int, number: int) -> list[int]:
 
 
 def triangulated(vertices: Real, corners: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Triangles (m, 3) of polygons in their order, and how many there are before each polygon and in all.
+    """Triangles (m, 3) of polygons in order, and the number of triangles before each polygon and in all.
 
-    Quadrangles are cut along the shorter diagonal, as MuJoCo's reader does; larger polygons into fans.
+    Quadrangles are split along the shorter diagonal, as in MuJoCo's reader; larger polygons become fans.
     """
     starts = np.concatenate([[0], np.cumsum(sizes)])
     before = np.concatenate([[0], np.cumsum(sizes - 2)])
@@ -268,7 +268,7 @@ def triangulated(vertices: Real, corners: NDArray[Any], sizes: NDArray[Any]) -> 
 
 
 def read_msh(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """MuJoCo's binary format: four counts, vertices, normals, texture coordinates, faces; 4 bytes each."""
+    """Read MuJoCo's binary format: four counts, vertices, normals, texture coordinates, faces; 4 bytes each."""
     if data.startswith(b"$MeshFormat"):
         raise MeshError("a Gmsh file; .msh means MuJoCo's own format here")
     if len(data) < 16:
@@ -290,7 +290,7 @@ def read_msh(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 def read_ply(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """PLY, text or binary. Every element takes at least a byte, so no count may exceed the size."""
+    """Read PLY, text or binary. Every element takes at least a byte, so no count may exceed the size."""
     head, end, _rest = data.partition(b"end_header")
     if not data.startswith(b"ply") or not end:
         raise MeshError("no PLY: it has no header")
@@ -303,7 +303,7 @@ def read_ply(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, ND
 
 
 def read_dae(data: bytes, _: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """COLLADA, scaled to metres; up_axis is not applied, as ROS tools have it."""
+    """Read COLLADA, scaled to metres; up_axis is not applied, as in ROS tools."""
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
@@ -334,7 +334,7 @@ _UNREAL = re.compile(r"(?<![\w.])[+-]?(?:nan|inf)", re.I)
 
 
 def check_polygons(root: Any, size: int) -> None:
-    """Refuse a COLLADA whose polygons have more corners than the file has room for, or numbers that are none."""
+    """Refuse a COLLADA whose polygons have more corners than the file can hold, or malformed numbers."""
     for counts in root.iterfind(".//{*}vcount"):
         words = (counts.text or "").split()
         if not all(word.isdigit() and len(word) < 10 for word in words) or sum(map(int, words)) > size:
@@ -345,9 +345,9 @@ def check_polygons(root: Any, size: int) -> None:
 
 
 def check_instances(root: Any) -> None:
-    """Refuse a COLLADA whose nodes contain each other, or repeat each other more often than a scene does.
+    """Refuse a COLLADA whose nodes contain each other, or repeat each other more often than any real scene.
 
-    Twenty nodes that hold the next one twice are a million: the number of copies is counted before they are made.
+    Twenty nodes that each hold the next one twice make a million: copies are counted before they are made.
     """
     named = {element.get("id"): element for element in root.iterfind(".//{*}node[@id]")}
     copies: dict[Any, int] = {}
@@ -368,7 +368,7 @@ def check_instances(root: Any) -> None:
 
 
 def read_glb(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """glTF 2 in one binary file."""
+    """Read glTF 2 in one binary file."""
     length = int.from_bytes(data[12:16], "little")
     if data[:4] != b"glTF" or data[16:20] != b"JSON" or 20 + length > len(data):
         raise MeshError("no binary glTF, or cut short")
@@ -381,13 +381,13 @@ def read_glb(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Rea
 
 
 def read_gltf(data: bytes, beside: dict[str, bytes], max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """glTF 2 as JSON; `beside` are the buffers."""
+    """Read glTF 2 as JSON; `beside` are the buffers."""
     check_gltf(json_object(data), len(data) + sum(map(len, beside.values())), max_faces)
     return from_scene(through_trimesh("gltf", data, beside), max_faces)
 
 
 def read_buffers(folder: Path, data: bytes, limit: int) -> dict[str, bytes]:
-    """The buffers of a glTF by their names in it: files in its own folder or below, after symbolic links."""
+    """Read the buffers of a glTF by name: files in its own folder or below, with symbolic links resolved."""
     from urllib.parse import unquote
 
     found: dict[str, bytes] = {}
@@ -407,7 +407,7 @@ def read_buffers(folder: Path, data: bytes, limit: int) -> dict[str, bytes]:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """The JSON of a glTF."""
+    """Parse the JSON of a glTF. Raises MeshError."""
     try:
         header = json.loads(data)
     except (ValueError, RecursionError):
@@ -429,7 +429,9 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
     accessors = header.get("accessors", [])
     sizes = [item["count"] * _ITEM[item["type"]] * _COMPONENT[item["componentType"]] for item in accessors]
     views = [view["byteLength"] for view in header.get("bufferViews", [])]
-    if min([0, *sizes, *views]) < 0 or max(sum(views), sum(sizes)) > 4 * size:  # bytes may be shared, but not like that
+    if (
+        min([0, *sizes, *views]) < 0 or max(sum(views), sum(sizes)) > 4 * size
+    ):  # views may share bytes, but not to this extent
         raise MeshError(f"declares {max(sum(views), sum(sizes)):.4g} bytes of data, the file has {size}")
     primitives = [part for mesh in header.get("meshes", []) for part in mesh["primitives"]]
     corners = [accessors[part.get("indices", part["attributes"]["POSITION"])]["count"] for part in primitives]
@@ -450,18 +452,18 @@ def check_gltf(header: dict[str, Any], size: int, max_faces: int) -> None:
 
 
 def through_trimesh(kind: str, data: bytes, beside: dict[str, bytes]) -> Any:
-    """A scene, whatever the file holds. The only files trimesh can open are the bytes `beside`."""
+    """Load a file as a scene of trimesh, which can open no other files than the bytes `beside`."""
     import logging
 
     import trimesh
 
-    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what matters is raised
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # errors that matter are raised
     options: dict[str, Any] = {"ignore_broken": False} if kind == "dae" else {"skip_materials": True}
     return trimesh.load(io.BytesIO(data), file_type=kind, resolver=beside, force="scene", process=False, **options)
 
 
 def from_scene(scene: Any, max_faces: int) -> tuple[Real, NDArray[Any], Whole]:
-    """One mesh of all that a trimesh scene shows, in the scene's frame."""
+    """Merge everything in a trimesh scene into one mesh in the scene's frame."""
     shown = [(*scene.graph[node], node) for node in scene.graph.nodes_geometry]
     solid = [(matrix, scene.geometry[name]) for matrix, name, _ in shown if hasattr(scene.geometry[name], "faces")]
     check_faces(sum(len(shape.faces) for _, shape in solid), max_faces)
@@ -495,7 +497,7 @@ READERS: dict[str, Reader] = {
 
 
 def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
-    """The mesh from the cache, or parsed and kept there when that took long."""
+    """Read the mesh from the cache, or parse it and cache it if that took long."""
     if len(data) < KEPT_ABOVE and kind in (".stl", ".obj", ".msh"):
         return parse(kind, data, beside, max_faces)
     digest = hashlib.sha256(_STAMP + kind.encode())
@@ -513,13 +515,13 @@ def recall_or_parse(kind: str, data: bytes, beside: dict[str, bytes], max_faces:
 
 
 _APART_SECONDS = 10.0
-_APART_MEMORY = 1 << 30  # bytes beside what the process has already
+_APART_MEMORY = 1 << 30  # bytes in addition to those of the process
 
 
 def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> Mesh:
-    """`parse` in a child under limits of time and memory, for formats that libraries read.
+    """Run `parse` in a child process with limits of time and memory, for formats that libraries read.
 
-    Where there can be no child the checks before have to do.
+    Where no child can be forked, the preceding checks have to suffice.
     """
     if kind in (".stl", ".obj", ".msh") or not can_fork():
         return parse(kind, data, beside, max_faces)
@@ -540,14 +542,14 @@ def parse_apart(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int
 
 
 def parsed(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> bytes:
-    """`M` and the arrays of the mesh, or `E` and why there are none. Raises MemoryError."""
+    """`M` and the arrays of the mesh, or `E` and the error. Raises MemoryError."""
     try:
         mesh = parse(kind, data, beside, max_faces)
     except MeshError as error:
         return b"E" + str(error).encode()[:2000]
     except MemoryError:
         raise
-    except Exception as error:  # of a reader made for good files
+    except Exception as error:  # readers for well-formed files raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0][:120]
         return b"E" + f"not a readable {kind[1:]} file ({reason})".encode()
     content = io.BytesIO()
@@ -556,8 +558,8 @@ def parsed(kind: str, data: bytes, beside: dict[str, bytes], max_faces: int) -> 
 
 
 def mesh_cache_folder() -> Path | None:
-    """The folder of parsed meshes, made 0700; None when it cannot be had, or others can write there (then nothing is
-    kept).
+    """The cache folder of parsed meshes, created with mode 0700; None, which disables caching, if it cannot be created
+    or others can write to it.
     """
     import platformdirs
 
@@ -566,8 +568,8 @@ def mesh_cache_folder() -> Path | None:
 
 
 def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
-    """A kept record of arrays (a NamedTuple class); None when it is missing, damaged (the archive has check sums) or
-    not the user's own.
+    """Read a cached record of arrays (a NamedTuple class); None if it is missing, damaged (the archive has checksums)
+    or not owned by the user.
     """
     data = read_own(path, _MOST_KEPT)
     if data is None:
@@ -575,7 +577,7 @@ def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as kept:
             found = record(**{name: kept[name] for name in kept.files})
-    except Exception:  # a damaged archive raises anything; it is written anew
+    except Exception:  # a damaged archive raises anything; it will be written again
         return None
     for array in found:
         array.setflags(write=False)
@@ -583,7 +585,7 @@ def recall(path: Path, record: Callable[..., Arrays]) -> Arrays | None:
 
 
 def keep(path: Path, record: Any) -> None:
-    """Write a record of arrays for the next time, in one step; a full disk is no error."""
+    """Write a record of arrays to the cache atomically; a full disk is not an error."""
     import tempfile
 
     part = ""
@@ -600,7 +602,7 @@ def keep(path: Path, record: Any) -> None:
 
 
 def is_closed(vertices: Real, faces: NDArray[Any]) -> bool:
-    """Whether every edge is passed once in each direction; vertices in the same place are one."""
+    """Whether every edge is traversed once in each direction; coincident vertices count as one."""
     _, index = merged(vertices)
     corners = index[faces]
     a, b = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]]).astype(np.int64).T
@@ -610,9 +612,9 @@ def is_closed(vertices: Real, faces: NDArray[Any]) -> bool:
 
 
 def convex_hull(points: Real, most: int = -1) -> Whole:
-    """Outward faces (m, 3) of the convex hull of points (n, 3); of at most `most` vertices where it is not -1.
+    """Outward faces (m, 3) of the convex hull of points (n, 3), with at most `most` vertices unless that is -1.
 
-    Raises ValueError where the points lie in a plane.
+    Raises ValueError if the points lie in a plane.
     """
     from scipy.spatial import ConvexHull, QhullError
 

@@ -1,4 +1,4 @@
-"""Which kernel a pair of shapes goes to."""
+"""The narrow phase: passes a pair of shapes to the kernel of their kinds."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from artsim.sim.foundation.jit import njit
 
 @njit
 def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, manifold: Any) -> None:
-    """Contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, appended to the manifold.
+    """Append the contacts of shapes a and b, kind[a] <= kind[b], that are nearer than margin, to the manifold.
 
-    In closed form where there is one, else by GJK and EPA. What cannot move (planes, fields, triangles) does not touch
-    its like.
+    Pairs use closed forms where these exist, else GJK and EPA. Immovable shapes (planes, height fields, triangles) do
+    not collide with each other.
     """
     pair = Pair(shapes, placed, a, b, margin, manifold)
     one = shapes.kind[a]
@@ -51,7 +51,7 @@ def collide(shapes: Any, placed: Any, gjk: Any, a: Any, b: Any, margin: Any, man
 
 @njit
 def with_plane(pair: Pair) -> None:
-    """The same where shape a is a plane."""
+    """Append the contacts of a pair whose shape a is a plane."""
     other = pair.shapes.kind[pair.b]
     if other == SPHERE:
         plane_sphere(pair)

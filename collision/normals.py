@@ -1,7 +1,8 @@
-"""Better normals on round shapes, where GJK and EPA only come near to the solution.
+"""Improves the normals of round shapes, for which GJK and EPA only approximate the solution.
 
-The signed distance of two convex shapes is the greatest that any direction sees (and -depth the greatest of negative
-ones), so that trying a direction is one support point: a face's normal, one across a cylinder's axis.
+The signed distance of two convex shapes is the maximum over all directions of the separation along them (-depth for
+overlapping shapes). Testing a direction, such as a face's normal or one orthogonal to a cylinder's axis, therefore
+takes one support point.
 """
 
 from __future__ import annotations
@@ -30,23 +31,24 @@ from artsim.sim.foundation.vec3 import (
     triple,
 )
 
-AS_GOOD = 1e-8  # relative to the scale: what a face's normal may see less
+AS_GOOD = 1e-8  # relative to the scale: loss of separation accepted for a face's normal
 _FAR = 1e300
 _ROUNDING = 1e-15  # of depths, relative to the scale
 _MOST_STEPS = 10
-_ENOUGH = 1e-6  # rad: the step after a smaller one gains nothing
-_FARTHEST = 0.3  # rad, of a step
-_FAR_OFF = 1e-3  # rad: the points of a normal so far away are others
-_EVEN = 1e-5  # curvatures that are so much smaller than others are rounding
-_OUT = 0.03  # relative to the scale: how far apart shapes are moved to see where they touch
+_ENOUGH = 1e-6  # rad: smallest step after which another one pays
+_FARTHEST = 0.3  # rad: largest step
+_FAR_OFF = 1e-3  # rad: change of the normal after which its points are computed again
+_EVEN = 1e-5  # relative size of a curvature that counts as rounding
+_OUT = 0.03  # relative to the scale: distance to which shapes are separated to find their contact points
 _NUDGE = 1e-5  # rad
-_ACROSS_AXIS = 0.05  # cosine between a cylinder's axis and the normal below which one across the axis is tried
+_ACROSS_AXIS = 0.05  # cosine of a cylinder's axis and the normal below which an orthogonal normal is tried
 
 
 @njit
 def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
-    """Take a unit direction for the normal when it sees as much [m]; the points move to it about their middle, the
-    farthest ones of the cores along it stay in the simplex.
+    """Accept a unit direction as the normal if its separation is as large, within the tolerance [m].
+
+    The points move to the new normal about their middle; the support points of the cores remain in the simplex.
     """
     w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
     w, a = (w0, w1, w2), (a0, a1, a2)
@@ -64,13 +66,13 @@ def try_normal(shapes: Any, gjk: Any, normal: Any, tolerance: Any) -> bool:
 
 @njit
 def try_towards(shapes: Any, gjk: Any, way: Any, tolerance: Any) -> bool:
-    """`try_normal` of a direction of any length."""
+    """`try_normal` for a direction of any length."""
     return try_normal(shapes, gjk, times(1.0 / length(way), way), tolerance)
 
 
 @njit
 def snap_to_face(shapes: Any, gjk: Any, side: int) -> bool:
-    """Take the normal of a side's face when it is as good."""
+    """Accept the normal of a side's face if it is as good."""
     normal = times(1.0 if side == 0 else -1.0, row_of(gjk.facing, side))
     if not try_normal(shapes, gjk, normal, AS_GOOD * gjk.scale[1]):
         return False
@@ -80,7 +82,7 @@ def snap_to_face(shapes: Any, gjk: Any, side: int) -> bool:
 
 @inlined
 def _touch(gjk: Any, side: int) -> None:
-    """The contact is where a round side's farthest point lies; of other shapes no single point does."""
+    """Move the contact to the support point of a round side; other shapes have no unique one."""
     if gjk.kind[side, 0] != ELLIPSOID and gjk.kind[side, 0] != SPHERE:
         return
     for axis in range(3):
@@ -94,14 +96,14 @@ def _touch(gjk: Any, side: int) -> None:
 
 @njit
 def touch_ellipsoid(shapes: Any, gjk: Any) -> None:
-    """The points are where the farthest one of side 1, an ellipsoid, lies: no other belongs to the normal."""
+    """Move the contact to the support point of side 1, an ellipsoid, the only point with this normal."""
     if try_normal(shapes, gjk, triple(gjk.normal), _FAR):
         _touch(gjk, 1)
 
 
 @njit
 def snap_across_axes(shapes: Any, gjk: Any) -> None:
-    """Take a normal across a cylinder's axis when it is better: coaxial ones have a ring of equally deep directions."""
+    """Accept a normal orthogonal to a cylinder's axis if it is better; coaxial cylinders have a ring of equal ones."""
     for side in range(2):
         if gjk.kind[side, 0] == CYLINDER:
             u = axis_of_side(gjk, side, 2)
@@ -120,9 +122,10 @@ def snap_across_axes(shapes: Any, gjk: Any) -> None:
 
 @njit
 def settle_normal(shapes: Any, gjk: Any) -> None:
-    """Newton's method on the depth as a function of the direction, from EPA's on. The depth has creases where the
-    direction is across an axis of a box, cylinder or capsule; on one of them there is one way left to go, where two
-    cross there is none. Each step is taken only if it is better.
+    """Refine EPA's direction by Newton's method on the depth as a function of the direction.
+
+    The depth has creases where the direction is orthogonal to an axis of a box, cylinder or capsule. On a crease one
+    degree of freedom remains, at an intersection of creases none. A step is accepted only if it improves the depth.
     """
     for _ in range(_MOST_STEPS):
         creases, crease = _snap_to_creases(shapes, gjk)
@@ -139,7 +142,7 @@ def _is_crease(gjk: Any, side: int, k: int) -> bool:
 
 @njit
 def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
-    """Take the normal across up to two axes near it where that is better; how many, and the first one."""
+    """Make the normal orthogonal to up to two nearly orthogonal axes if that is better; their number and the first."""
     creases = 0
     crease = (0.0, 0.0, 0.0)
     for i in range(6):
@@ -168,7 +171,7 @@ def _snap_to_creases(shapes: Any, gjk: Any) -> Any:
 
 @njit
 def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
-    """Whether the depth grows to both sides of a crease that the normal is on."""
+    """Whether the depth increases on both sides of the crease on which the normal lies."""
     for way in range(2):
         d = _NUDGE if way == 0 else -_NUDGE
         w0, w1, w2, _, _, _ = difference(shapes, gjk, plus_times(gjk.normal, d, u))
@@ -180,7 +183,7 @@ def _rises(shapes: Any, gjk: Any, u: Any) -> bool:
 
 @njit
 def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
-    """A step on a crease; whether there is more to gain."""
+    """Take a step along a crease; True if another one may help."""
     t = crossed(gjk.normal, crease)
     g, _ = _slope(shapes, gjk, 0.0, 0.0, t, crease)
     p, _ = _slope(shapes, gjk, _NUDGE, 0.0, t, crease)
@@ -191,7 +194,7 @@ def _step_along(shapes: Any, gjk: Any, crease: Any) -> bool:
 
 @njit
 def _step(shapes: Any, gjk: Any) -> bool:
-    """A step in any direction; whether there is more to gain."""
+    """Take a step in any direction; True if another one may help."""
     t = across(gjk.normal)
     t = times(1.0 / length(t), t)
     u = crossed(gjk.normal, t)
@@ -216,7 +219,7 @@ def _step(shapes: Any, gjk: Any) -> bool:
 
 @njit
 def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
-    """Turn the normal towards t, across it, by `size` [rad] if that is better; whether there is more to gain."""
+    """Rotate the normal by `size` [rad] towards the orthogonal t if that is better; True if another step may help."""
     size = min(max(size, -_FARTHEST), _FARTHEST)
     if not try_towards(shapes, gjk, plus_times(gjk.normal, size, t), 0.0):
         return False
@@ -226,7 +229,7 @@ def _try_step(shapes: Any, gjk: Any, size: Any, t: Any) -> bool:
 
 @njit
 def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
-    """How the cores' extent along m = n + x t + y u, per length of m, changes with x and y."""
+    """Derivatives by x and y of the cores' extent along m = n + x t + y u, per length of m."""
     m = plus_times(plus_times(gjk.normal, x, t), y, u)
     w0, w1, w2, _, _, _ = difference(shapes, gjk, m)
     w = (w0, w1, w2)
@@ -238,9 +241,10 @@ def _slope(shapes: Any, gjk: Any, x: Any, y: Any, t: Any, u: Any) -> Any:
 
 @njit
 def place_points(shapes: Any, gjk: Any) -> None:
-    """The points of an overlap whose normal is known: b is moved out along the normal and the nearest points are
-    found. EPA's face does not tell where they are when it is not on the surface: shapes about the same centre, which
-    many directions are equally deep for.
+    """Find the contact points of an overlap with known normal: b is moved out along it to find the nearest points.
+
+    EPA's face does not give the points if it is not on the surface, as for concentric shapes, for which many directions
+    are equally deep.
     """
     normal = triple(gjk.normal)
     way = _OUT * gjk.scale[1] - gjk.gap[0] - gjk.radius[0] - gjk.radius[1]

@@ -1,4 +1,4 @@
-"""A plane with every convex shape. The normal is the plane's z axis; what is below the plane is inside."""
+"""Contacts of a plane with every convex shape. The normal is the plane's z axis; below the plane is inside."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from artsim.sim.foundation.vec3 import (
     row_of,
 )
 
-FEW = 8  # corners of a mesh that are all contacts; of more there is a choice
-AROUND = 8  # directions in which a mesh may tilt; the first a sixteenth of a turn from the plane's x axis
+FEW = 8  # up to this number all corners of a mesh are contacts; of more some are chosen
+AROUND = 8  # directions in which a mesh may tilt, the first a sixteenth of a turn from the plane's x axis
 COSINE_16 = 0.9238795325112867
 SINE_16 = 0.3826834323650898
-TILTS = 3  # so many in each, smaller and smaller
+TILTS = 3  # tilt angles in each direction, decreasing
 FINER = 0.25
-UPRIGHT = 1e-6  # sine of a cylinder's tilt below which its lowest point is no direction to rely on
+UPRIGHT = 1e-6  # sine of a cylinder's tilt below which its lowest point is unreliable
 STANDING = 0.7  # cosine of the tilt above which a cylinder stands on an end, below which it lies on its side
 DIAGONAL = 0.7071067811865476  # cosine of 45 degrees
 
 
 @inlined
 def height(pair: Pair, x: Any) -> Any:
-    """Of a point above plane a."""
+    """Height of a point above plane a [m]."""
     return dot(minus(x, centre(pair.placed, pair.a)), axis(pair.placed, pair.a, 2))
 
 
 @inlined
 def add_point(pair: Pair, x: Any, gap: Any, feature: Any) -> None:
-    """The contact of a surface's point that is `gap` above plane a."""
+    """Add the contact of a surface point that is `gap` above plane a."""
     if gap < pair.margin:
         normal = axis(pair.placed, pair.a, 2)
         add_contact(pair.manifold, gap, minus_times(x, 0.5 * gap, normal), normal, feature)
@@ -52,7 +52,7 @@ def add_point(pair: Pair, x: Any, gap: Any, feature: Any) -> None:
 
 @njit
 def plane_sphere(pair: Pair) -> None:
-    """One contact."""
+    """Add one contact."""
     x = centre(pair.placed, pair.b)
     r = pair.shapes.size[pair.b, 0]
     normal = axis(pair.placed, pair.a, 2)
@@ -61,7 +61,7 @@ def plane_sphere(pair: Pair) -> None:
 
 @njit
 def plane_capsule(pair: Pair) -> None:
-    """Two contacts, one of each end."""
+    """Add two contacts, one for each end."""
     x = centre(pair.placed, pair.b)
     u = axis(pair.placed, pair.b, 2)
     r = pair.shapes.size[pair.b, 0]
@@ -74,7 +74,7 @@ def plane_capsule(pair: Pair) -> None:
 
 @njit
 def plane_ellipsoid(pair: Pair) -> None:
-    """One contact: the point whose tangent plane is parallel; r_i = s_i² l_i / |s l|, l the normal in its axes."""
+    """Add the point whose tangent plane is parallel: r_i = s_i² l_i / |s l|, with the normal l in the shape's axes."""
     size = row_of(pair.shapes.size, pair.b)
     w = by_component(size, along_axes(pair.placed, pair.b, axis(pair.placed, pair.a, 2)))
     reach = length(w)
@@ -87,7 +87,7 @@ def plane_ellipsoid(pair: Pair) -> None:
 
 @inlined
 def add_rim(pair: Pair, end: Any, w0: Any, w1: Any, feature: Any) -> None:
-    """The contact of the point of a cylinder's rim in direction (w0, w1) of its axes, at the end -1 or 1."""
+    """Add the contact of a cylinder's rim in direction (w0, w1) of its axes, at the end -1 or 1."""
     x = centre(pair.placed, pair.b)
     r = pair.shapes.size[pair.b, 0]
     h = pair.shapes.size[pair.b, 1] * end
@@ -103,9 +103,10 @@ def add_rim(pair: Pair, end: Any, w0: Any, w1: Any, feature: Any) -> None:
 
 @njit
 def plane_cylinder(pair: Pair) -> None:
-    """Lying: the lowest point of either rim. Standing: four of the lower rim, fixed in it but for the lowest.
+    """Add the lowest point of each rim of a lying cylinder, or four points of the lower rim of a standing one.
 
-    Features: 0 and 1 the lowest points of the rims, then the fixed ones.
+    The four points are fixed to the rim, except the lowest one. Features: 0 and 1 are the lowest points of the rims,
+    followed by the fixed ones.
     """
     l0, l1, l2 = along_axes(pair.placed, pair.b, axis(pair.placed, pair.a, 2))
     tilt = sqrt(l0 * l0 + l1 * l1)
@@ -119,7 +120,7 @@ def plane_cylinder(pair: Pair) -> None:
     if abs(l2) < STANDING:
         add_rim(pair, -end, w0, w1, (1 - end) // 2)
         return
-    for k in range(4):  # the lowest point stands in for the fixed one next to it
+    for k in range(4):  # the lowest point replaces the nearest fixed one
         q0 = 0.0 if k & 1 else 1.0 - k
         q1 = 2.0 - k if k & 1 else 0.0
         near = q0 * w0 + q1 * w1
@@ -129,7 +130,7 @@ def plane_cylinder(pair: Pair) -> None:
 
 @njit
 def plane_box(pair: Pair) -> None:
-    """The four corners of the face that looks at the plane; features: corners, three bits."""
+    """Add the four corners of the face nearest to the plane; features: corners, three bits."""
     placed, b = pair.placed, pair.b
     l = along_axes(pair.placed, pair.b, axis(pair.placed, pair.a, 2))
     x = centre(placed, b)
@@ -157,14 +158,14 @@ def plane_box(pair: Pair) -> None:
 
 @inlined
 def add_vertex(pair: Pair, first: Any, v: Any) -> None:
-    """The contact of vertex v of convex mesh b."""
+    """Add the contact of vertex v of convex mesh b."""
     x = plus(centre(pair.placed, pair.b), turned(pair.placed, pair.b, row_of(pair.shapes.vertex, v)))
     add_point(pair, x, height(pair, x), v - first)
 
 
 @njit
 def plane_convex(pair: Pair) -> None:
-    """The corners within the margin, or of more than FEW those that can come to lie on the plane; features: corners."""
+    """Add the corners within the margin or, of more than FEW, those that can touch the plane; feature: corner."""
     shapes, b, margin = pair.shapes, pair.b, pair.margin
     middle = height(pair, centre(pair.placed, b))
     if middle - shapes.reach[b] >= margin:
@@ -191,11 +192,11 @@ def plane_convex(pair: Pair) -> None:
 
 @njit
 def add_tilted(pair: Pair, lowest: Any, most: Any) -> None:
-    """The corners that are lowest when b is tilted in any of AROUND directions, by up to `most` [rad], each once.
+    """Add the corners that are lowest when b is tilted in any of AROUND directions by up to `most` [rad], each once.
 
-    Whatever becomes of the velocities, a corner goes in deepest only if it is lowest at the end of the step; b turns
-    by no more than its margin over its reach, or contacts are looked for again. The outermost corners alone hold
-    nothing that is domed: its middle goes in between them.
+    For any velocities, only a corner that is lowest at the end of the step can penetrate deepest, and b rotates by no
+    more than its margin over its reach, or contacts are detected again. The outermost corners alone do not support a
+    domed mesh, whose middle penetrates between them.
     """
     shapes, placed, manifold = pair.shapes, pair.placed, pair.manifold
     l = along_axes(pair.placed, pair.b, axis(pair.placed, pair.a, 2))

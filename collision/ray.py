@@ -1,8 +1,8 @@
-"""Where a ray p + s v, s >= 0, meets a shape first: closed forms (Ericson 2005, ch. 5.3), meshes by their trees.
+"""First hit of a ray p + s v, s >= 0, with a shape: closed forms (Ericson 2005, ch. 5.3), meshes by their trees.
 
-All in the shape's axes, v of unit length. A result is s [m] and the outward normal there; s is -1 where nothing is met.
-From inside the surface is met, too. The rules are MuJoCo's: a plane is seen from above only and ends where its drawn
-rectangle does; a height field is its surface, its walls and a box below it.
+Everything is in the shape's axes, with v of unit length. A result is s [m] and the outward normal there; s is -1
+without a hit. Rays from inside hit the surface too. The rules are MuJoCo's: a plane is seen from above only and ends
+with its rendered rectangle; a height field consists of its surface, its walls and a box below it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHT_FI
 from artsim.sim.foundation.jit import inlined, njit
 
 _FAR = 1e300
-_LEVEL = 1e-15  # a smaller share of a direction counts as none
-_RIM = 1e-12  # of a triangle that counts as inside, so that no ray passes between two
+_LEVEL = 1e-15  # smaller components of a direction count as zero
+_RIM = 1e-12  # tolerance of a triangle's edges, so that no ray passes between two triangles
 _MISSED = (-1.0, 0.0, 0.0, 0.0)
 
 
 @njit
 def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> Any:
-    """Shape n of any kind. window: half sizes of a plane, 0: endless; floor: z of a height field's base."""
+    """First hit with shape n of any kind; window: half sizes of a plane, 0: infinite; floor: z of a field's base."""
     kind = shapes.kind[n]
     if kind == PLANE:
         return ray_plane(window, p, v)
@@ -36,7 +36,7 @@ def ray_shape(shapes: Any, n: Any, window: Any, floor: Any, p: Any, v: Any) -> A
 
 @njit
 def ray_primitive(kind: Any, size: Any, p: Any, v: Any) -> Any:
-    """A sphere, capsule, ellipsoid, cylinder or box; sizes as in Shapes."""
+    """First hit with a sphere, capsule, ellipsoid, cylinder or box; sizes as in Shapes."""
     if kind == SPHERE:
         return ray_ellipsoid(size[0], size[0], size[0], p, v)
     if kind == ELLIPSOID:
@@ -71,7 +71,7 @@ def is_inside(kind: Any, size: Any, p: Any) -> bool:
 
 @inlined
 def _passes_by(p: Any, v: Any, radius: Any) -> bool:
-    """Whether it misses the ball about the origin."""
+    """Whether the ray misses the ball about the origin."""
     along = p[0] * v[0] + p[1] * v[1] + p[2] * v[2]
     outside = p[0] * p[0] + p[1] * p[1] + p[2] * p[2] - radius * radius * (1.0 + _RIM)
     passes: bool = outside > 0.0 and (along > 0.0 or along * along < outside)
@@ -80,14 +80,14 @@ def _passes_by(p: Any, v: Any, radius: Any) -> bool:
 
 @inlined
 def _first(low: Any, high: Any) -> Any:
-    """The first of an interval's ends that lies ahead, -1: none."""
+    """The first end of an interval that lies ahead, or -1."""
     s = low if low >= 0.0 else high
     return s if low <= high and s >= 0.0 else -1.0
 
 
 @inlined
 def _between(p: Any, v: Any, half: Any) -> Any:
-    """Where along the ray it is between -half and half: from, to; from > to: nowhere."""
+    """The interval of the ray in which a coordinate is between -half and half; from > to: empty."""
     low, high = _FAR, -_FAR
     if abs(v) > _LEVEL:
         low = min((-half - p) / v, (half - p) / v)
@@ -99,7 +99,7 @@ def _between(p: Any, v: Any, half: Any) -> Any:
 
 @inlined
 def _in_ball(p0: Any, p1: Any, p2: Any, v0: Any, v1: Any, v2: Any) -> Any:
-    """Where along the ray it is in the unit ball (of two dimensions, where the third is 0): from, to."""
+    """The interval of the ray inside the unit ball (or the unit disc, with third components 0)."""
     a = v0 * v0 + v1 * v1 + v2 * v2
     b = p0 * v0 + p1 * v1 + p2 * v2
     c = p0 * p0 + p1 * p1 + p2 * p2 - 1.0
@@ -122,7 +122,7 @@ def _with_normal(s: Any, n0: Any, n1: Any, n2: Any) -> Any:
 
 @njit
 def ray_plane(window: Any, p: Any, v: Any) -> Any:
-    """The plane z = 0, or its rectangle of half sizes `window` where they are not 0, from above."""
+    """First hit from above with the plane z = 0, or with its rectangle of half sizes `window` where these are not 0."""
     if v[2] > -_LEVEL or p[2] < 0.0:
         return _MISSED
     s = -p[2] / v[2]
@@ -134,7 +134,7 @@ def ray_plane(window: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
-    """An ellipsoid of these semi-axes."""
+    """First hit with an ellipsoid of these semi-axes."""
     low, high = _in_ball(p[0] / a, p[1] / b, p[2] / c, v[0] / a, v[1] / b, v[2] / c)
     s = _first(low, high)
     if s < 0.0:
@@ -145,7 +145,7 @@ def ray_ellipsoid(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
-    """A cylinder along z."""
+    """First hit with a cylinder along z."""
     r = 1.0 / radius
     low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
     begin, end = _between(p[2], v[2], half)
@@ -159,7 +159,7 @@ def ray_cylinder(radius: Any, half: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
-    """A capsule along z: a cylinder and two balls, together convex."""
+    """First hit with a capsule along z, the convex union of a cylinder and two balls."""
     r = 1.0 / radius
     low, high = _in_ball(p[0] * r, p[1] * r, 0.0, v[0] * r, v[1] * r, 0.0)
     begin, end = _between(p[2], v[2], half)
@@ -178,7 +178,7 @@ def ray_capsule(radius: Any, half: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
-    """A box of these half sizes."""
+    """First hit with a box of these half sizes."""
     x0, x1 = _between(p[0], v[0], a)
     y0, y1 = _between(p[1], v[1], b)
     z0, z1 = _between(p[2], v[2], c)
@@ -197,7 +197,7 @@ def ray_box(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
-    """Both sides of a mesh's triangles; the normal is theirs, corners counter-clockwise."""
+    """First hit with either side of a mesh's triangles; the normal is that of the counter-clockwise side."""
     best = _MISSED
     node = shapes.node_start[mesh]
     last = shapes.node_start[mesh + 1]
@@ -216,7 +216,7 @@ def ray_triangles(shapes: Any, mesh: Any, p: Any, v: Any) -> Any:
 
 @inlined
 def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
-    """Whether it comes through the box, and does so before a distance that is not negative."""
+    """Whether the ray hits the box, and before a given distance unless that is negative."""
     low, high = 0.0, _FAR if before < 0.0 else before
     for k in range(3):
         if abs(v[k]) > _LEVEL:
@@ -232,7 +232,7 @@ def _meets_box(box: Any, p: Any, v: Any, before: Any) -> bool:
 
 @njit
 def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
-    """Möller and Trumbore 1997."""
+    """First hit with a triangle (Möller and Trumbore 1997)."""
     e0, e1, e2 = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     f0, f1, f2 = c[0] - a[0], c[1] - a[1], c[2] - a[2]
     n0, n1, n2 = e1 * f2 - e2 * f1, e2 * f0 - e0 * f2, e0 * f1 - e1 * f0
@@ -254,7 +254,7 @@ def ray_triangle(a: Any, b: Any, c: Any, p: Any, v: Any) -> Any:
 
 @njit
 def ray_height_field(shapes: Any, n: Any, floor: Any, p: Any, v: Any) -> Any:
-    """Surface, walls, and the box below z = floor."""
+    """First hit with a height field: surface, walls, and the box below z = floor."""
     x, y, z = shapes.size[n, 0], shapes.size[n, 1], shapes.size[n, 2]
     half = 0.5 * (floor + z)
     best = ray_box(x, y, half, (p[0], p[1], p[2] - 0.5 * (floor - z)), v)
@@ -274,7 +274,7 @@ def _nearer(a: Any, b: Any) -> Any:
 
 @inlined
 def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
-    """From where to where the ray is in the box that holds the surface."""
+    """The interval of the ray inside the bounding box of the surface."""
     a, b = _between(p[0], v[0], x)
     c, d = _between(p[1], v[1], y)
     e, f = _between(p[2] - 0.5 * (floor + top), v[2], 0.5 * (top - floor))
@@ -283,7 +283,7 @@ def _above(p: Any, v: Any, x: Any, y: Any, floor: Any, top: Any) -> Any:
 
 @njit
 def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
-    """The triangles of the cells that lie under the ray between two distances, row by row."""
+    """First hit with the triangles of the cells under the ray between two distances, row by row."""
     f = shapes.mesh[n]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
     x, y = shapes.size[n, 0], shapes.size[n, 1]
@@ -292,7 +292,7 @@ def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
     first, last = _cells(p[1] + low * v[1] + y, p[1] + high * v[1] + y, dy, rows)
     for r in range(first, last):
         begin, end = low, high
-        if abs(v[1]) > _LEVEL:  # while it is over this row and a little of the next ones
+        if abs(v[1]) > _LEVEL:  # while the ray is over this row and a little of its neighbours
             a = ((r - 0.01) * dy - y - p[1]) / v[1]
             b = ((r + 1.01) * dy - y - p[1]) / v[1]
             begin, end = max(low, min(a, b)), min(high, max(a, b))
@@ -310,7 +310,7 @@ def _surface(shapes: Any, n: Any, p: Any, v: Any, low: Any, high: Any) -> Any:
 
 @inlined
 def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
-    """The cells between two distances from the field's edge, and one more on both sides."""
+    """The range of cells between two distances from the field's edge, with one more on both sides."""
     low = math.floor(min(a, b) / width) - 1
     high = math.floor(max(a, b) / width) + 2
     return max(low, 0), min(high, points - 1)
@@ -318,10 +318,10 @@ def _cells(a: Any, b: Any, width: Any, points: Any) -> Any:
 
 @njit
 def _wall(shapes: Any, n: Any, floor: Any, p: Any, v: Any, side: Any) -> Any:
-    """One of the four walls, between the floor and the surface's edge: at low and high x, at low and high y."""
+    """First hit with one of the four walls (low x, high x, low y, high y) between floor and surface."""
     f = shapes.mesh[n]
     rows, columns = shapes.field_shape[f, 0], shapes.field_shape[f, 1]
-    across = side // 2  # the axis that the wall is square to
+    across = side // 2  # the axis orthogonal to the wall
     along = 1 - across
     out = 1.0 if side % 2 == 1 else -1.0
     if abs(v[across]) <= _LEVEL:

@@ -1,9 +1,8 @@
-"""Shapes as arrays: what collision's kernels read. No numba and no trimesh here.
+"""Shapes as arrays, which the kernels of collision read. No numba and no trimesh here.
 
-A step sees Shapes (constant, each in its own axes), Placed (where they are in it) and Manifold (what was found of one
-pair). The kernel of two kinds of shapes takes a Pair of them: it appends to the manifold the contacts of shapes a and b
-that are nearer than the margin, in the same order whenever the configuration is the same. The normal points from a to
-b.
+A step works with Shapes (constant, each in its own axes), Placed (their current poses) and Manifold (the contacts of
+one pair). The kernel of two kinds takes a Pair and appends to the manifold the contacts of shapes a and b that are
+nearer than the margin, in the same order for the same configuration. The normal points from a to b.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from artsim.sim.foundation.records import (
 # kinds of shapes; a pair's kernel gets the smaller kind first
 PLANE, HEIGHT_FIELD, TRIANGLES, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, CONVEX = range(9)
 
-MOST_CONTACTS = 64  # of one pair
+MOST_CONTACTS = 64  # contacts of one pair
 
 
 class Shapes(NamedTuple):
-    """Shapes of all geoms that may touch, each in its own axes, its origin the middle of its bounding box.
+    """Shapes of all geoms that may touch, each in its own axes about the middle of its bounding box.
 
     size: plane: nothing (z > 0 is outside) · sphere: radius · capsule and cylinder: radius, half of the straight
     length, along z · ellipsoid: semi-axes · box, convex mesh, triangles, height field: half extents [m].
@@ -36,8 +35,8 @@ class Shapes(NamedTuple):
 
     kind: ConstInts1  # (n,)
     size: ConstReals2  # (n, 3)
-    reach: ConstReals1  # (n,) radius of the ball about the origin that holds it [m]; planes: inf
-    mesh: ConstInts1  # (n,) which convex mesh, triangle mesh or height field; -1: none
+    reach: ConstReals1  # (n,) radius of the bounding ball about the origin [m]; planes: inf
+    mesh: ConstInts1  # (n,) its convex mesh, triangle mesh or height field; -1: none
     # convex meshes: polyhedra with outward faces, corners counter-clockwise seen from outside
     vertex_start: ConstInts1  # (meshes + 1,) of convex and of triangle meshes
     vertex: ConstReals2  # (v, 3) [m]
@@ -62,28 +61,28 @@ class Shapes(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where the shapes are now, world axes."""
+    """Current poses of the shapes in the world."""
 
     position: Reals2  # (n, 3) [m]
     rotation: Reals3  # (n, 3, 3) shape axes to world
 
 
 class Manifold(NamedTuple):
-    """The contacts of one pair. A gap is the distance of the surfaces along the normal, negative: depth."""
+    """The contacts of one pair. A gap is the distance of the surfaces along the normal, negative for penetration."""
 
     number: Ints1  # (1,)
     gap: Reals1  # (MOST_CONTACTS,) [m]
     point: Reals2  # (MOST_CONTACTS, 3) half way between the surfaces, world axes [m]
     normal: Reals2  # (MOST_CONTACTS, 3) unit, from a to b
-    feature: Ints1  # (MOST_CONTACTS,) which vertex, edge or face it comes from: the same one in the next step
+    feature: Ints1  # (MOST_CONTACTS,) its vertex, edge or face, by which the next step recognises it
 
 
 class Pair(NamedTuple):
-    """Two shapes that are looked at, for kernels to pass on: not a record, but what numba makes a tuple of."""
+    """The pair of shapes that kernels pass on: not a record, but a plain tuple for numba."""
 
     shapes: Any  # Shapes
     placed: Any  # Placed, or a record that has its arrays too
     a: Any  # number of the one shape, kind[a] <= kind[b]
     b: Any  # and of the other
-    margin: Any  # contacts nearer than that are wanted [m]
+    margin: Any  # contacts with smaller gaps are wanted [m]
     manifold: Any  # Manifold

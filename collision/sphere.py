@@ -1,4 +1,4 @@
-"""Spheres: with spheres, capsules, cylinders and boxes, and what a point is to these."""
+"""Contacts of spheres with spheres, capsules, cylinders and boxes, and the distances of points from these."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import sqrt
 from artsim.sim.foundation.vec3 import divided, dot, length, minus, negative, plus_times, row_of
 
-NO_DIRECTION = 1e-10  # relative to the shapes: a shorter distance says nothing about a direction
+NO_DIRECTION = 1e-10  # relative to the shapes: shorter distances do not define a direction
 
 
 @inlined
 def add_ball(pair: Pair, x: Any, gap: Any, normal: Any, feature: Any) -> None:
-    """The contact of a ball about x, as large as shape a's, with what is `gap` beyond its surface along the normal."""
+    """Add the contact of a ball about x, of shape a's radius, with a surface at `gap` from it along the normal."""
     if gap < pair.margin:
         r = pair.shapes.size[pair.a, 0] + 0.5 * gap
         add_contact(pair.manifold, gap, plus_times(x, r, normal), normal, feature)
@@ -33,13 +33,13 @@ def direction(d: Any, least: Any, otherwise: Any) -> Any:
 
 @inlined
 def beyond(x: Any, h: Any) -> Any:
-    """How a point is from what is nearest to it of a box of half extents h."""
+    """Vector to a point from the nearest point of a box of half extents h."""
     return x[0] - clamp(x[0], h[0]), x[1] - clamp(x[1], h[1]), x[2] - clamp(x[2], h[2])
 
 
 @inlined
 def from_box(h: Any, x: Any) -> Any:
-    """Distance of a point from a box (inside: negative, to the nearest face), and the direction away from it."""
+    """Signed distance of a point from a box (inside: to the nearest face), and the direction away from it."""
     e = beyond(x, h)
     d = length(e)
     if d > NO_DIRECTION * (h[0] + h[1] + h[2]):
@@ -57,7 +57,7 @@ def from_box(h: Any, x: Any) -> Any:
 
 @inlined
 def from_cylinder(radius: Any, h: Any, x: Any) -> Any:
-    """Distance of a point from a cylinder (inside: negative, to where it is left soonest), and the direction away."""
+    """Signed distance of a point from a cylinder (inside: to the nearest surface), and the direction away from it."""
     rho = sqrt(x[0] * x[0] + x[1] * x[1])
     if rho > 0.0:
         u0 = x[0] / rho
@@ -79,7 +79,7 @@ def from_cylinder(radius: Any, h: Any, x: Any) -> Any:
 
 @njit
 def sphere_sphere(pair: Pair) -> None:
-    """One contact; of concentric spheres the normal is up."""
+    """Add one contact; the normal of concentric spheres is up."""
     x = centre(pair.placed, pair.a)
     d, normal = direction(minus(centre(pair.placed, pair.b), x), 1e-150, (0.0, 0.0, 1.0))
     size = pair.shapes.size
@@ -88,7 +88,7 @@ def sphere_sphere(pair: Pair) -> None:
 
 @njit
 def sphere_capsule(pair: Pair) -> None:
-    """One contact; a sphere centred on the capsule's axis leaves across it."""
+    """Add one contact; for a sphere centred on the capsule's axis the normal is orthogonal to the axis."""
     placed, size = pair.placed, pair.shapes.size
     x = centre(placed, pair.a)
     y = centre(placed, pair.b)
@@ -101,7 +101,7 @@ def sphere_capsule(pair: Pair) -> None:
 
 @njit
 def sphere_cylinder(pair: Pair) -> None:
-    """One contact."""
+    """Add one contact."""
     x = centre(pair.placed, pair.a)
     size = pair.shapes.size
     d, away = from_cylinder(size[pair.b, 0], size[pair.b, 1], into(pair.placed, pair.b, x))
@@ -110,7 +110,7 @@ def sphere_cylinder(pair: Pair) -> None:
 
 @njit
 def sphere_box(pair: Pair) -> None:
-    """One contact."""
+    """Add one contact."""
     x = centre(pair.placed, pair.a)
     size = pair.shapes.size
     d, away = from_box(row_of(size, pair.b), into(pair.placed, pair.b, x))

@@ -1,7 +1,7 @@
-"""Support points of convex shapes: the point of a shape that lies farthest in a direction.
+"""Support points of convex shapes: the point of a shape that is farthest in a direction.
 
-Spheres and capsules are their core, a point or a segment, with a radius around it; the radius is added at the end, so
-that shallow contacts of round shapes are distances of their cores.
+Spheres and capsules are represented by their cores, a point or a segment; the radius is added at the end, so that
+shallow contacts of round shapes are distances of their cores.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ from artsim.sim.foundation.vec3 import (
     turned_back_by,
 )
 
-MOST_TIMES = 10.0  # the reach of the smaller side: of larger scales its precision is not a share
-_FEW = 20  # vertices: so many are looked at one by one, more are climbed
+MOST_TIMES = (
+    10.0  # bound of the scale, in reaches of the smaller side, whose precision must not depend on the larger one
+)
+_FEW = 20  # up to this number of vertices all are compared; for more the search climbs along edges
 
 
 @inlined
 def _set_side(shapes: Any, gjk: Any, side: int, a: int) -> None:
-    """What shape `a` is, as one of the two sides."""
+    """Make shape `a` one of the two sides."""
     kind = shapes.kind[a]
     gjk.kind[side, 0] = kind
     set_row(gjk.size, side, row_of(shapes.size, a))
@@ -49,19 +51,19 @@ def _set_side(shapes: Any, gjk: Any, side: int, a: int) -> None:
 
 @inlined
 def is_round(kind: int) -> bool:
-    """Kinds on whose surface GJK and EPA only come near to the solution."""
+    """Whether GJK and EPA only approximate the solution on the surface of this kind."""
     return kind == ELLIPSOID or kind == CYLINDER
 
 
 @inlined
 def are_smooth(gjk: Any) -> bool:
-    """Two that touch at one point, about as large as each other: an ellipsoid and something round."""
+    """Whether the two are an ellipsoid and a round shape of similar size, which touch at one point."""
     return bool(gjk.kind[1, 0] == ELLIPSOID and gjk.kind[0, 0] != TRIANGLES and gjk.scale[1] == gjk.scale[0])
 
 
 @njit
 def begin_pair(pair: Pair, gjk: Any) -> None:
-    """Shape a is side 0, shape b is side 1; everything is in a's axes from here on."""
+    """Make shape a side 0 and shape b side 1; everything is then in a's axes."""
     shapes, placed, a, b = pair.shapes, pair.placed, pair.a, pair.b
     _set_side(shapes, gjk, 0, a)
     _set_side(shapes, gjk, 1, b)
@@ -79,14 +81,14 @@ def begin_pair(pair: Pair, gjk: Any) -> None:
 
 @njit
 def begin_triangle(pair: Pair, gjk: Any, corners: Any, depth: Any) -> None:
-    """Side 0 is a triangle of shape a (its three corners in a's axes), side 1 is shape b.
+    """Make a triangle of shape a (corners in a's axes) side 0 and shape b side 1.
 
-    With depth > 0 [m] the triangle is a prism: it reaches so far behind its back. Its front is where its corners are
-    seen counter-clockwise.
+    With depth > 0 [m] the triangle is a prism that extends behind its back by this depth. Its corners are
+    counter-clockwise seen from the front.
     """
     begin_pair(pair, gjk)
     p, q, r = corners
-    T = gjk.triangle  # corners seen from the first one: a triangle of a large mesh is as exact as a small one
+    T = gjk.triangle  # corners relative to the first one, so that triangles of large meshes lose no precision
     set_row(T, 0, (0.0, 0.0, 0.0))
     set_row(T, 1, minus(q, p))
     set_row(T, 2, minus(r, p))
@@ -117,7 +119,7 @@ def front_of(T: Any) -> Any:
 
 @inlined
 def _highest(shapes: Any, first: int, end: int, d: Any) -> Any:
-    """The vertex farthest along d, by looking at all."""
+    """The vertex farthest along d, by comparing all."""
     best = first
     most = dot(row_of(shapes.vertex, first), d)
     for i in range(first + 1, end):
@@ -130,7 +132,7 @@ def _highest(shapes: Any, first: int, end: int, d: Any) -> Any:
 
 @inlined
 def _climbed(shapes: Any, start: int, d: Any) -> Any:
-    """The vertex farthest along d, uphill along edges."""
+    """The vertex farthest along d, by hill climbing along edges."""
     best = start
     most = dot(row_of(shapes.vertex, start), d)
     at = -1
@@ -147,7 +149,7 @@ def _climbed(shapes: Any, start: int, d: Any) -> Any:
 
 @inlined
 def farthest_vertex(shapes: Any, first: int, end: int, start: int, d: Any) -> Any:
-    """Of a convex mesh's vertices, `first` to before `end`, the one farthest along d; of many, uphill from `start`."""
+    """The vertex of a convex mesh, from `first` to before `end`, farthest along d; many are climbed from `start`."""
     if end - first <= _FEW:
         return _highest(shapes, first, end, d)
     return _climbed(shapes, start, d)
@@ -155,7 +157,7 @@ def farthest_vertex(shapes: Any, first: int, end: int, start: int, d: Any) -> An
 
 @njit
 def support(shapes: Any, gjk: Any, side: int, d: Any) -> Any:
-    """The point of a side's core that lies farthest along d (any length), in the shape's own axes."""
+    """The point of a side's core farthest along d (any length), in the shape's own axes."""
     kind = gjk.kind[side, 0]
     if kind == CONVEX:
         first = gjk.kind[side, 1]
@@ -214,20 +216,20 @@ def difference(shapes: Any, gjk: Any, d: Any) -> Any:
 
 @inlined
 def keep_point(points: Any, i: int, w: Any, a: Any) -> None:
-    """A point of the difference, and the point of a it is made of, as row i of a simplex or a polytope."""
+    """Store a point of the difference and its point of a as row i of a simplex or a polytope."""
     points[i, 0], points[i, 1], points[i, 2] = w
     points[i, 3], points[i, 4], points[i, 5] = a
 
 
 @inlined
 def point_of_a(points: Any, i: int) -> Any:
-    """That point of a."""
+    """The point of a stored in row i."""
     return points[i, 3], points[i, 4], points[i, 5]
 
 
 @inlined
 def across(e: Any) -> Any:
-    """A vector across e, made with the axis that e has least of."""
+    """A vector orthogonal to e, from the axis along which e is smallest."""
     x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
     if x <= y and x <= z:
         return 0.0, e[2], -e[1]

@@ -1,4 +1,4 @@
-"""A tree of boxes over triangles, and what lies across their edges: what the kernels of triangle meshes walk over."""
+"""Builds the tree of bounding boxes over triangles, and their adjacency, for the kernels of triangle meshes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from artsim.collision.mesh import Real, merged
 
-LEAF = 4  # triangles of a leaf at most
+LEAF = 4  # largest number of triangles in a leaf
 _Ints = NDArray[np.int64]
 
 
@@ -27,7 +27,7 @@ class TriangleTree(NamedTuple):
 
 
 def triangle_tree(vertices: Real, faces: NDArray[np.integer]) -> TriangleTree:
-    """The tree of a mesh; triangles without area are left out. Raises ValueError where none is left."""
+    """Build the tree of a mesh without its triangles of zero area. Raises ValueError if none is left."""
     points, index = merged(vertices)
     corners = points[index[faces]]
     doubled = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -45,7 +45,7 @@ def triangle_tree(vertices: Real, faces: NDArray[np.integer]) -> TriangleTree:
 
 
 def _order(middles: Real, levels: int) -> _Ints:
-    """Triangles so that halves of halves lie apart: each part cut across its longest side, all of a level at once."""
+    """Order of the triangles in the leaves: each part is split across its longest side, all of a level at once."""
     count = len(middles)
     order = np.arange(count)
     for level in range(levels):
@@ -59,7 +59,7 @@ def _order(middles: Real, levels: int) -> _Ints:
 
 
 def _starts(count: int, level: int) -> _Ints:
-    """Where the 2^level parts of so many triangles begin, and the end."""
+    """The starts of the 2^level parts of `count` triangles, and the end."""
     return (np.arange((1 << level) + 1) * count) >> level
 
 
@@ -72,7 +72,7 @@ def _nodes(low: Real, high: Real, levels: int) -> tuple[Real, _Ints, _Ints]:
         starts = _starts(len(low), level)
         box[place, :3] = np.minimum.reduceat(low, starts[:-1])
         box[place, 3:] = np.maximum.reduceat(high, starts[:-1])
-        below = (2 << (levels - level)) - 1  # nodes of the part of the tree that begins here
+        below = (2 << (levels - level)) - 1  # number of nodes of the subtree that begins here
         skip[place] = place + below
         if level == levels:
             leaf[place] = np.stack([starts[:-1], starts[1:]], axis=1)
@@ -82,14 +82,14 @@ def _nodes(low: Real, high: Real, levels: int) -> tuple[Real, _Ints, _Ints]:
 
 
 def _neighbours(triangles: _Ints, count: int) -> tuple[_Ints, _Ints]:
-    """Along edges from each of so many vertices: where the list of each begins, and the lists."""
+    """Neighbours along edges of `count` vertices: the start of each list, and the concatenated lists."""
     edges = np.concatenate([triangles[:, [i, j]] for i in range(3) for j in range(3) if i != j])
     numbers = np.unique(edges[:, 0] * count + edges[:, 1])
     return np.searchsorted(numbers, np.arange(count + 1) * count), numbers % count
 
 
 def _across(triangles: _Ints) -> _Ints:
-    """The triangle across each edge; an edge of more than two triangles, or passed twice in one direction, has none."""
+    """The triangle across each edge, or -1 if more than two triangles share it or two traverse it in one direction."""
     count = len(triangles)
     a, b = triangles.ravel(), np.roll(triangles, -1, axis=1).ravel()
     most = int(triangles.max()) + 1

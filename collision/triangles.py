@@ -1,8 +1,9 @@
-"""A triangle mesh that does not move and a convex shape: contacts of the triangles near it.
+"""Contacts of a static triangle mesh with a convex shape, from the triangles near the shape.
 
-Triangles have a front only, the side from which their corners are seen counter-clockwise. The edges between them must
-not catch: a contact's normal stays within the normals of the triangles that meet at the edge, so that a shape slides
-over a tessellated floor as over a plane. When the middle of the shape is behind its nearest triangle, that one pushes.
+Triangles are one-sided: their front is the side from which the corners are counter-clockwise. Internal edges must not
+catch: a contact's normal stays within the normals of the triangles at the edge, so that a shape slides over a
+tessellated floor as over a plane. If the middle of the shape is behind its nearest triangle, this triangle pushes it
+out.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from artsim.sim.foundation.vec3 import (
     triple,
 )
 
-_MOST_KEPT = 16  # contacts of a pair
-_FULL = 40  # contacts before which they are thinned out: one triangle adds up to nine
-_SAME = 1e-5  # of the shape's reach: contacts that near to each other are one
-_LEVEL = 1e-5  # tangent of the angle at an edge below which it is none
-_STEEP = 50.0  # tangent beyond which an edge is as good as sharp
-_DEEPER = 2.0  # how many times deeper than need be a normal may say that they are that was bent
-_TIE = 1e-9  # relative: distances of triangles at the same edge or corner; a front counts before a back
-_TOUCHING = 1e-5  # of the sizes: gaps below which the points that are nearest say nothing of the normal
+_MOST_KEPT = 16  # contacts kept per pair
+_FULL = 40  # number of contacts at which they are thinned out; one triangle adds up to nine
+_SAME = 1e-5  # relative to the shape's reach: contacts closer to each other are merged
+_LEVEL = 1e-5  # tangent of the angle at an edge below which the edge counts as flat
+_STEEP = 50.0  # tangent of the angle at an edge above which the edge counts as sharp
+_DEEPER = 2.0  # largest ratio by which a bent normal may exaggerate the depth
+_TIE = 1e-9  # relative difference of distances of triangles at one edge or corner; fronts take precedence over backs
+_TOUCHING = 1e-5  # relative to the sizes: gaps below which the nearest points do not define the normal
 _CONCAVE = -1.0
 FALLING = inf
 _APART, _STRAIGHT, _BENT = 0, 1, 2
-STRIDE = 1 << 32  # features of a triangle
+STRIDE = 1 << 32  # number of features per triangle
 
 
 @njit
 def triangles_convex(pair: Pair, gjk: Any) -> None:
-    """The kernel of a triangle mesh and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
+    """The kernel for a triangle mesh and a sphere, capsule, ellipsoid, cylinder, box or convex mesh."""
     shapes = pair.shapes
     low, high = box_of(pair, gjk)
     first = pair.manifold.number[0]
@@ -89,7 +90,7 @@ def triangles_convex(pair: Pair, gjk: Any) -> None:
 
 @inlined
 def nearer(nearest: Any, behind: Any, height: Any, distance: Any, t: Any) -> Any:
-    """The distance of the nearest triangle so far, and which it is where it is seen from behind, after triangle t."""
+    """Update with triangle t the distance of the nearest triangle, and its number if it is seen from behind."""
     if distance < nearest * (1.0 + _TIE) and (height >= 0.0 or distance < nearest * (1.0 - _TIE)):
         nearest = distance
         behind = t if height < 0.0 else -1
@@ -113,21 +114,21 @@ def lowest(corners: Any) -> Any:
 
 @inlined
 def highest_of(corners: Any) -> Any:
-    """Its highest corner."""
+    """The highest corner of a triangle's bounding box."""
     p, q, r = corners
     return max(p[0], q[0], r[0]), max(p[1], q[1], r[1]), max(p[2], q[2], r[2])
 
 
 @inlined
 def _meets(one_low: Any, one_high: Any, low: Any, high: Any) -> bool:
-    """Whether two boxes, given by their lowest and highest corners, meet."""
+    """Whether two boxes, given by their lowest and highest corners, overlap."""
     beyond = one_low[0] > high[0] or one_low[1] > high[1] or one_low[2] > high[2]
     return not (beyond or one_high[0] < low[0] or one_high[1] < low[1] or one_high[2] < low[2])
 
 
 @njit
 def _rise(shapes: Any, t: int, e: int) -> Any:
-    """How far normals may lean over edge e of a triangle: `rise_over`, by the triangle across it."""
+    """Bound of the tilt of normals over edge e of a triangle: `rise_over` with the triangle across it."""
     other = shapes.triangle_across[t, e]
     if other < 0:
         return FALLING
@@ -163,11 +164,12 @@ def rises(gjk: Any, e: Any) -> bool:
 
 @inlined
 def rise_over(e: Any, own: Any, other: Any) -> Any:
-    """The tangent of the angle by which the surface falls behind an edge; 0: it goes on level, _CONCAVE: it rises,
-    FALLING: it falls steeply. Seen from the edge's begin: its end e, the triangle's own far corner, the other one's.
+    """Tangent of the angle by which the surface falls beyond an edge; 0: flat, _CONCAVE: it rises, FALLING: steep.
+
+    Vectors from the start of the edge: its end e, the opposite corners of its own and of the other triangle.
     """
     normal = crossed(e, own)  # of any length
-    over = crossed(e, normal)  # over the edge, as long as e times the normal
+    over = crossed(e, normal)  # outwards over the edge, of length |e| times that of the normal
     down = -dot(normal, other) * length(e)
     forth = dot(over, other)
     size = sqrt(down * down + forth * forth)
@@ -194,7 +196,7 @@ def box_of(pair: Pair, gjk: Any) -> Any:
 
 @inlined
 def _extent(pair: Pair, gjk: Any, axis: int, sign: Any) -> Any:
-    """How far the core of b reaches from its origin along an axis of a."""
+    """Extent of the core of b from its origin along an axis of a."""
     d = times(sign, row_of(gjk.rotation, axis))
     s0, s1, s2 = support(pair.shapes, gjk, 1, d)
     return d[0] * s0 + d[1] * s1 + d[2] * s2
@@ -202,8 +204,9 @@ def _extent(pair: Pair, gjk: Any, axis: int, sign: Any) -> Any:
 
 @njit
 def look_at(gjk: Any) -> Any:
-    """How high the origin of b is above the triangle's plane, and how far from the triangle. Of a sphere that is all:
-    gjk.normal, gjk.point[0] and gjk.gap (without the radius) too.
+    """Height of b's origin above the triangle's plane, and its distance from the triangle.
+
+    For a sphere this also sets gjk.normal, gjk.point[0] and gjk.gap (without the radius).
     """
     T = gjk.triangle
     front = normal_of(gjk)
@@ -228,8 +231,9 @@ def normal_of(gjk: Any) -> Any:
 
 @inlined
 def _nearest_on(T: Any, q: Any) -> Any:
-    """The point of a triangle nearest to q: its weights along the edges from the first corner to the other two
-    (Ericson, Real-Time Collision Detection, 5.1.5).
+    """The point of a triangle nearest to q, as weights along the edges from the first corner to the other two.
+
+    Source: Ericson, Real-Time Collision Detection, 5.1.5.
     """
     d1 = dot(row_of(T, 1), q)
     d2 = dot(row_of(T, 2), q)
@@ -260,7 +264,7 @@ def _nearest_on(T: Any, q: Any) -> Any:
 
 @njit
 def find_touch(pair: Pair, gjk: Any) -> bool:
-    """`find_nearest`, after `look_at`, which has it for a sphere."""
+    """`find_nearest` after `look_at`, which already has the result for a sphere."""
     if pair.shapes.kind[pair.b] != SPHERE:
         return find_nearest(pair.shapes, gjk, pair.margin)
     gjk.gap[0] -= gjk.radius[1]
@@ -270,10 +274,11 @@ def find_touch(pair: Pair, gjk: Any) -> bool:
 
 @njit
 def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any:
-    """The contacts of what `find_touch` found, their normal within what the triangles across the three edges
-    (`rise_over`) and around the three corners (`peaks`: no edge from it rises along the normal) allow.
+    """Add the contacts found by `find_touch`, with the normal bounded by the neighbouring triangles.
 
-    Where there are none though the shape crosses the triangle: the gap along the triangle's normal; -inf elsewhere.
+    Bounds are `rises` over the three edges (see `rise_over`) and `peaks` at the three corners (no edge from the corner
+    rises along the normal). If there is no contact though the shape crosses the triangle, returns the gap along the
+    triangle's normal, else -inf.
     """
     shapes, margin, manifold = pair.shapes, pair.margin, pair.manifold
     first = manifold.number[0]
@@ -285,7 +290,9 @@ def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any
         if leaning == _BENT and crosses:
             for i in range(first, manifold.number[0]):
                 manifold.gap[i] = max(manifold.gap[i], nearest)
-    elif not (crosses or touches_once(gjk)):  # another triangle is nearer: here only what may come down flat counts
+    elif not (
+        crosses or touches_once(gjk)
+    ):  # another triangle is nearer: only faces that may come to lie flat count here
         _turn_to(shapes, gjk, normal_of(gjk))
         if gjk.gap[0] < margin:
             add_overlap(shapes, gjk, nearest, margin, manifold, feature)
@@ -297,14 +304,16 @@ def add_touch(pair: Pair, gjk: Any, rises: Any, peaks: Any, feature: int) -> Any
 
 @njit
 def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
-    """Bend the normal into the range of the edges over which it leans; _APART unless the two are then nearer than
-    margin, _BENT where the depth along the normal is that of another triangle's front.
+    """Bend the normal into the range allowed by the edges over which it tilts.
+
+    Returns _APART unless the two are then nearer than margin, and _BENT if the depth along the normal belongs to the
+    front of another triangle.
     """
     front = normal_of(gjk)
     up = dot(gjk.normal, front)
     level = minus_times(gjk.normal, up, front)
     i = farthest_corner(gjk, level)
-    j = 2 if i == 0 else i - 1  # the edge that ends at the corner that lies farthest along the normal
+    j = 2 if i == 0 else i - 1  # the edge that ends at the corner farthest along the normal
     a = _over(gjk, i, front)
     b = _over(gjk, j, front)
     cosine = dot(a, b)
@@ -343,12 +352,12 @@ def _lean(pair: Pair, gjk: Any, rises: Any, peaks: Any) -> int:
         return _BENT if shallow else _APART
     if _is_over(gjk, front, rises, False):
         return _STRAIGHT
-    return _BENT if _is_over(gjk, front, rises, shallow) else _APART  # the farthest point is another triangle's
+    return _BENT if _is_over(gjk, front, rises, shallow) else _APART  # the farthest point belongs to another triangle
 
 
 @inlined
 def _over(gjk: Any, i: int, front: Any) -> Any:
-    """The unit vector in the triangle's plane that leads out over the edge from corner i on."""
+    """The outward unit vector in the triangle's plane, orthogonal to the edge that starts at corner i."""
     T = gjk.triangle
     over = crossed(minus(row_of(T, (i + 1) % 3), row_of(T, i)), front)
     return times(1.0 / length(over), over)
@@ -356,7 +365,7 @@ def _over(gjk: Any, i: int, front: Any) -> Any:
 
 @njit
 def _turn_to(shapes: Any, gjk: Any, normal: Any) -> None:
-    """Take another normal: the gap along it, between the points that lie farthest along it."""
+    """Take another normal, with the gap between the support points along it."""
     w0, w1, w2, a0, a1, a2 = difference(shapes, gjk, normal)
     w, a = (w0, w1, w2), (a0, a1, a2)
     put(gjk.normal, normal)
@@ -368,7 +377,7 @@ def _turn_to(shapes: Any, gjk: Any, normal: Any) -> None:
 
 @njit
 def _is_over(gjk: Any, front: Any, rises: Any, shallow: bool) -> bool:
-    """Whether the point of b lies over the triangle; when shallow, also behind an edge where the surface rises."""
+    """Whether the point of b is over the triangle or, for a shallow contact, beyond an edge where the surface rises."""
     for i in range(3):
         x = minus(row_of(gjk.point, 1), row_of(gjk.triangle, i))
         behind = shallow and component(rises, i) == _CONCAVE
@@ -379,7 +388,7 @@ def _is_over(gjk: Any, front: Any, rises: Any, shallow: bool) -> bool:
 
 @inlined
 def is_touched(pair: Pair, first: int) -> bool:
-    """Whether a contact from `first` on has depth."""
+    """Whether a contact from `first` on penetrates."""
     for i in range(first, pair.manifold.number[0]):
         if pair.manifold.gap[i] < 0.0:
             return True
@@ -388,7 +397,7 @@ def is_touched(pair: Pair, first: int) -> bool:
 
 @njit
 def push_out(pair: Pair, gjk: Any, feature: int) -> None:
-    """A contact along the triangle's normal, whatever is in between."""
+    """Add a contact along the triangle's normal, regardless of what lies between."""
     _turn_to(pair.shapes, gjk, normal_of(gjk))
     if gjk.gap[0] < pair.margin:
         add_nearest(gjk, pair.manifold, feature)
@@ -399,21 +408,21 @@ def push_out(pair: Pair, gjk: Any, feature: int) -> None:
 
 @inlined
 def make_room(pair: Pair, gjk: Any, first: int) -> None:
-    """Thin out the contacts from `first` on when those of a triangle might not fit any more."""
+    """Thin out the contacts from `first` on if those of another triangle might not fit."""
     if pair.manifold.number[0] >= _FULL:
         thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @njit
 def finish(pair: Pair, gjk: Any, first: int) -> None:
-    """Of the contacts from `first` on those that are kept."""
+    """Reduce the contacts from `first` on to those that are kept."""
     merge(pair.manifold, first, _SAME * pair.shapes.reach[pair.b])
     thin_out(gjk, pair.manifold, first, _MOST_KEPT)
 
 
 @njit
 def merge(manifold: Any, first: int, tolerance: Any) -> None:
-    """Contacts at the same point with the same normal become the deepest of them."""
+    """Merge contacts at the same point with the same normal into the deepest of them."""
     kept = first
     for i in range(first, manifold.number[0]):
         found = -1
@@ -432,7 +441,7 @@ def merge(manifold: Any, first: int, tolerance: Any) -> None:
 
 @inlined
 def _move(manifold: Any, i: int, j: int) -> None:
-    """Contact i takes the place of j."""
+    """Move contact i to the place of contact j."""
     manifold.gap[j] = manifold.gap[i]
     manifold.feature[j] = manifold.feature[i]
     set_row(manifold.point, j, manifold.point[i])
@@ -441,7 +450,7 @@ def _move(manifold: Any, i: int, j: int) -> None:
 
 @njit
 def thin_out(gjk: Any, manifold: Any, first: int, most: int) -> None:
-    """Of many contacts the deepest and those farthest from all that are kept, in their order."""
+    """Reduce many contacts to the deepest and those farthest from all kept ones, in order."""
     end = manifold.number[0]
     if end - first <= most:
         return
@@ -449,7 +458,7 @@ def thin_out(gjk: Any, manifold: Any, first: int, most: int) -> None:
     for i in range(first, end):
         if manifold.gap[i] < manifold.gap[chosen]:
             chosen = i
-    away = gjk.distance  # scratch that is free now
+    away = gjk.distance  # unused scratch
     keep_farthest(manifold.point, away, first, end, chosen, most)
     kept = first
     for i in range(first, end):

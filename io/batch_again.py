@@ -1,4 +1,4 @@
-"""A file of `artsim batch` computed again and compared: from its own inputs, or from draws of the same seed."""
+"""Computes a file of `artsim batch` again, from its own inputs or draws of the same seed, and compares the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from artsim.sim.runs.configuration import RunConfig
 
 
 class StoredRows:
-    """The inputs that a file holds, as a Source."""
+    """The inputs stored in a file, as a Source."""
 
     threads = False
 
@@ -31,21 +31,22 @@ class StoredRows:
         self.identity: dict[str, Any] = {"kind": "batch"}
 
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
-        """Rows start … stop."""
+        """Read rows start … stop."""
         for name in self.inputs:
             if name in out:
                 out[name][: stop - start] = self._stored.read(name, start, stop)
 
     def close(self) -> None:
-        """Nothing: the file is whoever's opened it."""
+        """Do nothing: whoever opened the file closes it."""
 
 
 def verify_batch(
     path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
 ) -> Difference | None:
-    """As runs.verify, of a batch, or of a shard or an index of one. `step` is the row, counted from the file's first.
+    """Verify a batch, or a shard or an index of one, as runs.verify does; `step` is the row, counted from the file's
+    first.
 
-    Drawn inputs are drawn again; those from a file are as the file has them.
+    Drawn inputs are drawn again; inputs from a file are taken as stored.
     """
     with opened(Path(path), lambda where, file, _: BatchRecording(where, file)) as stored:
         found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
@@ -65,7 +66,7 @@ def verify_batch(
 
 
 def _job(stored: BatchRecording, load: Load) -> tuple[Job, int]:
-    """The job of a file, and which of its rows the file's first is."""
+    """The job of a file, and the number of the file's first row in it."""
     config = BatchConfig.from_json(stored.provenance.get("config", "{}"))
     articulation = _robot(stored, config, load)
     if config.samples is not None:

@@ -1,9 +1,9 @@
-"""Writes results for many configurations: a file is laid out once, then its rows are written at their places.
+"""Writes results for many configurations: a file is laid out once, then its rows are written in place.
 
-The number of rows is known, so every dataset has its place in the file before anything is computed, and rows need
-neither HDF5 nor zipfile: `os.pwrite` puts them there, from any thread, without the GIL, and a full disk is an OSError
-and no crash. The file's space is allocated at once, so that a disk that is too small is found before the work is done.
-Until everything is written the file is called `<output>.partial`; whoever finds one may delete or replace it.
+The number of rows is known, so every dataset has its place in the file before anything is computed. Rows need neither
+HDF5 nor zipfile: `os.pwrite` writes them from any thread, without the GIL, and a full disk raises OSError instead of
+crashing. The space of the file is allocated at once, so that a lack of space shows before the work is done. An
+unfinished file is called `<output>.partial`; a leftover one may be deleted or replaced.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from zipfile import ZipInfo
 
 SUFFIXES = (".h5", ".hdf5", ".npz")
-_ALIGNMENT = 4096  # of datasets above _ALIGNED bytes: rows are copied by whole pages
+_ALIGNMENT = 4096  # of datasets above _ALIGNED bytes, so that rows are copied by whole pages
 _ALIGNED = 1 << 16
 _READ_BYTES = 1 << 20
-_SYNC_BYTES = 1 << 26  # put on the disk while more is computed: waiting for it at the end took a third of the time
+_SYNC_BYTES = 1 << 26  # synced while more is computed; a sync at the end took a third of the time
 _MARGIN_BYTES = 256 << 10  # labels, attributes and links of an HDF5 file, without the robot's text
-_LABELS = ("coord", "dof", "independent_dof", "link")  # also when no variable has them
+_LABELS = ("coord", "dof", "independent_dof", "link")  # written even if no variable needs them
 
 
 class Column(NamedTuple):
@@ -54,7 +54,7 @@ class Column(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What a file will hold: N rows of variables of one of schema's groups, names, the robot, where it comes from."""
+    """The content of a file: N rows of variables of one of schema's groups, labels, the robot and the provenance."""
 
     rows: int
     columns: Mapping[str, Column]
@@ -63,8 +63,8 @@ class Content(NamedTuple):
     facts: Mapping[str, str | int | float]  # attributes of the group
     provenance: Mapping[str, str | int | float]
     group: str = "batch"
-    numbers: Mapping[str, Array] = {}  # of dimensions that have numbers for labels
-    inputs: Mapping[str, Array] = {}  # as layout.lay_out_inputs takes them
+    numbers: Mapping[str, Array] = {}  # labels of dimensions that are numbered
+    inputs: Mapping[str, Array] = {}  # see layout.lay_out_inputs
 
     @property
     def bytes(self) -> int:
@@ -73,7 +73,7 @@ class Content(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Where each column's rows begin, and the bytes of the file; a zip archive's members, by name."""
+    """Where the rows of each column begin, the size of the file [bytes], and the members of a zip archive by name."""
 
     places: dict[str, int]
     size: int
@@ -81,7 +81,7 @@ class _Layout(NamedTuple):
 
 
 class BatchWriter:
-    """A file of `content` being written. A context manager: without `commit` nothing is left behind.
+    """Writes a file of `content`. As a context manager it leaves nothing behind without `commit`.
 
     Raises OutputError (73), BusyError (75), StorageError (74: not enough space, before any row), UsageError (a name
     that ends in none of SUFFIXES).
@@ -94,10 +94,10 @@ class BatchWriter:
         self._target = self.path.resolve() if self.path.is_symlink() else self.path  # as when a run is written
         self.partial = self._target.with_name(self._target.name + ".partial")
         self._content = content
-        self._writing, self._unsynced = threading.Lock(), 0  # the kernel writes one at a time, and spins while it waits
+        self._writing, self._unsynced = threading.Lock(), 0  # the kernel serialises writes and spins while waiting
         self._handle = _claim(self.partial)
         try:
-            check_output(self.path, force=force)  # again: another process may have finished it meanwhile
+            check_output(self.path, force=force)  # again, since another process may have finished it meanwhile
             self._layout = self._lay_out()
             self._allocate()
         except BaseException:
@@ -110,9 +110,9 @@ class BatchWriter:
         return self._layout.size
 
     def write(self, start: int, rows: int, block: Mapping[str, Array]) -> None:
-        """Rows start … start + rows from the first rows of a block's arrays; from any thread. Raises StorageError."""
+        """Write rows start … start + rows from a block's first rows, from any thread. Raises StorageError."""
         for name, column in self._content.columns.items():
-            with np.errstate(over="ignore"):  # above 1e38 a float32 is inf
+            with np.errstate(over="ignore"):  # values above 1e38 become inf in float32
                 data = _bytes_of(block[name][:rows].astype(column.dtype, copy=False))
             try:
                 with self._writing:
@@ -123,7 +123,7 @@ class BatchWriter:
                 raise self._failed(f"writing stopped after {start} of {self._content.rows} rows", error) from None
 
     def commit(self) -> None:
-        """Everything is written: put it on the disk and under its name. Raises StorageError."""
+        """Finish the file: sync it to disk and give it its final name. Raises StorageError."""
         try:
             if self._layout.members:
                 _close_archive(self._handle, self._layout)
@@ -139,7 +139,7 @@ class BatchWriter:
         sync_folder(self._target.parent)
 
     def discard(self) -> None:
-        """Give up: no file is left. Idempotent."""
+        """Give up and remove the file. Idempotent."""
         if self._handle < 0:
             return
         self.partial.unlink(missing_ok=True)
@@ -157,7 +157,7 @@ class BatchWriter:
     # inside
 
     def _lay_out(self) -> _Layout:
-        """Everything but the rows."""
+        """Write everything except the rows."""
         os.ftruncate(self._handle, 0)
         rows = self._content.bytes + _ALIGNMENT * (len(self._content.columns) + len(self._content.inputs))
         rows += sum(values.nbytes for values in self._content.inputs.values())
@@ -167,19 +167,19 @@ class BatchWriter:
         return _lay_out_hdf5(self.partial, self._content)
 
     def _allocate(self) -> None:
-        """Reserve the disk's space, of the parts that are still to be written too."""
+        """Reserve disk space, including that of parts still to be written."""
         try:
             _reserve(self._handle, self._layout.size)
         except OSError as error:
             raise self._failed("no space for the file", error) from None
 
     def _rows(self) -> list[seal.Range]:
-        """Where rows are: what is computed again tells whether they are whole."""
+        """The byte ranges of rows, which the seal spares because computing them again verifies them."""
         sizes = {name: self._content.rows * column.row_bytes for name, column in self._content.columns.items()}
         return [(place, place + sizes[name]) for name, place in self._layout.places.items()]
 
     def _sync(self) -> None:
-        """Now and then, by the thread whose turn it is, put what is written on the disk."""
+        """Sync what has been written from time to time, in the thread whose turn it is."""
         with self._writing:
             due = self._unsynced >= _SYNC_BYTES
             if due:
@@ -192,13 +192,13 @@ class BatchWriter:
 
 
 def check_name(path: Path) -> None:
-    """Raises UsageError for a name from which no kind of file follows."""
+    """Raise UsageError for a name whose suffix does not give a kind of file."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: want a name that ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
 
 
 def check_room(path: Path, partial: Path, content: Content, more: int) -> None:
-    """Raises StorageError when the disk has no room for names, texts and `more`: HDF5 does not survive a full disk."""
+    """Raise StorageError if the disk lacks room for names, texts and `more`: HDF5 does not survive a full disk."""
     texts = 4 * len(content.model.text) + 4 * sum(map(len, map(str, content.provenance.values())))
     need = _MARGIN_BYTES + texts + more
     free, what = room(partial)
@@ -207,12 +207,12 @@ def check_room(path: Path, partial: Path, content: Content, more: int) -> None:
 
 
 def _claim(partial: Path) -> int:
-    """The locked, perhaps old, partial file. Raises BusyError while another process works on it, OutputError."""
+    """Open and lock the partial file, perhaps an old one. Raises BusyError if another process uses it, OutputError."""
     handle = claim(partial)
     with contextlib.suppress(FileNotFoundError):
         if os.path.samestat(os.fstat(handle), partial.stat()):
             return handle
-    os.close(handle)  # whoever had it has just finished it
+    os.close(handle)  # its previous holder has just finished it
     raise BusyError(f"{partial}: another process has just written it; try again")
 
 
@@ -221,7 +221,7 @@ def _bytes_of(values: Array) -> memoryview:
 
 
 def _reserve(handle: int, size: int) -> None:
-    """Space for so many bytes, where the file system can: os.posix_fallocate writes zeros where it cannot (NFS 3)."""
+    """Reserve space if the file system supports it; os.posix_fallocate would write zeros otherwise (NFS 3)."""
     import ctypes
 
     reserve = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
@@ -239,8 +239,8 @@ def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put a folder's names on the disk."""
-    with contextlib.suppress(OSError):  # some file systems cannot; the file itself is safe
+    """Sync the entries of a folder to disk."""
+    with contextlib.suppress(OSError):  # unsupported by some file systems; the file itself is safe
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(handle)
@@ -275,9 +275,9 @@ def _lay_out_hdf5(path: Path, content: Content) -> _Layout:
 def lay_out_groups(
     file: Any, content: Content, shards: Sequence[tuple[str, int, int]] = (), created: str | None = None
 ) -> dict[str, int]:
-    """All groups of an open HDF5 file; where each column's rows begin.
+    """Lay out all groups of an open HDF5 file; returns where the rows of each column begin.
 
-    `shards`: the files (name, first row, rows) that hold the rows instead, of which this one is the index.
+    `shards`: the files (name, first row, rows) that hold the rows if this file is their index.
     """
     from artsim.io import hdf5
 
@@ -287,7 +287,7 @@ def lay_out_groups(
     section = Section(root, content.group, labels)
     section.group.bare_dimension("sample", content.rows)
     section.scales(_labelled(content))
-    beside = " ".join(path.rpartition("/")[2] for path in section.datasets)  # CF: the units are no data
+    beside = " ".join(path.rpartition("/")[2] for path in section.datasets)  # CF: units do not count as data
     section.set_attributes({**content.facts, "coordinates": beside})
     for dim, values in content.numbers.items():
         section.fixed(dim, values)
@@ -310,16 +310,16 @@ def lay_out_groups(
 
 
 def _labelled(content: Content) -> dict[str, None]:
-    """The dimensions with names for labels, in order."""
+    """The dimensions labelled by names, in order."""
     dims = dict.fromkeys([*(dim for column in content.columns.values() for dim in column.dims), *_LABELS])
     return {dim: None for dim in dims if dim not in content.numbers}
 
 
-# ---- .npz: a zip archive of uncompressed .npy members, laid out by hand since zipfile writes one after the other
+# ---- .npz: a zip archive of uncompressed .npy members, laid out here since zipfile writes members sequentially
 
 
 def _lay_out_archive(handle: int, content: Content) -> _Layout:
-    """The members' heads, and the labels and texts whole; the local headers follow when the checksums are known."""
+    """Write the members' heads, labels and texts; the local headers follow once the checksums are known."""
     layout = _Layout({}, 0, {})
     for dim, numbers in content.numbers.items():
         layout = _add_member(handle, layout, dim, numbers)
@@ -341,7 +341,7 @@ def _json(values: Mapping[str, str | int | float]) -> str:
 
 
 def _add_member(handle: int, layout: _Layout, name: str, values: Array, *, later: bool = False) -> _Layout:
-    """Add a member at the end; its rows come `later`."""
+    """Add a member at the end; with `later` its rows follow later."""
     from zipfile import ZipInfo
 
     head = _npy_head(values)
@@ -366,7 +366,7 @@ def _npy_head(values: Array) -> bytes:
 
 
 def _close_archive(handle: int, layout: _Layout) -> None:
-    """The local headers, now that the checksums can be known, and the directory at the end."""
+    """Write the local headers, with checksums, and the directory at the end."""
     from zipfile import ZipFile
 
     for info in layout.members.values():
@@ -378,7 +378,7 @@ def _close_archive(handle: int, layout: _Layout) -> None:
 
 
 def _check(handle: int, info: ZipInfo) -> None:
-    """The checksum of a member's bytes, read back: they were not written in order."""
+    """Set the checksum of a member from its bytes, which are read back since they were not written in order."""
     start = info.header_offset + len(info.FileHeader(zip64=True))
     info.CRC = 0
     for offset in range(start, start + info.file_size, _READ_BYTES):

@@ -1,4 +1,4 @@
-"""Reading files of `artsim batch`, and whichever of artsim's outputs a file is."""
+"""Reads files of `artsim batch`, and opens any output of artsim as the class of its kind."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK_ROWS = 1 << 20
 
 
 def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
-    """Open an output of artsim's, through the gate. Raises as open_recording does."""
+    """Open any output of artsim through the gate. Raises what open_recording raises."""
 
     def kind(where: Path, file: h5py.File, written: bool) -> Recording | BatchRecording | RolloutRecording:
         if "rollout" in file:
@@ -37,8 +37,8 @@ def open_output(path: str | os.PathLike[str]) -> Recording | BatchRecording | Ro
 class BatchRecording(Output, LabelledRows):
     """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
 
-    `labels` name the entries (`link`: the links that were asked for), `variables` are the names, inputs first. `shards`
-    is the table of an index; a file that holds its rows itself has none. `digest` tells jobs apart, where it is stored.
+    `labels` name the entries (`link`: the requested links), `variables` are the names, inputs first. `shards` is the
+    table of an index, empty for a file with rows of its own. `digest` identifies the job, if it is stored.
     """
 
     def __init__(self, path: Path, file: h5py.File) -> None:
@@ -72,7 +72,7 @@ class BatchRecording(Output, LabelledRows):
         return self.read(name)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Rows start … stop of a variable. Raises UsageError for one that the file does not hold."""
+        """Read rows start … stop of a variable. Raises UsageError for a variable that the file lacks."""
         if name not in self:
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         with reading(self.path):
@@ -80,21 +80,21 @@ class BatchRecording(Output, LabelledRows):
         return values
 
     def variable(self, name: str) -> Variable:
-        """The table's line of a variable, as it is in this file."""
+        """The schema's entry of a variable, with the dimensions that it has in this file."""
         if name not in QUANTITIES:
             return schema.TABLE[f"batch/{name}"]
         return schema.batch_variable(name, dims_of(name, reduced=self.reduced, packed=self.packed))
 
     @property
     def failed(self) -> int:
-        """Rows that could not be computed, and hold NaN."""
+        """Number of rows that could not be computed and hold NaN."""
         if self.shards:
             return sum(shard.failed for shard in self.shards)
         starts = range(0, self.rows, _BLOCK_ROWS)
         return sum(int(np.count_nonzero(self.read("status", start, start + _BLOCK_ROWS))) for start in starts)
 
     def summary(self) -> dict[str, Any]:
-        """What `artsim info FILE` tells, as plain data for JSON too."""
+        """The content that `artsim info FILE` prints, as plain data."""
         group = self._file["batch"]
         variables = {
             name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
@@ -123,7 +123,7 @@ class BatchRecording(Output, LabelledRows):
         }
 
     def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
-        """Every variable must have the type and shape the labels demand, and as many rows as `status`."""
+        """Refuse a variable whose type and shape do not fit the labels and the number of rows of `status`."""
         variable = self.variable(name)
         want = (self.rows, *(len(self.names_of(dim)) for dim in variable.dims[1:]))
         kinds = ("f8", "f4") if name in QUANTITIES else (variable.dtype,)

@@ -1,7 +1,7 @@
-"""Quantities for many configurations, from a source of rows into a file, block by block in constant memory.
+"""Computes quantities for many configurations, from a source of rows into a file, by blocks in constant memory.
 
-While some blocks are computed another one is read or written. Rows do not depend on each other, so a file's rows are
-the same bytes whatever the block size, the number of threads, and whether they were computed in one file or in several.
+While some blocks are computed, another one is read or written. Rows do not depend on each other, so their bytes depend
+neither on the block size nor on the number of threads or files.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from artsim.sim.quantities.catalogue import QUANTITIES, SYMMETRIC, WITH_WRENCH, 
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
 
-BLOCK_BYTES = 1 << 20  # of a block's results: what a core's cache holds, and enough to be worth a system call
+BLOCK_BYTES = 1 << 20  # of a block's results: fits in a core's cache and is worth a system call
 MIN_ROWS = 64
-_TOLD_ROWS = 5  # failed rows that are named
-_THREAD_BYTES = 16 << 20  # of address space: stack and scratch
+_TOLD_ROWS = 5  # number of failed rows that are named
+_THREAD_BYTES = 16 << 20  # address space of a thread: stack and scratch
 ON_ERROR = ("stop", "skip")
 
 Write = Callable[[int, int, Mapping[str, Any]], None]
@@ -48,9 +48,9 @@ Write = Callable[[int, int, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class BatchConfig:
-    """What a batch computes, of what, and how its robot is loaded: enough to do it again elsewhere.
+    """The configuration of a batch: quantities, source of rows and how the robot is loaded; enough to repeat it.
 
-    Raises UsageError: contradictory, or of a wrong type (it may come from a file).
+    Raises UsageError: contradictory values, or values of a wrong type (they may come from a file).
     """
 
     model: str = "-"  # file
@@ -62,11 +62,11 @@ class BatchConfig:
     links: tuple[str, ...] | None = None  # None: all
     packed: bool = False
     float32: bool = False
-    input: str | None = None  # as --input takes it; or else
+    input: str | None = None  # as for --input; alternatively
     samples: int | None = None
     seed: int = 0
     distribution: str = UNIFORM
-    velocity: float = 0.0  # scales of what is drawn [rad/s, m/s]
+    velocity: float = 0.0  # scales of drawn inputs [rad/s, m/s]
     acceleration: float = 0.0  # [rad/s², m/s²]
     torque: float = 0.0  # [N m, N]
     wrench: float = 0.0  # [N, N m]
@@ -99,7 +99,7 @@ class BatchConfig:
 
     @classmethod
     def from_json(cls, text: str) -> BatchConfig:
-        """The configuration again. Raises UsageError."""
+        """Read a configuration that `to_json` wrote. Raises UsageError."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):
@@ -117,7 +117,7 @@ class BatchConfig:
 
 @dataclass(frozen=True)
 class Job:
-    """A configuration with its robot and its open source of rows. A context manager: closes the source."""
+    """A configuration with its robot and its open source of rows, which the context manager closes."""
 
     config: BatchConfig
     robot: Robot
@@ -130,12 +130,12 @@ class Job:
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What is computed, groups spelled out."""
+        """The quantities to compute, groups expanded."""
         return resolve(self.config.quantities)
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """What computes blocks of rows, one thread a block."""
+        """The evaluation that computes blocks of rows, with one thread per block."""
         config = self.config
         return self.robot.evaluation(
             config.quantities,
@@ -148,7 +148,7 @@ class Job:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Everything that decides the rows' bytes, as plain data for JSON. Of an input file it reads every byte."""
+        """Everything that determines the bytes of the rows, as plain data. It hashes the whole input file."""
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
         return {
             "artsim": __version__,
@@ -166,7 +166,7 @@ class Job:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the facts: rows of jobs with the same one are the same bytes."""
+        """SHA-256 of the facts; jobs with equal digests have equal rows."""
         return sha256(_canonical(self.facts).encode()).hexdigest()
 
     def close(self) -> None:
@@ -182,21 +182,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a batch."""
+    """The outcome of a batch."""
 
     output: Path
-    rows: int  # done
-    seconds: float  # reading, computing and writing; not loading or compiling
-    bytes: int  # of the file
+    rows: int  # computed or kept
+    seconds: float  # for reading, computing and writing, without loading and compiling
+    bytes: int  # size of the file
     failed: int = 0
     failed_rows: tuple[int, ...] = ()  # the first of them, counted from 0 over all rows of the job
-    complete: bool = True  # False: stopped, and there is no file
-    kept: int = 0  # of the rows, those that were done before
-    notes: tuple[str, ...] = ()  # what else came of it
+    complete: bool = True  # False: stopped without a file
+    kept: int = 0  # number of rows that existed before
+    notes: tuple[str, ...] = ()  # further messages
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
-    """The robot compiled and the rows' source opened.
+    """Compile the robot and open the source of rows.
 
     Raises UsageError, ModelError, and what open_input and open_samples raise.
     """
@@ -234,13 +234,13 @@ def compute_rows(
     progress: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Outcome:
-    """Rows first … last (not included) of a job into one complete file, or none.
+    """Compute rows first … last (exclusive) of a job into one complete file, or none.
 
     Args:
-        threads: blocks that are computed at a time; one more is read or written meanwhile.
-        chunk: rows of a block; by default so many that its results take BLOCK_BYTES.
-        signed: store the job's digest and facts, by which the file can be recognised; always done of drawn rows, but
-            of an input file every byte is read for it.
+        threads: number of blocks that are computed at a time; one more is read or written meanwhile.
+        chunk: rows per block; by default the results of a block take BLOCK_BYTES.
+        signed: store the job's digest and facts, by which the file can be recognised; always done for drawn rows,
+            while for an input file every byte has to be read.
         provenance: attributes of /provenance besides the configuration.
         progress: called after each block with the rows done.
         stop: asked after each block; True ends the work without a file.

@@ -1,4 +1,4 @@
-"""Runs as MCAP logs: a topic per variable with messages by entry, frames that Foxglove draws, contacts."""
+"""Exports runs as MCAP logs: a topic per variable with messages by entry, frames for Foxglove, contacts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from artsim.io.exports import Export, written_whole
 from artsim.io.reader import Array, Recording
 from artsim.sim.foundation.errors import UsageError
 
-_MOST_SECONDS = 2**32  # what a schema of Foxglove's can hold beside nanoseconds
+_MOST_SECONDS = 2**32  # largest number of seconds in Foxglove's time stamps
 _TRANSFORMS = "foxglove.FrameTransforms"
 Messages = Callable[[int, int], Iterator[dict[str, Any]]]
 
@@ -22,7 +22,7 @@ Messages = Callable[[int, int], Iterator[dict[str, Any]]]
 def write_mcap(export: Export) -> list[str]:
     """JSON messages, one per row: `/qpos` {"joint_1": …}, `/tf`, `/contacts`.
 
-    Raises UsageError: no mcap, or times that its nanoseconds cannot tell.
+    Raises UsageError: mcap is not installed, or times exceed its nanoseconds.
     """
     try:
         from mcap.writer import Writer
@@ -62,7 +62,7 @@ def _channel(writer: Any, topic: str, title: str) -> int:
 
 
 def _topics(recording: Recording) -> Iterator[tuple[str, tuple[str, Messages]]]:
-    """Topic, the schema's title, what gives its messages of rows start … stop."""
+    """Each topic with the title of its schema and the function that yields its messages of rows start … stop."""
     for name in recording.variables:
         yield f"/{name}", (f"artsim.{name}", _entries(recording, name))
     if {"link_position", "link_quaternion"} <= set(recording.variables):
@@ -82,12 +82,12 @@ def _entries(recording: Recording, name: str) -> Messages:
 
 
 def _json_numbers(values: Array) -> list[float | None]:
-    """JSON has no NaN and no infinity: null."""
+    """Numbers for JSON, with null for NaN and infinity."""
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _transforms(recording: Recording, start: int, stop: int) -> Iterator[dict[str, Any]]:
-    """Frames of all links in the world, as Foxglove's 3D panel has them."""
+    """Frames of all links in the world, in the form of Foxglove's 3D panel."""
     places = recording.read("link_position", start, stop)
     turns = recording.read("link_quaternion", start, stop)[..., [1, 2, 3, 0]]
     for row, place, turn in zip(range(start, stop), places, turns, strict=True):

@@ -1,4 +1,4 @@
-"""Runs as robomimic's datasets: /data/demo_0 with actions, observations, states, rewards and dones."""
+"""Exports runs as robomimic datasets: /data/demo_0 with actions, observations, states, rewards and dones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from artsim.io.reader import Array, Recording
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.controls import Controls
 
-_TABLES = 1 << 16  # bytes of what is in a file beside its numbers
+_TABLES = 1 << 16  # bytes of a file besides its numbers
 _OBSERVED = ("qpos", "qvel", "link_position", "link_quaternion", "sensors", "activation", "tau_contact")
 
 
 def write_robomimic(export: Export) -> list[str]:
-    """One demonstration. Actions are the inputs as they acted (names in env_args), rewards 0, done at the end.
+    """Write one demonstration: actions are the inputs as they acted (names in env_args), rewards 0, done at the end.
 
     Raises UsageError for a run without qpos and qvel.
     """
@@ -34,7 +34,7 @@ def write_robomimic(export: Export) -> list[str]:
     shapes = {name: (rows, *recording.read(name, 0, 1).shape[1:]) for name in seen}
     width = shapes["qpos"][1] + shapes["qvel"][1]
     numbers = actions.size + rows * (2 + width) + sum(math.prod(shape) for shape in shapes.values())
-    size = 8 * numbers + len(recording.model_text) + _TABLES  # HDF5 crashes where a write fails
+    size = 8 * numbers + len(recording.model_text) + _TABLES  # HDF5 crashes if a write fails
     with written_whole(export.output, size) as path, h5py.File(path, "w") as file:
         data = file.create_group("data")
         data.attrs["total"] = rows
@@ -58,7 +58,7 @@ def write_robomimic(export: Export) -> list[str]:
 
 
 def _acting(recording: Recording) -> list[str]:
-    """The inputs that ever were anything but zero; `control` of a robot with actuators always."""
+    """The inputs that are ever non-zero, and `control` for any robot with actuators."""
     controls = recording.controls
     used = [name for name in ("torque", "target", "target_velocity") if np.any(getattr(controls, name))]
     return [*(["control"] if recording.labels.controls else []), *used] or ["torque"]
@@ -71,7 +71,7 @@ def _entries(recording: Recording, kind: str) -> tuple[str, ...]:
 
 
 def _actions(recording: Recording, kinds: list[str]) -> Array:
-    """(rows, all inputs): those of the step that each row begins."""
+    """The inputs of the step that follows each row (rows, inputs)."""
     controls: Controls = recording.controls
     if not len(controls.start_step):
         return np.zeros((recording.n_valid, sum(getattr(controls, kind).shape[1] for kind in kinds)))

@@ -1,4 +1,4 @@
-"""Runs as tables: CSV, Parquet and NumPy's archives."""
+"""Exports runs as tables: CSV, Parquet and NumPy archives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WITHOUT_CONTACTS = "contacts are counted in it; --contacts-csv and --contacts-p
 
 
 def write_csv(export: Export) -> list[str]:
-    """A line per row, a column per entry: `time,qpos.joint_1,…`; every number reads back to the same bits."""
+    """Write a line per row and a column per entry, `time,qpos.joint_1,…`; every number can be read back exactly."""
     recording = export.recording
     with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
@@ -31,7 +31,7 @@ def write_csv(export: Export) -> list[str]:
 
 
 def write_parquet(export: Export) -> list[str]:
-    """The same columns as float64; units and the run's attributes as metadata. Raises UsageError: no pyarrow."""
+    """Write the columns of the CSV as float64, with units and attributes as metadata. Raises UsageError: no pyarrow."""
     recording = export.recording
     blocks = (list(table_rows(recording, *rows).T) for rows in blocks_of(recording))
     _write_parquet(export, columns_of(recording), blocks)
@@ -39,7 +39,7 @@ def write_parquet(export: Export) -> list[str]:
 
 
 def write_contacts_csv(export: Export) -> list[str]:
-    """A line per contact: time, step, links and geometries by name, point, normal, … Raises UsageError: none there."""
+    """Write a line per contact: time, step, names of links and geoms, point, normal, … Raises UsageError if none."""
     blocks = _contacts(export.recording)
     with written_whole(export.output) as path, path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
@@ -50,14 +50,14 @@ def write_contacts_csv(export: Export) -> list[str]:
 
 
 def harmless(value: object) -> object:
-    """A name from a file as a spreadsheet shows it, and does not compute it: an apostrophe before what begins a formula
-    (OWASP, CSV injection). Numbers stay.
+    """A name that a spreadsheet shows and does not evaluate: an apostrophe is put before the beginning of a formula
+    (OWASP, CSV injection). Numbers are unchanged.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def write_contacts_parquet(export: Export) -> list[str]:
-    """The same columns, with their units as metadata. Raises UsageError: none there, no pyarrow."""
+    """Write the columns of the contacts with units as metadata. Raises UsageError: no contacts, no pyarrow."""
     blocks = _contacts(export.recording)
     _write_parquet(export, contact_columns(export.recording), blocks)
     return []
@@ -70,7 +70,7 @@ def _contacts(recording: Recording) -> Iterator[list[Array]]:
 
 
 def _write_parquet(export: Export, columns: Sequence[Column], blocks: Iterable[Sequence[Array]]) -> None:
-    """Blocks of columns: numbers of whatever type, and texts as objects."""
+    """Write blocks of columns: numbers of any type, and texts as objects."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -95,7 +95,7 @@ def _write_parquet(export: Export, columns: Sequence[Column], blocks: Iterable[S
 
 
 def write_npz(export: Export) -> list[str]:
-    """An array per variable as Python reads it (Jacobians dense), `labels/…`, `units/…`, `contact/…`, `controls/…`."""
+    """Write an array per variable (Jacobians dense), and `labels/…`, `units/…`, `contact/…`, `controls/…`."""
     recording = export.recording
     with written_whole(export.output) as path, zipfile.ZipFile(path, "w", allowZip64=True) as archive:
         for name in ("time", *recording.variables):
@@ -107,7 +107,7 @@ def write_npz(export: Export) -> list[str]:
 
 
 def _add_variable(archive: zipfile.ZipFile, recording: Recording, name: str) -> None:
-    """One variable, block by block."""
+    """Write one variable, block by block."""
     dims = schema.dense_variable(name).dims
     shape = (recording.n_valid, *(len(recording.names_of(dim)) for dim in dims[1:]))
     dtype = np.dtype(schema.TABLE[f"trajectory/{name}"].dtype)

@@ -1,4 +1,4 @@
-"""Runs as rows of named numbers, block by block: what tables and messages are made of."""
+"""Gives runs as rows of named numbers, block by block, from which tables and messages are made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 
 def names_of_entries(recording: Recording, name: str) -> list[str]:
-    """The labels of a variable's entries as the file has them, those of several dimensions joined by dots."""
+    """The labels of a variable's stored entries, joined by dots for several dimensions."""
     labels = [recording.names_of(dim) for dim in schema.TABLE[f"trajectory/{name}"].dims[1:]]
     shape = tuple(len(of) for of in labels)
     return [".".join(of[k] for of, k in zip(labels, index, strict=True)) for index in np.ndindex(*shape)]
@@ -37,7 +37,7 @@ def columns_of(recording: Recording) -> list[Column]:
 
 
 def contact_columns(recording: Recording) -> list[Column]:
-    """Of the table of contacts: `time`, `step`, the names of what touches, then every entry, `point.x` and so on."""
+    """Columns of the contacts: `time`, `step`, the names of links and geoms, then every entry, `point.x` and so on."""
     columns = [Column("time", "s")]
     for name in schema.CONTACT_TABLE:
         variable = schema.TABLE[f"contact/{name}"]
@@ -61,7 +61,7 @@ def contact_rows(recording: Recording, start: int, stop: int) -> list[Array]:
 
 
 def blocks_of(recording: Recording, variables: Sequence[str] | None = None) -> Iterator[tuple[int, int]]:
-    """First and last row of blocks that fit into memory many times over."""
+    """First and last row (exclusive) of blocks that are much smaller than the memory."""
     names = recording.variables if variables is None else variables
     width = 8 + sum(8 * len(names_of_entries(recording, name)) for name in names)
     step = max(1, _BLOCK_BYTES // width)
@@ -70,7 +70,7 @@ def blocks_of(recording: Recording, variables: Sequence[str] | None = None) -> I
 
 
 def table_rows(recording: Recording, start: int, stop: int) -> Array:
-    """Rows start … stop of the table of `columns_of` (rows, columns), all as float64."""
+    """Rows start … stop of the table of `columns_of` as float64 (rows, columns)."""
     parts = [recording.read("time", start, stop)]
     parts += [recording.read_stored(name, start, stop) for name in recording.variables]
     if recording.has_contacts:

@@ -1,4 +1,4 @@
-"""What a run can be exported to: one line per format, whose writer is imported when it is asked for."""
+"""The formats to which a run can be exported, one line each; a writer is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from artsim.sim.foundation.errors import StorageError
 
 @dataclass(frozen=True)
 class Export:
-    """What is asked of a writer."""
+    """The request to a writer."""
 
     recording: Recording
     output: Path
-    robot: Callable[[], Articulation]  # the stored robot, with its meshes where they are at hand
-    fps: float = 30.0  # of what moves
+    robot: Callable[[], Articulation]  # the stored robot, with its meshes if available
+    fps: float = 30.0  # frame rate [1/s]
 
 
 class Format(NamedTuple):
-    """A format: its file, and `module:function`, called with an Export, returning what the user should know."""
+    """A format: its file suffix, and its writer `module:function`, which takes an Export and returns notes."""
 
     suffix: str
     writer: str
@@ -51,29 +51,29 @@ FORMATS = {
     "video": Format(".mp4", "artsim.io.viewer.video:write_video", "a video"),
     "html": Format(".html", "artsim.io.viewer.page:write_page", "one page that plays in any browser, offline"),
 }
-"""By the option's name, its dashes as underscores."""
+"""Formats by the name of their option, with underscores for dashes."""
 
 
 def write(format_: str, export: Export) -> list[str]:
-    """Write one; returns notes. Raises UsageError and OSError as the format's writer does."""
+    """Write an export; returns notes. Raises UsageError and OSError as the format's writer does."""
     module, _, function = FORMATS[format_].writer.partition(":")
     notes: list[str] = getattr(import_module(module), function)(export)
     return notes
 
 
 def write_whole(output: Path, data: bytes) -> None:
-    """All of it or nothing."""
+    """Write a file completely or not at all."""
     with written_whole(output) as partial:
         partial.write_bytes(data)
 
 
 @contextlib.contextmanager
 def written_whole(output: Path, size: int = 0) -> Iterator[Path]:
-    """A file to write, beside the output; it is put in its place when all went well, else removed.
+    """Yield the path of a temporary file beside the output, which replaces the output on success, else is removed.
 
-    Its name cannot be guessed, and nothing has it yet: nobody lays a link there. size: bytes that it needs, if known.
+    Its name is new and cannot be guessed, so that nobody can place a link there. size: the bytes it needs, if known.
 
-    Raises StorageError where there is no room for it, or a write fails.
+    Raises StorageError without room for it, or if a write fails.
     """
     free, what = room(output.parent)
     if size > free:

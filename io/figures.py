@@ -1,4 +1,4 @@
-"""Figures of runs: panels over time with one unit each, several runs overlaid; matplotlib is imported here alone."""
+"""Draws figures of runs: panels over time with one unit each, runs overlaid. The only file that imports matplotlib."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_LINES = 8  # of a panel; the others are told
-MOST_FORCES = 4  # panels of forces in a figure for which nothing was asked
-BINS = 2000  # a longer run is drawn by the least and the largest value of so many pieces
+MOST_LINES = 8  # lines per panel; a note names the others
+MOST_FORCES = 4  # panels of forces in a default figure
+BINS = 2000  # number of pieces by whose extreme values a longer run is drawn
 _BLOCK_BYTES = 1 << 26  # of rows read at a time
-_ROUNDING = 1e-12  # of the largest force: what is smaller is no force
-_FLAT = 1e-9  # a panel that spans less is drawn as flat
+_ROUNDING = 1e-12  # relative to the largest force: smaller forces count as zero
+_FLAT = 1e-9  # span of a panel that is drawn as flat
 _COLOURS = 10
 _STYLES = ("-", "--", ":", "-.")
 GROUPS = {
@@ -59,7 +59,7 @@ def draw(
 ) -> list[str]:
     """Draw variables, or GROUPS of them, over time into a .png, .svg or .pdf file; returns notes.
 
-    names: none draws what a run is looked at for. entries: only the coordinates, dofs, links … of these names.
+    names: empty for the default figure. entries: draw only the coordinates, dofs, links … of these names.
 
     Raises UsageError: no matplotlib, unknown names, nothing to draw.
     """
@@ -88,7 +88,7 @@ def draw(
 
 
 def _asked(recordings: Sequence[Recording], names: Sequence[str]) -> list[str]:
-    """What was asked for, or all groups that are there. Raises UsageError for what no run has."""
+    """The requested names, or all groups that exist. Raises UsageError for a name that no run has."""
     there = {name for recording in recordings for name in recording.variables}
     if any(recording.has_contacts for recording in recordings):
         there.add("contacts")
@@ -123,7 +123,7 @@ def _panels(recordings: Sequence[Recording], name: str, entries: Sequence[str], 
 
 
 def _lines(recording: Recording, number: int, name: str, entries: Sequence[str]) -> Iterator[tuple[str, Line]]:
-    """Unit and line of every entry of a variable that is asked for."""
+    """Unit and line of every requested entry of a variable."""
     variable = schema.TABLE[f"trajectory/{name}"]
     labels = [recording.names_of(dim) for dim in variable.dims[1:]]
     units = schema.entry_units(recording.labels)
@@ -141,7 +141,7 @@ def _lines(recording: Recording, number: int, name: str, entries: Sequence[str])
 
 
 def _thinned(recording: Recording, name: str) -> tuple[Array, Array]:
-    """Times and rows; of a long run the least and the largest values of BINS pieces, read block by block."""
+    """Times and rows of a variable; for a long run the extreme values of BINS pieces, read block by block."""
     recording.check_packing(name)
     step = math.ceil(recording.n_valid / BINS)
     interval = recording.dt * recording.every
@@ -170,7 +170,7 @@ def _sums(lines: Sequence[Line]) -> list[Line]:
 
 
 def _liveliest(name: str, lines: Sequence[Line], entries: Sequence[str], notes: list[str]) -> tuple[Line, ...]:
-    """The entries that vary most, where there are many and none was asked for by name."""
+    """The entries that vary most, if there are many and none was requested by name."""
     spans: dict[str, float] = {}
     for line in lines:
         spans[line.label] = max(spans.get(line.label, 0.0), _span(line.values))
@@ -187,7 +187,7 @@ def _span(values: Array) -> float:
 
 
 def _force_panels(recordings: Sequence[Recording], entries: Sequence[str]) -> list[Panel]:
-    """A panel per dof, the sources that ever act on it as lines; those with the largest forces first."""
+    """A panel per dof, with a line for each source that ever acts on it; the largest forces come first."""
     panels: dict[str, tuple[str, list[Line]]] = {}
     for number, recording in enumerate(recordings):
         for name in (name for name in recording.variables if name.startswith("tau_")):
@@ -210,7 +210,7 @@ def _peak(values: Array) -> float:
 
 
 def _most_telling(panels: Sequence[Panel]) -> list[Panel]:
-    """All but the forces on all but the most heavily loaded dofs."""
+    """The panels without those of forces on less loaded dofs."""
     loaded = [panel for panel in panels if panel.title.startswith("forces on ")][:MOST_FORCES]
     return [panel for panel in panels if not panel.title.startswith("forces on ") or panel in loaded]
 
@@ -237,7 +237,7 @@ def _loads(recording: Recording, start: int) -> tuple[Array, Array]:
 
 
 def _not_there(recordings: Sequence[Recording], entries: Sequence[str]) -> str:
-    """`: no entry 'jiont_1'; did you mean …`."""
+    """The text `: no entry 'jiont_1'; did you mean …`."""
     dims = ("coord", "dof", "link", "actuator", "tendon", "sensor")
     known = [name for recording in recordings for dim in dims for name in recording.names_of(dim)]
     missing = [entry for entry in entries if entry not in known]
@@ -294,7 +294,7 @@ def _draw_panel(place: Axes, panel: Panel, known: dict[str, int]) -> None:
 
 
 def _scale(place: Axes, panel: Panel) -> None:
-    """Logarithmic beyond the usual where few values are far larger (impacts); no rounding errors as large as a page."""
+    """Scale a panel: logarithmic beyond the usual range if few values are far larger (impacts), flat for rounding."""
     sizes = np.abs(np.concatenate([line.values for line in panel.lines]))
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
     usual = float(np.percentile(sizes, 95)) if len(sizes) else 0.0
@@ -306,7 +306,7 @@ def _scale(place: Axes, panel: Panel) -> None:
 
 
 def _colours(labels: Iterable[str], known: dict[str, int]) -> Mapping[str, int]:
-    """The same colour for the same name in all panels, and another for each line of a panel while there are enough."""
+    """Colours of labels: equal names have equal colours in all panels; lines of a panel differ while colours last."""
     taken: dict[str, int] = {}
     for label in labels:
         colour = known.setdefault(label, len(known) % _COLOURS)

@@ -1,7 +1,7 @@
-"""Making HDF5 files quickly: datasets, labels and attributes through h5py's low-level interface.
+"""Creates HDF5 files quickly: datasets, labels and attributes through h5py's low-level interface.
 
-The high-level interface takes 3 times as long to lay out a run file (measured: 19 ms against 6), and a whole
-`artsim run` has 300. Importing this module imports h5py (35 ms): import it only where a file is really opened.
+The high-level interface takes three times as long to lay out a run file (19 ms instead of 6, measured), while a whole
+`artsim run` takes 300 ms. Importing this module imports h5py (35 ms): import it only where a file is opened.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _PLACED.set_layout(h5d.CONTIGUOUS)
 _PLACED.set_alloc_time(h5d.ALLOC_TIME_EARLY)
 _PLACED.set_fill_time(h5d.FILL_TIME_NEVER)
 _NO_CACHE = h5p.create(h5p.DATASET_ACCESS)
-_NO_CACHE.set_chunk_cache(1, 0, 0.0)  # 8 MiB a dataset by default, for chunks that are written once
+_NO_CACHE.set_chunk_cache(1, 0, 0.0)  # the default is 8 MiB per dataset, for chunks that are written once
 
 
 def storable(text: str) -> str:
-    """Text that HDF5 holds: names of files need not be UTF-8."""
+    """Text that HDF5 can store, since file names need not be UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -72,7 +72,7 @@ class Group:
     def fixed(
         self, name: str, values: Array, dims: Sequence[str], attributes: Mapping[str, str], *, gzip: bool = False
     ) -> Any:
-        """A dataset of known size, written now; packed, if at all, in pieces of at most PACKED_ROWS rows."""
+        """Write a dataset of known size; gzip packs it in pieces of at most PACKED_ROWS rows."""
         text = values.dtype == object
         kind = _TEXT_TYPE if text else _TYPES[values.dtype.str[1:]]
         space = h5s.create_simple(values.shape) if values.ndim else _SCALAR
@@ -89,7 +89,7 @@ class Group:
     def placed(
         self, name: str, dtype: str, shape: Sequence[int], dims: Sequence[str], attributes: Mapping[str, str]
     ) -> int:
-        """A dataset whose bytes someone else writes, in one piece at the place in the file that is returned."""
+        """Create a contiguous dataset whose bytes are written without HDF5, at the returned place in the file."""
         dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], h5s.create_simple(tuple(shape)), _PLACED)
         self._finish(dataset, name, dims, attributes)
         return int(dataset.get_offset() or 0)  # none when it has no entry
@@ -103,9 +103,9 @@ class Group:
         attributes: Mapping[str, str],
         sources: Sequence[tuple[str, int, int]],
     ) -> None:
-        """A dataset whose rows are those of the same dataset in other files: (file, first row, rows) of each.
+        """Create a dataset whose rows are those of the same dataset in other files: (file, first row, rows) of each.
 
-        Readers other than artsim get NaN, or -1, for the rows of a file that is not there.
+        Readers other than artsim get NaN, or -1, for the rows of a missing file.
         """
         plist = h5p.create(h5p.DATASET_CREATE)
         plist.set_obj_track_times(False)
@@ -121,7 +121,7 @@ class Group:
         self._finish(h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist), name, dims, attributes)
 
     def bare_dimension(self, name: str, size: int) -> None:
-        """A dimension without labels, as netCDF-4 writes it: a scale that is never stored."""
+        """Create a dimension without labels, as netCDF-4 does: a scale that is never stored."""
         dataset = h5d.create(self.id, name.encode(), _TYPES["f4"], h5s.create_simple((size,)), _NO_TIMES)
         h5ds.set_scale(dataset, BARE_DIMENSION + b"%10d" % size)
         self._scales[name] = dataset
@@ -136,7 +136,7 @@ class Group:
         attributes: Mapping[str, str],
         compress: str | None = None,
     ) -> Any:
-        """An empty dataset that grows along its first dimension; `row` is the shape of one row."""
+        """Create an empty dataset that grows along its first dimension; `row` is the shape of one row."""
         plist = _packed((rows_per_chunk, *(max(1, n) for n in row)), compress)
         space = h5s.create_simple((0, *row), (h5s.UNLIMITED, *row))
         dataset = h5d.create(self.id, name.encode(), _TYPES[dtype], space, plist, None, None if compress else _NO_CACHE)
@@ -157,7 +157,7 @@ ZSTD = 32015  # the number of the filter, registered by hdf5plugin
 
 
 def has_zstd() -> bool:
-    """Whether zstd can be read and written: hdf5plugin is there, and is told to HDF5."""
+    """Whether zstd can be read and written: hdf5plugin is installed and registered with HDF5."""
     from importlib.util import find_spec
 
     if find_spec("hdf5plugin") is None:
@@ -168,7 +168,7 @@ def has_zstd() -> bool:
 
 
 def _packed(chunk: tuple[int, ...], compress: str | None = "gzip") -> Any:
-    """How a dataset in chunks is created."""
+    """The creation properties of a chunked dataset."""
     plist = h5p.create(h5p.DATASET_CREATE)
     plist.set_obj_track_times(False)
     plist.set_chunk(chunk)
@@ -198,7 +198,7 @@ def write_whole(dataset: Any, values: Array) -> None:
 
 
 def cut(file: h5py.File, rows: int, controls: int, checkpoints: int) -> None:
-    """Cut a run file to so many rows with their contacts, inputs and checkpoints."""
+    """Truncate a run file to so many rows with their contacts, inputs and checkpoints."""
     _shorten(file["trajectory"], rows)
     if "contact" in file:
         contacts = int(np.sum(file["contact/contact_count"][:rows]))
@@ -212,7 +212,7 @@ def cut(file: h5py.File, rows: int, controls: int, checkpoints: int) -> None:
 
 
 def _shorten(group: h5py.Group, rows: int, others: tuple[str, ...] = (), other_rows: int = 0) -> None:
-    """Everything in a group that grows, to so many rows; `others` have a number of their own."""
+    """Truncate all growing datasets of a group to `rows` rows, and `others` to `other_rows`."""
     for name, dataset in group.items():
         if dataset.ndim and dataset.maxshape[0] is None:
             dataset.resize(other_rows if name in others else rows, 0)
@@ -220,7 +220,7 @@ def _shorten(group: h5py.Group, rows: int, others: tuple[str, ...] = (), other_r
 
 
 def open_growing(file: h5py.File, path: str) -> Any:
-    """A dataset to append to or to overwrite, without a cache where none is needed."""
+    """Open a dataset to append to or to overwrite, without a cache if none is needed."""
     plist = file[path].id.get_create_plist()
     packed = plist.get_layout() == h5d.CHUNKED and plist.get_nfilters()
     return h5d.open(file.id, path.encode(), None if packed else _NO_CACHE)

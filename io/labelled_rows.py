@@ -1,4 +1,4 @@
-"""What runs and batches in memory and in files share: rows addressed by name, with labels."""
+"""LabelledRows, the common base of runs and batches in memory and in files: rows addressed by name, with labels."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class LabelledRows:
         return schema.labels_of(dim, self.labels)
 
     def variable(self, name: str) -> Variable:
-        """Its line of the table, Jacobians dense."""
+        """The schema's entry of a variable, with dense Jacobians."""
         return schema.dense_variable(name)
 
     def dense(self, name: str, values: Array) -> Array:
-        """Stored rows of a variable as `variable` says: Jacobians (n, nlink, 6, nv) of (n, columns, 6)."""
+        """Stored rows of a variable in the form of `variable`: Jacobians (n, nlink, 6, nv) from (n, columns, 6)."""
         if name != "jacobian":
             return values
         full: Array = np.zeros((len(values), len(self.labels.link), 6, len(self.labels.dof)))
@@ -54,7 +54,7 @@ class LabelledRows:
         return {"units": units, "long_name": variable.meaning, "comment": variable.comment}
 
     def to_xarray(self, variables: tuple[str, ...] | None = None) -> xarray.Dataset:
-        """The valid rows as a labelled dataset in memory; needs the package xarray."""
+        """The valid rows as a labelled dataset in memory; requires the package xarray."""
         import xarray
 
         names = self.variables if variables is None else variables

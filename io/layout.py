@@ -1,4 +1,4 @@
-"""Laying out the groups of a file by the table: labels, units beside them, attributes, the robot."""
+"""Lays out the groups of a file by the schema: labels with units, attributes, the robot."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
-MOST_WARNINGS, MOST_LETTERS = 200, 500  # of a model, that an output holds
+MOST_WARNINGS, MOST_LETTERS = 200, 500  # number and length of a model's warnings in an output
 
 
 def lay_out_root(root: Any, title: str, command: str, created: str | None = None) -> None:
-    """The attributes of the file itself; `created` (ISO 8601): now."""
+    """Write the attributes of the file itself; `created` (ISO 8601) defaults to now."""
     from artsim.io import hdf5
 
     created = created or datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -40,7 +40,7 @@ def lay_out_root(root: Any, title: str, command: str, created: str | None = None
 
 
 class Section:
-    """A group `name` of the table being laid out; `datasets` collects what is created, by path."""
+    """A group `name` of the schema that is being laid out; `datasets` collects the created ones by path."""
 
     def __init__(self, root: Any, name: str, labels: Labels, datasets: dict[str, Any] | None = None) -> None:
         from artsim.io import hdf5
@@ -51,13 +51,13 @@ class Section:
         self._units = schema.entry_units(labels)
 
     def set_attributes(self, values: Mapping[str, str | int | float]) -> None:
-        """Attributes of the group."""
+        """Write attributes of the group."""
         from artsim.io import hdf5
 
         hdf5.set_attributes(self.group.id, values)
 
     def scales(self, dims: Iterable[str]) -> None:
-        """The labels of these dimensions, the units along them, and the links and dofs of columns."""
+        """Write the labels of these dimensions, the units along them, and the links and dofs of columns."""
         needed = dict.fromkeys(dims)
         for dim in needed:
             attributes = {"units": "1", "long_name": schema.DIMENSIONS[dim].meaning}
@@ -70,21 +70,21 @@ class Section:
                 self.fixed(name, np.array(getattr(self._labels, name), np.int32))
 
     def fixed(self, name: str, values: Any, *, gzip: bool = False, variable: Variable | None = None) -> None:
-        """A dataset of the table with its values; `variable`: its line where that is not the table's."""
+        """Write a dataset of the schema with its values; `variable` replaces the schema's entry."""
         path = f"{self._name}/{name}"
         variable = variable or schema.TABLE[path]
         attributes = self.attributes(name, variable)
         self.datasets[path] = self.group.fixed(name, np.asarray(values), variable.dims, attributes, gzip=gzip)
 
     def growing(self, name: str, row: tuple[int, ...], rows: int, compress: str | None) -> None:
-        """An empty dataset of the table whose first dimension grows, `rows` rows a chunk."""
+        """Create an empty dataset of the schema whose first dimension grows, with `rows` rows per chunk."""
         path = f"{self._name}/{name}"
         variable = schema.TABLE[path]
         attributes = self.attributes(name, variable)
         self.datasets[path] = self.group.growing(name, variable.dtype, row, rows, variable.dims, attributes, compress)
 
     def numbers(self, dim: str, rows: int, compress: str | None) -> None:
-        """A dimension that grows, with numbers for labels."""
+        """Create a growing dimension labelled by numbers."""
         attributes = {"units": "1", "long_name": f"{dim.replace('_', ' ')} number"}
         self.datasets[f"{self._name}/{dim}"] = self.group.growing(dim, "i8", (), rows, [dim], attributes, compress)
 
@@ -104,7 +104,7 @@ class Section:
 
 
 def lay_out_inputs(section: Section, inputs: Mapping[str, Array], samples: int) -> None:
-    """/controls of a rollout: an input of all samples alike (rows, n), or of each (samples, rows, n)."""
+    """Write /controls of a rollout: an input common to all samples (rows, n), or one per sample (samples, rows, n)."""
     section.fixed("time", inputs["time"])
     section.scales(["dof"] + ["actuator"] * ("control" in inputs))
     if any(values.ndim == 3 for values in inputs.values()):
@@ -117,7 +117,7 @@ def lay_out_inputs(section: Section, inputs: Mapping[str, Array], samples: int) 
 
 
 def lay_out_model(section: Section, model: ModelRecord) -> None:
-    """/model: the robot's file as text, and what a reader may want to know of it without parsing."""
+    """Write /model: the robot's file as text, and facts that readers need without parsing it."""
     section.set_attributes({"name": model.name, "format": model.format, "path": model.path, "sha256": model.sha256})
     if model.warnings:
         section.set_attributes({"warnings": json.dumps(shortened(model.warnings), ensure_ascii=False)})
@@ -141,14 +141,14 @@ def lay_out_model(section: Section, model: ModelRecord) -> None:
 
 
 def shortened(warnings: Sequence[str]) -> list[str]:
-    """As many warnings as a file may hold, each of a length that it may have; the last says how many more there are."""
+    """The warnings limited to MOST_WARNINGS and MOST_LETTERS; the last one gives the number of omitted ones."""
     kept = [told if len(told) <= MOST_LETTERS else f"{told[:MOST_LETTERS]} …" for told in warnings[:MOST_WARNINGS]]
     more = len(warnings) - len(kept)
     return [*kept, f"{more} more; artsim check lists all"] if more else kept
 
 
 def texts(values: Sequence[str]) -> Array:
-    """Texts as an array of objects, which is how h5py wants them."""
+    """Texts as an array of objects, as h5py requires."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

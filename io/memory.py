@@ -1,4 +1,4 @@
-"""How much memory this process may still take: the machine's, its control group's, its own limit."""
+"""The memory that this process may still allocate, bounded by the machine, its control group and its own limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def memory_left() -> tuple[int, str]:
-    """Bytes, and what bounds them. Where nothing is known, as much as there can be."""
+    """The number of bytes left, and what bounds it; the largest possible number if nothing is known."""
     bounds = [(sys.maxsize, "the machine has"), *_of_machine(), *_of_process(), *_of_group()]
     return min(bounds)
 
@@ -33,7 +33,7 @@ def _of_process() -> Iterator[tuple[int, str]]:
 
 
 def _of_group() -> Iterator[tuple[int, str]]:
-    """Control groups, version 2 and 1; a limit of a parent holds too. Cached files count as free: they make way."""
+    """Limits of control groups, versions 2 and 1, including those of parents. Cached files count as free."""
     for folder, limit, used, cache in _group_folders():
         with contextlib.suppress(OSError, ValueError, KeyError):
             most = int((folder / limit).read_text())  # "max" is no number: no limit
@@ -60,6 +60,6 @@ def _group_folders() -> Iterator[tuple[Path, str, str, str]]:
 
 
 def _facts(path: Path) -> dict[str, int]:
-    """Lines of a name and a number, `Name: 12 kB` or `name 12`."""
+    """Read lines of a name and a number, `Name: 12 kB` or `name 12`."""
     lines = (line.replace(":", " ").split() for line in path.read_text().splitlines())
     return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}

@@ -1,6 +1,6 @@
-"""What meshes and height fields collided and were seen as, in /model: written, and read from files of strangers.
+"""Stores collision and ray-casting shapes of meshes and height fields in /model; reads them from untrusted files.
 
-With it a run can be simulated again where the mesh files are gone.
+With them a run can be simulated again without the mesh files.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 KINDS = ("convex", "triangles", "heightfield")  # by their numbers in the file
-MOST = 1e9  # [m] a vertex from its frame
+MOST = 1e9  # [m] largest distance of a vertex from its frame
 
 
 def kept_bytes(kept: Kept | None) -> int:
-    """Bytes that they take in a file at most."""
+    """The largest number of bytes that the pieces take in a file."""
     return 0 if kept is None else sum(array.nbytes for array in _arrays(kept).values())
 
 
 def lay_out_pieces(section: Section, kept: Kept) -> None:
-    """The datasets of the pieces in /model, packed; none where there are none."""
+    """Write the packed datasets of the pieces in /model; none without pieces."""
     if not kept.pieces:
         return
     arrays = _arrays(kept)
@@ -45,7 +45,7 @@ def lay_out_pieces(section: Section, kept: Kept) -> None:
 
 
 def _arrays(kept: Kept) -> dict[str, Array]:
-    """The datasets by name; nothing of kinds of pieces that are not there."""
+    """The datasets by name, without those of absent kinds of pieces."""
     rows = [_of_piece(piece) for piece in kept.pieces]
     joined = {
         name: np.concatenate([row[name] for row in rows if name in row])
@@ -74,7 +74,7 @@ _PIECE_ARRAYS = (
 
 
 def _of_piece(piece: Piece) -> dict[str, Array]:
-    """What each dataset holds of one piece."""
+    """The part of each dataset for one piece."""
     if piece.kind == "heightfield":
         assert piece.heights is not None
         return _head(piece, *piece.heights.shape) | {"height": piece.heights.ravel()}
@@ -107,7 +107,7 @@ def _head(piece: Piece, vertices: int, faces: int) -> dict[str, Array]:
 
 
 def read_pieces(group: Any, path: Path) -> Kept:
-    """The pieces in /model, `group`, of a file that passed the gate. Raises ModelError: they cannot be."""
+    """Read the pieces in /model, `group`, of a file that passed the gate. Raises ModelError if they are invalid."""
     from artsim.sim.geometry.solids import Kept
 
     if "piece_kind" not in group:
@@ -125,7 +125,7 @@ def read_pieces(group: Any, path: Path) -> Kept:
 
 
 class _Reading:
-    """The datasets, given out piece by piece; kernels do not look whether an index is one, so all are looked at."""
+    """Reads the datasets piece by piece and checks all indices, since kernels do not check them."""
 
     def __init__(self, group: Any, path: Path) -> None:
         self._path, self._where = path, f"{path}: /model"
@@ -155,20 +155,20 @@ class _Reading:
             raise ModelError(f"{self._where}/{name} is damaged: no shapes can be made of it")
 
     def numbers(self, name: str, beyond: int) -> Array:
-        """A whole dataset of indices."""
+        """Read a dataset of indices."""
         values = self.arrays[name]
         self.want(bool(((values >= 0) & (values < beyond)).all()), name)
         return values
 
     def _next(self, name: str, count: int) -> Array:
-        """So many further rows."""
+        """Read the next `count` rows."""
         start = self.ends[name]
         self.ends[name] = start + count
         self.want(self.ends[name] <= len(self.arrays[name]), name)
         return self.arrays[name][start : start + count]
 
     def piece(self, n: int) -> Piece:
-        """Piece n; call it in order."""
+        """Read piece n; pieces are read in order."""
         from artsim.sim.geometry.solids import convex_piece, field_piece, triangles_piece
 
         kind = KINDS[int(self.arrays["piece_kind"][n])]

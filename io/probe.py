@@ -1,7 +1,7 @@
-"""A first look at a file from a stranger, by a child process that may fail.
+"""Opens an untrusted file first in a child process, which may fail.
 
-HDF5 is C: a damaged or crafted file can let it search for ever, ask for all memory or crash. A forked child opens the
-file first, under limits of time and memory; what it survives, the process itself may do.
+HDF5 is C: a damaged or crafted file can make it loop for ever, allocate all memory or crash. A forked child therefore
+opens the file first, with limits of time and memory; what the child survives is safe for the process itself.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _TEXT = 4000
 
 
 def probe(path: Path, look: Callable[[], None]) -> None:
-    """Call `look` in a child. Raises ModelError where it raises one, crashes, or asks for too much time or memory.
+    """Call `look` in a child. Raises ModelError if `look` raises one, crashes, or exceeds the limits of time or memory.
 
-    Where there can be no child nothing is tried; what else goes wrong in it, the process itself will see.
+    Without a child nothing is tried; other errors will occur again in the process itself.
     """
 
     def told() -> bytes:

@@ -1,9 +1,9 @@
-"""The gate: every .h5 file a command reads comes through here, and is refused unless it is plainly harmless.
+"""The gate: every .h5 file that a command reads passes through here, and is refused unless it is clearly harmless.
 
-An HDF5 file may point at other files (external links, external raw storage, virtual datasets: h5py hands over
-/etc/passwd to whoever sends such a file), declare 10^12 numbers in a kilobyte, link in circles, or ask for code
-(filter plugins). `open_checked` walks the whole tree without following or reading anything and lets only hard links,
-numbers and texts, known filters and sizes that the file can really hold pass. `open_recording` reads a run file.
+An HDF5 file may point to other files (external links, external raw storage, virtual datasets: h5py would disclose
+/etc/passwd to the sender of such a file), declare 10^12 numbers in a kilobyte, link in circles, or load code (filter
+plugins). `open_checked` walks the whole tree without following or reading anything and accepts only hard links, numbers
+and texts, known filters, and sizes that the file can really hold. `open_recording` reads a run file.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ MAX_DEPTH = 16
 MAX_CHUNK_BYTES = 1 << 28
 MAX_TEXT_BYTES = 1 << 20  # of a fixed-length text
 _SMALL = 1 << 20  # bytes that may be declared without being stored (fill values)
-_RATIOS = {1: 1032, 32015: 1 << 15}  # the most that zlib and zstd can pack
-_WHOLE = 1 << 26  # bytes that a dataset which is read whole may unpack to beyond what is stored
-_ROWS = 1 << 30  # bytes of rows that are read for one purpose, likewise
-_FEW = 1 << 20  # bytes of a chunk that HDF5 keeps for the next row in it
+_RATIOS = {1: 1032, 32015: 1 << 15}  # largest compression ratios of zlib and zstd
+_WHOLE = 1 << 26  # bytes to which a dataset that is read whole may unpack regardless of its stored size
+_ROWS = 1 << 30  # likewise for rows that are read at once
+_FEW = 1 << 20  # bytes of a chunk that HDF5 caches for its next row
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32"}
 _BLOCK_BYTES = 1 << 22
 
 
 class Difference(NamedTuple):
-    """The first place where two recordings differ: dataset path, step (None where there is no time), entry's name."""
+    """The first place where two recordings differ: dataset path, step (None without time), name of the entry."""
 
     dataset: str
     step: int | None
@@ -61,19 +61,19 @@ class Difference(NamedTuple):
 
 
 def open_checked(path: str | os.PathLike[str]) -> h5py.File:
-    """Open an HDF5 file for reading when it is harmless; also one that is being written, or whose writer was killed.
+    """Open an HDF5 file for reading if it is harmless, even if it is being written or its writer was killed.
 
-    Raises MissingInputError (66: not there, not readable), ModelError (65: not HDF5, damaged, or refused, with the
-    offending object's path), BusyError (75: another process has just created it).
+    Raises MissingInputError (66: missing or not readable), ModelError (65: not HDF5, damaged, or refused, with the path
+    of the offending object), BusyError (75: another process has just created it).
     """
     probe(Path(path), lambda: open_gated(Path(path))[0].close())
     return open_gated(Path(path))[0]
 
 
 def open_gated(path: Path, *, shards: Literal["check", "leave", "refuse"] = "check") -> tuple[h5py.File, bool]:
-    """The open file, and whether a living process is writing it.
+    """Open a file through the gate; returns it, and whether a living process is writing it.
 
-    `shards`: what to do with those of an index; whoever leaves them unchecked must not read /batch.
+    `shards`: how to treat those of an index; callers that leave them unchecked must not read /batch.
     """
     _check_is_hdf5(path)
     with reading(path):
@@ -91,7 +91,7 @@ def open_gated(path: Path, *, shards: Literal["check", "leave", "refuse"] = "che
 
 
 def _check_index(path: Path, file: h5py.File, virtual: Mapping[str, Any], *, refuse: bool) -> None:
-    """Data in other files pass in one case only: in the index of a batch, from the shards that its table lists."""
+    """Refuse data in other files, except in the index of a batch, from the shards that its table lists."""
     if refuse or "shards" not in file or "batch" not in file:
         raise ModelError(f"{path}: refused: {next(iter(virtual))} is a virtual dataset: its data are in other files")
     from artsim.io.shard_index import check_shards
@@ -100,7 +100,7 @@ def _check_index(path: Path, file: h5py.File, virtual: Mapping[str, Any], *, ref
 
 
 def _check_is_hdf5(path: Path) -> None:
-    """Refuse what is not a regular HDF5 file, saying what it looks like."""
+    """Refuse anything but a regular HDF5 file, and say what it looks like."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -134,7 +134,7 @@ def _looks_like(head: bytes) -> str:
 
 
 def _open(path: Path) -> tuple[h5py.File, bool]:
-    """The file, and whether a living process is writing it. One left by a dead writer is read as if it were closed."""
+    """Open a file; returns it, and whether a living process writes it. A dead writer's file is read as if closed."""
     import h5py
 
     with path.open("rb") as stream:
@@ -151,7 +151,7 @@ def _open(path: Path) -> tuple[h5py.File, bool]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever HDF5 or h5py raise on a damaged file becomes one ModelError."""
+    """Turn every exception of HDF5 or h5py on a damaged file into a ModelError."""
     try:
         yield
     except ArtsimError:
@@ -169,7 +169,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class _Walk:
-    """One pass over every object of a file: nothing is followed, no data are read."""
+    """Visits every object of a file once, without following anything or reading data."""
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         self._path, self._root = path, file.id
@@ -178,7 +178,7 @@ class _Walk:
         self._virtual: dict[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
-        """The virtual datasets, by path: where their data come from is still to be checked."""
+        """Check all objects; returns the virtual datasets by path, whose sources are still to be checked."""
         from h5py import h5g, h5o
 
         groups: list[tuple[Any, str, int]] = [(h5g.open(self._root, b"/"), "", 0)]
@@ -204,7 +204,7 @@ class _Walk:
         return ModelError(f"{self._path}: refused: {name or '/'!s} {why}")
 
     def _visit(self, item: Any, name: str) -> bool:
-        """Note the object; False when it was met before under another name."""
+        """Note the object; False if it was visited before under another name."""
         from h5py import h5o
 
         address = h5o.get_info(item).addr
@@ -248,7 +248,7 @@ class _Walk:
                 raise self._refused(name, f"needs the filter {code} ({words}), which artsim does not use (hdf5plugin)")
 
     def _check_type(self, kind: Any, name: str) -> int:
-        """Bytes of one entry. Numbers, enumerations (booleans) and texts pass."""
+        """The bytes of one entry; only numbers, enumerations (booleans) and texts are accepted."""
         from h5py import h5t
 
         family, size = kind.get_class(), int(kind.get_size())
@@ -259,12 +259,12 @@ class _Walk:
         raise self._refused(name, "holds neither numbers nor texts")
 
     def _check_size(self, item: Any, plist: Any, width: int, name: str) -> None:
-        """The declared size must be stored in the file: 10^12 doubles in a kilobyte are refused."""
+        """Refuse a declared size that the file cannot store, such as 10^12 doubles in a kilobyte."""
         from h5py import h5d
 
         count, ratio = 1, 1
         if _is_bare_dimension(item):
-            return  # never stored, however long it is
+            return  # never stored, regardless of its length
         for n in item.get_space().shape or ():
             count *= int(n)
         stored = min(int(item.get_storage_size()), self._file_bytes)
@@ -283,9 +283,9 @@ class _Walk:
 
 
 def _is_bare_dimension(item: Any) -> bool:
-    """A dimension without labels, as netCDF-4 files and /batch have them: a scale that nothing was written to.
+    """Whether a dataset is a dimension without labels, as in netCDF-4 files and /batch: a scale that was never written.
 
-    Always of type float32, which nothing here reads as labels, `status` or counts, however long it says it is.
+    It is always of type float32, which nothing here reads as labels, `status` or counts, whatever length it declares.
     """
     from h5py import h5a, h5t
 
@@ -306,14 +306,14 @@ def _is_bare_dimension(item: Any) -> bool:
 
 
 def read_whole(path: Path, dataset: Any) -> Array:
-    """All of a dataset that is no table of rows. Raises ModelError for what unpacks to far more than is stored."""
+    """Read a dataset that is not a table of rows. Raises ModelError if it unpacks to far more than is stored."""
     _refuse_unpacking(path, dataset, int(dataset.nbytes), _WHOLE)
     values: Array = dataset[()]
     return values
 
 
 def _refuse_unpacking(path: Path, dataset: Any, size: int, most: int) -> None:
-    """Raise ModelError where reading unpacks more than `most` bytes, and far more than is stored."""
+    """Raise ModelError if reading unpacks more than `most` bytes and far more than is stored."""
     if size > allowed(most) and size > 4 * (stored := int(dataset.id.get_storage_size())):
         raise ModelError(f"{path}: refused: {dataset.name} unpacks from {stored} bytes to {size}; {MORE}")
 
@@ -323,14 +323,14 @@ def _row_bytes(dataset: Any) -> int:
 
 
 def read_count(path: Path, dataset: Any) -> int:
-    """A single whole number from 0. Raises ModelError for anything else."""
+    """Read a single non-negative integer. Raises ModelError for anything else."""
     if dataset.shape != () or dataset.dtype.kind not in "iu" or (value := int(dataset[()])) < 0:
         raise ModelError(f"{path}: {dataset.name} is {dataset.dtype} {dataset.shape}, want one whole number from 0")
     return value
 
 
 def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
-    """A text dataset. A few entries at a time: a crafted file may point 10^6 entries at one long text."""
+    """Read a text dataset, a few entries at a time, since a crafted file may point 10^6 entries to one long text."""
     with reading(path):
         if dataset.dtype.kind not in "SO":
             raise ModelError(f"{path}: {dataset.name} holds {dataset.dtype}, want texts")
@@ -346,7 +346,7 @@ def read_texts(path: Path, dataset: h5py.Dataset) -> tuple[str, ...]:
 
 
 def read_labels(path: Path, group: h5py.Group) -> Labels:
-    """The names that a group holds."""
+    """Read the labels of a group."""
     texts = {name: read_texts(path, group[name]) for name in _NAMES if name in group}
     return Labels(**texts)  # type: ignore[arg-type]  # the fields that are no texts are not among these
 
@@ -360,7 +360,7 @@ _NAMES = tuple(name for name in Labels._fields if not name.startswith(("jacobian
 def open_recording(path: str | os.PathLike[str]) -> Recording:
     """Open a run file: complete, being written, or left by a killed writer.
 
-    Raises as `open_checked`; ModelError also when the file is HDF5 but no artsim run, saying what it is.
+    Raises what `open_checked` raises; also ModelError, with the kind of file, for HDF5 that is not an artsim run.
     """
     return opened(Path(path), Recording)
 
@@ -369,7 +369,7 @@ O = TypeVar("O", bound="Output")
 
 
 def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
-    """An output, which a child process could open and read before. `kind` takes path, file, whether it is written."""
+    """Open an output after a child process has opened and read it. `kind` takes path, file, whether it is written."""
 
     def open_it() -> O:
         file, written = open_gated(path)
@@ -381,7 +381,7 @@ def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
             raise
 
     def look() -> None:
-        with open_it() as output, suppress(ArtsimError):  # who asks for it gets to know
+        with open_it() as output, suppress(ArtsimError):  # raised again when the process itself opens it
             _ = output.summary(), output.model_text, output.config
 
     probe(path, look)
@@ -389,7 +389,7 @@ def opened(path: Path, kind: Callable[[Path, h5py.File, bool], O]) -> O:
 
 
 class Output(ABC):
-    """An open output of artsim's that has passed the gate. Close it, or use it as a context manager."""
+    """An open output of artsim that has passed the gate. Close it, or use it as a context manager."""
 
     path: Path
     provenance: dict[str, Any]
@@ -412,7 +412,7 @@ class Output(ABC):
 
     @property
     def config(self) -> dict[str, Any]:
-        """The resolved configuration it was made with. Raises ModelError when it is not a JSON object."""
+        """The resolved configuration of the run. Raises ModelError if it is not a JSON object."""
         try:
             config = json.loads(self.provenance.get("config", "{}"))
         except (ValueError, TypeError, RecursionError) as error:
@@ -429,7 +429,7 @@ class Output(ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What was odd about the robot's file when it was read, as `artsim check` tells it."""
+        """The warnings about the robot's file when it was read, as printed by `artsim check`."""
         with reading(self.path):
             text = attributes_of(self._file["model"]).get("warnings", "[]")
         try:
@@ -442,14 +442,16 @@ class Output(ABC):
 
     @property
     def model_text(self) -> str:
-        """The robot's file, expanded, as it was used. Input like any other: parse it with the same limits."""
+        """The text of the robot's file as used, expanded. It is untrusted input: parse it with the same limits."""
         with reading(self.path):
             return read_texts(self.path, self._file["model/source"])[0]
 
     @property
     def kept(self) -> Kept:
-        """What meshes and height fields collided as (sim/geometry/solids.py: with_pieces). Raises ModelError:
-        damaged."""
+        """The shapes as which meshes and height fields collided (sim/geometry/solids.py: with_pieces).
+
+        Raises ModelError if they are damaged.
+        """
         from artsim.io.pieces import read_pieces
 
         with reading(self.path):
@@ -459,7 +461,7 @@ class Output(ABC):
 class Recording(Output, LabelledRows):
     """A run, addressed by name: `recording["qpos"]` is (n_valid, nq). Close it, or use it as a context manager.
 
-    Only the `n_valid` rows that were written in full are ever given out.
+    Only the `n_valid` rows that were written in full are ever returned.
     """
 
     def __init__(self, path: Path, file: h5py.File, written: bool) -> None:
@@ -502,11 +504,11 @@ class Recording(Output, LabelledRows):
         return name == "time" or name in self.variables
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Rows start … stop of a variable, cut to the valid ones. Raises UsageError for one not recorded."""
+        """Read the valid rows in start … stop of a variable. Raises UsageError for a variable that was not recorded."""
         return self.dense(name, self.read_stored(name, start, stop))
 
     def read_stored(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """The same as the file has it: of Jacobians the columns that labels.jacobian_link and jacobian_dof name."""
+        """Read rows as stored: for Jacobians only the columns that labels.jacobian_link and jacobian_dof name."""
         if name not in self:
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         stop = self.n_valid if stop is None else min(stop, self.n_valid)
@@ -517,7 +519,7 @@ class Recording(Output, LabelledRows):
         return values
 
     def check_packing(self, name: str, rows: int | None = None) -> None:
-        """Raise ModelError where reading a variable, or so many single rows of it, unpacks far more than is stored."""
+        """Raise ModelError if reading a variable, or `rows` single rows of it, unpacks far more than is stored."""
         with reading(self.path):
             dataset = self._file["trajectory"][name]
             size = self.n_valid * _row_bytes(dataset)
@@ -528,15 +530,15 @@ class Recording(Output, LabelledRows):
 
     @property
     def contacts(self) -> dict[str, Array]:
-        """/contact, where contacts were recorded: contact_count (n_valid,), and of each contact, one after the other,
-        `step`, `link_a`, `point` and the rest of schema.CONTACT_TABLE. labels.touching_link and .geom name them.
+        """The content of /contact: contact_count (n_valid,), and for all contacts in order the fields of
+        schema.CONTACT_TABLE (`step`, `link_a`, `point`, …). labels.touching_link and labels.geom name the indices.
         """
         return self.read_contacts()
 
     def read_contacts(self, start: int = 0, stop: int | None = None) -> dict[str, Array]:
-        """The contacts of rows start … stop, cut to the valid ones; nothing where none were recorded.
+        """Read the contacts of the valid rows in start … stop; empty if none were recorded.
 
-        Raises ModelError for counts or indices that cannot be.
+        Raises ModelError for invalid counts or indices.
         """
         if not self.has_contacts:
             return {}
@@ -555,7 +557,7 @@ class Recording(Output, LabelledRows):
         return found
 
     def _ends_of_contacts(self) -> Array:
-        """(n_valid + 1,) where in the table the contacts of each row end, from 0."""
+        """Where the contacts of each row end in the table, beginning with 0 (n_valid + 1,)."""
         if self._contact_ends is None:
             with reading(self.path):
                 group = self._file["contact"]
@@ -572,7 +574,7 @@ class Recording(Output, LabelledRows):
     # the rest of the file
 
     def group(self, name: str) -> h5py.Group | None:
-        """A group of the file; None where there is none."""
+        """A group of the file, or None."""
         import h5py
 
         found = self._file.get(name)
@@ -580,7 +582,7 @@ class Recording(Output, LabelledRows):
 
     @property
     def checkpoint_steps(self) -> int:
-        """Steps from one checkpoint to the next; 0 where there are none."""
+        """Number of steps between checkpoints; 0 without checkpoints."""
         with reading(self.path):
             return max(0, int(attributes_of(self._file["trajectory"]).get("checkpoint_steps", 0)))
 
@@ -592,7 +594,7 @@ class Recording(Output, LabelledRows):
 
     @property
     def final(self) -> dict[str, Array]:
-        """The state after the last step, all of it (schema: final/…). NaN when the run did not end properly."""
+        """The full state after the last step (schema: final/…); NaN if the run did not end properly."""
         with reading(self.path):
             group = self._file["final"]
             state = {name: self._of_state(group[name], name) for name in schema.STATE if name in group}
@@ -603,7 +605,7 @@ class Recording(Output, LabelledRows):
 
     @property
     def state(self) -> str:
-        """complete, stopped, interrupted, running (its writer lived at the opening) or killed."""
+        """complete, stopped, interrupted, running (its writer was alive when the file was opened) or killed."""
         if self.status == schema.RUNNING:
             return "running" if self._written else "killed"
         words = {schema.COMPLETE: "complete", schema.NON_FINITE: "stopped", schema.INTERRUPTED: "interrupted"}
@@ -645,7 +647,7 @@ class Recording(Output, LabelledRows):
     # inside
 
     def _of_state(self, dataset: Any, name: str) -> Array:
-        """A field of /final, whose type the schema gives, and its shape the labels where its dimensions have any."""
+        """Read a field of /final; the schema gives its type and, for labelled dimensions, the labels give its shape."""
         variable = schema.TABLE[f"final/{name}"]
         fixed = {*schema.NUMBERED, *schema.FIXED_LABELS}
         known = [None if dim in fixed else len(schema.labels_of(dim, self.labels)) for dim in variable.dims]
@@ -655,7 +657,7 @@ class Recording(Output, LabelledRows):
         return read_whole(self.path, dataset)
 
     def _indices(self, dataset: h5py.Dataset, most: int) -> tuple[int, ...]:
-        """Indices into so many labels. Raises ModelError for others."""
+        """Read indices below `most`. Raises ModelError for others."""
         values = read_whole(self.path, dataset)
         if values.ndim != 1 or values.dtype.kind != "i" or np.any((values < 0) | (values >= most)):
             raise ModelError(f"{self.path}: {dataset.name} must hold indices below {most}")
@@ -663,7 +665,7 @@ class Recording(Output, LabelledRows):
         return indices
 
     def _contacts_told(self) -> dict[str, Any]:
-        """What `summary` tells of /contact."""
+        """The part of `summary` about /contact."""
         rows = int(self._ends_of_contacts()[-1])
         told = {}
         for name in ("contact_count", *schema.CONTACT_TABLE):
@@ -674,7 +676,7 @@ class Recording(Output, LabelledRows):
         return told
 
     def _check_shapes(self) -> None:
-        """Every known variable must have the type and shape the labels demand, and n_valid rows."""
+        """Refuse known variables whose type, shape or number of rows do not fit the labels and n_valid."""
         self._check_contact_shapes()
         group = self._file["trajectory"]
         for name in ("time", *self.variables):
@@ -691,7 +693,7 @@ class Recording(Output, LabelledRows):
                 )
 
     def _check_contact_shapes(self) -> None:
-        """/contact's table likewise."""
+        """Refuse a table of /contact of wrong types or shapes."""
         for name in ("contact_count", *schema.CONTACT_TABLE) if self.has_contacts else ():
             variable = schema.TABLE[f"contact/{name}"]
             want = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
@@ -706,7 +708,7 @@ class Recording(Output, LabelledRows):
 
 
 def check_schema(path: Path, file: h5py.File, kind: str, groups: Sequence[str]) -> None:
-    """Refuse what is not a `kind` of output of this major version of the format, saying what it is."""
+    """Refuse anything but a `kind` of output of this major version of the format, and say what it is."""
     import h5py
 
     version = attributes_of(file).get("artsim_schema")
@@ -720,7 +722,7 @@ def check_schema(path: Path, file: h5py.File, kind: str, groups: Sequence[str]) 
 
 
 def _kind_of(file: h5py.File) -> str:
-    """`; it looks like …` for files a robotics user may mix up."""
+    """The text `; it looks like …` for files that a robotics user may confuse."""
     keys, attributes = set(file), set(file.attrs)
     if {"data", "mask"} <= keys or ("data" in keys and "env_args" in file["data"].attrs):
         return "; it looks like a robomimic dataset"
@@ -734,7 +736,7 @@ def _kind_of(file: h5py.File) -> str:
 
 
 def attributes_of(item: Any) -> dict[str, Any]:
-    """The scalar texts and numbers among an object's attributes; what else is there is not read."""
+    """The scalar texts and numbers among an object's attributes; others are not read."""
     from h5py import h5a, h5t
 
     values = {}
@@ -746,7 +748,7 @@ def attributes_of(item: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """str, int or float of what h5py gives."""
+    """A value of h5py as str, int or float."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value.item() if isinstance(value, np.generic) else value
@@ -766,7 +768,7 @@ def _locked(path: Path) -> bool:
 
 
 def controls_from_file(file: h5py.File) -> Controls:
-    """The inputs a run file holds in /controls, bit for bit; `file` must have passed the gate."""
+    """Read the inputs in /controls of a run file, bit for bit; `file` must have passed the gate."""
     group, path = file["controls"], Path(str(file.filename))
     rows = read_count(path, group["n_valid"])
     values = {name: read_whole(path, group[name])[:rows] for name in ("start_step", *VALUES) if name in group}
@@ -774,11 +776,11 @@ def controls_from_file(file: h5py.File) -> Controls:
 
 
 def first_difference(a: Recording, b: Recording, tolerance: float = 0.0) -> Difference | None:
-    """The first difference between two runs, byte by byte (NaN equals the same NaN): None when there is none.
+    """The first difference between two runs, byte by byte (a NaN equals the same NaN), or None.
 
-    Compared: time step and distance of rows, labels, recorded variables, their rows in step order, the inputs, the
-    states at the end and at checkpoints. Blocks of 4 MB. `tolerance`: what may differ of rows, relative to the
-    variable's largest value in the block; then contacts and states are not compared.
+    Compared are time step and row interval, labels, recorded variables, their rows in step order, the inputs, and the
+    states at the end and at checkpoints, in blocks of 4 MB. `tolerance`: accepted difference of rows, relative to the
+    variable's largest value in the block; contacts and states are then not compared.
     """
     for name in ("dt", "every"):
         if getattr(a, name) != getattr(b, name):
@@ -833,7 +835,7 @@ def _in_block(a: Recording, b: Recording, name: str, start: int, stop: int, tole
 
 
 def first_beyond(name: str, left: Array, right: Array, tolerance: float) -> tuple[int, ...] | None:
-    """Index of the first entry that differs by more than the tolerance; how the solver got there may."""
+    """Index of the first entry that differs by more than the tolerance; statistics of the solver may differ."""
     if name in ("solver_iterations", "solver_residual"):
         return None
     largest = float(np.max(np.abs(left), initial=0.0, where=np.isfinite(left)))
@@ -847,7 +849,7 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
     found: list[Difference] = []
     for name in left:
         if left[name].shape != right[name].shape:
-            continue  # so their counts differ
+            continue  # then their counts differ
         where = first_byte(left[name], right[name])
         if where is None:
             continue
@@ -861,7 +863,7 @@ def _in_contacts(a: Recording, b: Recording, start: int, stop: int) -> Differenc
 
 
 def _in_contact_times(a: Recording, b: Recording, start: int, stop: int) -> Difference | None:
-    """/contact has the rows' times again."""
+    """The first difference between the row times stored in /contact."""
     times = [run.group("contact") for run in (a, b)]
     if times[0] is None or times[1] is None:
         return None
@@ -870,7 +872,7 @@ def _in_contact_times(a: Recording, b: Recording, start: int, stop: int) -> Diff
 
 
 def first_byte(left: Array, right: Array) -> tuple[int, ...] | None:
-    """Index of the first entry whose bytes differ. Shapes are equal."""
+    """Index of the first entry whose bytes differ; the shapes are equal."""
     if left.tobytes() == right.tobytes():
         return None
     if left.shape != right.shape or left.dtype != right.dtype:
@@ -921,7 +923,7 @@ def _in_checkpoints(a: Recording, b: Recording) -> Difference | None:
 
 
 def _entry_of_state(a: Recording, name: str, left: Array, right: Array) -> str:
-    """The name of the first entry that differs, where entries have names."""
+    """The name of the first entry that differs, if entries have names."""
     dims = schema.TABLE[f"final/{name}"].dims
     if left.shape != right.shape or len(dims) != 1 or dims[0] in schema.NUMBERED:
         return ""

@@ -86,7 +86,7 @@ def _constants(robot: Any, scratch: Any) -> None:
 
 @njit
 def _inputs(robot: Any, scratch: Any, task: Any, batch: Any, first: Any) -> None:
-    """Load state and acceleration of the pack, and followers from leaders if reduced; scratch.check notes errors."""
+    """Load state and acceleration of the pack, with followers from their leaders if reduced; flags wrong inputs."""
     model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
     scratch.check[OF_INPUTS] = normalise(model, state.qpos, data)
