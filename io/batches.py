@@ -295,21 +295,21 @@ def _shortage(job: Job, slots: int, rows: int, left: int, what: str) -> MemorySh
 
 
 def _bytes(job: Job, slots: int, rows: int) -> int:
-    """Memory of so many blocks, each with one column converted for the file, and of the threads that work on them."""
+    """Memory of the blocks, each with one column converted for the file, and of the threads that process them."""
     shapes = job.evaluation.shapes.values()
     numbers = 1 + sum(map(math.prod, shapes)) + max(map(math.prod, shapes))
     return slots * (8 * numbers * rows + _THREAD_BYTES)
 
 
 def _results(job: Job) -> int:
-    """Numbers that are computed of a row."""
+    """Number of values that are computed per row."""
     return sum(math.prod(job.evaluation.shapes[name]) for name in job.evaluation.quantities)
 
 
 class _Stream:
-    """Rows on their way through: workers take block after block and read, compute and write it.
+    """The stream of rows: workers take block after block, which they read, compute and write.
 
-    There is one worker more than may compute at a time, so that reading and writing cost the others no time. A block
+    There is one worker more than may compute at a time, so that reading and writing do not delay the others. A block
     stays with its worker, in its core's cache.
     """
 
@@ -324,7 +324,7 @@ class _Stream:
         self.rows_done = 0
 
     def run(self, progress: Callable[[int], None] | None, stop: Callable[[], bool] | None) -> bool:
-        """All blocks; False when it was asked to stop."""
+        """Process all blocks; False if `stop` ended it."""
         from concurrent.futures import ThreadPoolExecutor  # imports logging
 
         with ThreadPoolExecutor(max(1, len(self._slots))) as pool:
@@ -356,7 +356,7 @@ class _Stream:
             raise
 
     def _read(self, slot: _Slot) -> tuple[int, int] | None:
-        """The next block's first row and its number of rows, read; None when there is none."""
+        """Read the next block; returns its first row and number of rows, or None at the end."""
         with self._reading:
             start = None if self._ended else next(self._starts, None)
             if start is None:
@@ -382,7 +382,7 @@ class _Stream:
 
 
 class _Slot:
-    """A block's arrays, and the call that computes its first n rows."""
+    """The arrays of a block, and the function that computes its first n rows."""
 
     def __init__(self, evaluation: Evaluation, rows: int) -> None:
         self.inputs, self.outputs = evaluation.allocate(rows)
@@ -396,7 +396,7 @@ class _Slot:
 def content_of(
     job: Job, first: int, last: int, provenance: Mapping[str, str | int | float], *, signed: bool
 ) -> Content:
-    """What a file of rows first … last of a job says about them."""
+    """The content of a file of rows first … last of a job."""
     config = job.config
     facts: dict[str, str | int | float] = {
         "at": config.at,
@@ -423,7 +423,7 @@ def _canonical(facts: Mapping[str, Any]) -> str:
 
 
 def _columns(evaluation: Evaluation, float32: bool) -> dict[str, Column]:
-    """The file's variables: what was given, what was computed, whether it could be."""
+    """The variables of the file: inputs, results and `status`."""
     columns = {}
     for name in evaluation.inputs:
         columns[name] = Column(schema.TABLE[f"batch/{name}"].dims[1:], evaluation.shapes[name], "f8")

@@ -1,4 +1,4 @@
-"""Results that were made again, compared with those in a file, block by block and from any thread."""
+"""Compares results that were computed again with those in a file, block by block and from any thread."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from artsim.sim.foundation.records import Array
 
 
 class Comparison:
-    """The first difference between what a file holds and what is made again; its `step` is the sample."""
+    """Finds the first difference between a file and results computed again; its `step` is the sample."""
 
     def __init__(self, stored: BatchRecording | RolloutRecording, tolerance: float) -> None:
-        """`tolerance`: 0 for every byte; else what may differ, relative to the largest value of a block's variable."""
+        """`tolerance`: 0 compares bytes; else the accepted difference, relative to a variable's largest value."""
         self._stored, self._tolerance = stored, tolerance
         self._found: list[Difference] = []
         self._lock = threading.Lock()
 
     @property
     def first(self) -> Difference | None:
-        """The first one by sample."""
+        """The difference at the lowest sample, or None."""
         return min(self._found, key=lambda found: found.step or 0, default=None)
 
     def compare(self, start: int, block: Mapping[str, Array]) -> None:
-        """Samples from `start` on."""
+        """Compare the samples from `start` on."""
         for name in self._stored.variables:
             with self._lock:
                 there = self._stored.read(name, start, start + len(block[name]))
@@ -37,7 +37,7 @@ class Comparison:
                 self._found.append(Difference(name, start + where[0], self._entry(name, where)))
 
     def _entry(self, name: str, where: tuple[int, ...]) -> str:
-        """The names of an entry."""
+        """The labels of an entry."""
         dims = self._stored.variable(name).dims
         named = [(dim, k) for dim, k in zip(dims, where, strict=True) if dim in schema.DIMENSIONS]
         return ", ".join(self._stored.names_of(dim)[k] for dim, k in named)

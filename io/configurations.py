@@ -1,7 +1,7 @@
-"""Configurations for `artsim batch` from .npy, .npz, .h5, .csv files and standard input, read by rows.
+"""Reads configurations for `artsim batch` by rows from .npy, .npz, .h5, .csv files and standard input.
 
-Whatever a file is, each input (qpos, qvel, qacc, tau, wrench) becomes a table of rows that is checked at the door
-and then read in place: memory does not depend on the number of rows.
+For every kind of file each input (qpos, qvel, qacc, tau, wrench) becomes a table of rows that is checked when it is
+opened and then read in place: memory does not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -43,33 +43,33 @@ class Source(Protocol):
 
     @property
     def rows(self) -> int:
-        """N, known at once."""
+        """The number of rows, known at once."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What it holds, in the order of quantities.INPUTS; qpos always."""
+        """Names of the inputs it holds, always including qpos, in the order of quantities.INPUTS."""
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the numbers, as plain data for JSON. Of a file, its bytes are hashed on first use."""
+        """The facts that determine the numbers, as plain data. The bytes of a file are hashed on first use."""
 
     threads: bool
     """Whether several threads may read at the same time."""
 
     def read(self, start: int, stop: int, out: Mapping[str, Array]) -> None:
-        """Rows start … stop into out[name][: stop - start] (float64, C order) of every input in `out` that it holds."""
+        """Read rows start … stop into out[name][: stop - start] (float64, C order) of every input in `out` it holds."""
 
     def close(self) -> None: ...
 
 
 def open_input(text: str, labels: Labels, needed: Sequence[str], links: Sequence[str]) -> Source:
-    """What `--input` names: a file, `FILE.h5:/path` of a dataset or group, or `-` for standard input.
+    """Open the source that `--input` names: a file, `FILE.h5:/path` of a dataset or group, or `-` (standard input).
 
     Args:
-        needed: inputs that must be there. Others in the file are left alone, except wrench.
-        links: the links that a wrench's rows count.
+        needed: inputs that must be present. Others in the file are ignored, except wrench.
+        links: the links to which the rows of a wrench belong.
 
-    Raises MissingInputError (66: no such file), UsageError (2: unknown kind of file, an input or a dataset is missing),
+    Raises MissingInputError (66: no such file), UsageError (2: unknown kind of file, missing input or dataset),
     ModelError (65: not a table of numbers for this robot, with name, shape or line), StorageError (74: no room to
     unpack it), BusyError (75).
     """
@@ -81,11 +81,11 @@ def open_input(text: str, labels: Labels, needed: Sequence[str], links: Sequence
         return _Configurations(kind, name, handle, contents, robot, needed, stack.pop_all())
 
 
-# ---- what a robot's inputs look like
+# ---- the inputs of a robot
 
 
 class _Robot(NamedTuple):
-    """Names of the entries that inputs' rows have, by dimension."""
+    """Names of the entries of inputs, by dimension."""
 
     names: Mapping[str, tuple[str, ...]]
 
@@ -98,14 +98,14 @@ class _Robot(NamedTuple):
         return tuple(len(self.names[dim]) for dim in INPUTS[name])
 
     def columns(self) -> Names:
-        """Names of CSV columns; a wrench that is not given is zero."""
+        """Names of CSV columns; a missing wrench is zero."""
         entries: dict[str, Sequence[str]] = {name: self.names[dims[0]] for name, dims in INPUTS.items()}
         entries["wrench"] = [f"{link}.{axis}" for link in self.names["link"] for axis in self.names["wrench"]]
         return Names(entries, optional=("wrench",))
 
 
 class _Opened(NamedTuple):
-    """A file on its way to its reader."""
+    """An opened file, for its reader."""
 
     handle: int
     name: str
@@ -116,7 +116,7 @@ class _Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class _Contents:
-    """What a reader found: inputs by name, what else there is, and a dimension's labels where the file has them."""
+    """The result of a reader: inputs by name, the names of everything else, and labels of dimensions if present."""
 
     arrays: Mapping[str, Stored]
     others: Sequence[str] = ()
@@ -128,12 +128,12 @@ class _Contents:
 
 
 def is_stream(text: str) -> bool:
-    """Whether `--input` names what only this process can read, once."""
+    """Whether `--input` names a stream, which only this process can read, and only once."""
     return text == "-" or text.startswith(_STREAMS)
 
 
 def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
-    """Name for messages, path inside the file, open handle."""
+    """Open the file; returns its name for messages, the path inside it, and the handle."""
     if is_stream(text):
         return _spooled_stream(text, stack)
     name, inside = text, ""
@@ -157,11 +157,11 @@ def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
 
 
 def _spooled_stream(text: str, stack: ExitStack) -> tuple[str, str, int]:
-    """A stream's bytes, all of them, in a temporary file: how many rows there are must be known before the first."""
+    """Copy a stream to a temporary file, since the number of rows must be known before the first is read."""
     name = "<stdin>" if text == "-" else text
     try:
         stream = sys.stdin.buffer if text == "-" else io.FileIO(text)
-    except (OSError, AttributeError):  # no standard input at all
+    except (OSError, AttributeError):  # there is no standard input
         raise MissingInputError(f"{name}: cannot be read") from None
     with spooling(name) as file:
         shutil.copyfileobj(stream, file, 1 << 20)
@@ -172,7 +172,7 @@ def _spooled_stream(text: str, stack: ExitStack) -> tuple[str, str, int]:
 
 
 def _kind_of(name: str, handle: int) -> str:
-    """By suffix; a stream by its first bytes."""
+    """The kind of a file by its suffix, that of a stream by its first bytes."""
     kind = None if name == "<stdin>" or name.startswith(_STREAMS) else _SUFFIXES.get(Path(name).suffix.lower())
     if kind is not None:
         return kind
@@ -192,7 +192,7 @@ def _read_npy(given: _Opened) -> _Contents:
 
 
 def _read_npz(given: _Opened) -> _Contents:
-    """Arrays by name; a single one is qpos."""
+    """Read arrays by name; a single array is qpos."""
     archive = NpzArchive(given.handle, given.name)
     given.stack.callback(archive.close)
     keys = {name: name for name in INPUTS if name in archive.names}
@@ -218,7 +218,7 @@ def _read_csv(given: _Opened) -> _Contents:
 
 
 def _read_h5(given: _Opened) -> _Contents:
-    """An artsim run or batch, datasets at the root, or what the path names."""
+    """Read an artsim run or batch, datasets at the root, or the object that the path names."""
     import h5py
 
     from artsim.io.reader import open_checked, reading
@@ -242,14 +242,14 @@ def _read_h5(given: _Opened) -> _Contents:
 
 
 def _is_input(item: Any) -> bool:
-    """A dataset, but not the labels of a dimension: a run has a dimension called wrench."""
+    """Whether an item is a dataset and not the labels of a dimension; a run has a dimension called wrench."""
     import h5py
 
     return isinstance(item, h5py.Dataset) and not (item.is_scale and item.dtype.kind in "OS")
 
 
 def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
-    """The object at a path; without one the rows of a run or batch, else the root."""
+    """The object at a path; without a path the rows of a run or batch, else the root."""
     import h5py
 
     if not inside:
@@ -265,7 +265,7 @@ def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
 
 
 def _valid_rows(group: h5py.Group) -> int | None:
-    """How many rows of a run are written in full; None: all."""
+    """The number of rows of a run that were written in full; None: all."""
     import h5py
 
     count = group.get("n_valid")
@@ -275,7 +275,7 @@ def _valid_rows(group: h5py.Group) -> int | None:
 
 
 def _stored_h5(path: Path, dataset: h5py.Dataset, valid: int | None) -> Stored:
-    """A dataset, cut to its valid rows. What h5py calls an object is text: the gate lets nothing else pass."""
+    """A dataset, limited to its valid rows. Object types of h5py are texts: the gate accepts no others."""
     shape: tuple[int, ...] = dataset.shape or ()
     if valid is not None and len(shape) > 1:
         if shape[0] < valid:
@@ -289,7 +289,7 @@ def _stored_h5(path: Path, dataset: h5py.Dataset, valid: int | None) -> Stored:
 
 
 class _Hdf5Rows:
-    """Rows of a dataset, or one row that is the whole of it."""
+    """The rows of a dataset, or a whole dataset as a single row."""
 
     def __init__(self, path: Path, dataset: h5py.Dataset) -> None:
         self._path, self._dataset = path, dataset
@@ -324,11 +324,11 @@ def _h5_labels(path: Path, group: h5py.Group) -> dict[str, tuple[str, ...]]:
 _READERS = {"npy": _read_npy, "npz": _read_npz, "csv": _read_csv, "h5": _read_h5}
 
 
-# ---- from what was found to a Source
+# ---- from the result of a reader to a Source
 
 
 class _Input(NamedTuple):
-    """One input's rows: their shape, and the order in which the file has their entries where it is another."""
+    """The rows of one input: their shape, and the order of entries in the file if it differs."""
 
     table: Table
     row: tuple[int, ...]
@@ -346,7 +346,7 @@ class _Input(NamedTuple):
 class _Configurations:
     """The Source of a file."""
 
-    threads = False  # HDF5 is not for several, and a disk has one head
+    threads = False  # HDF5 is not thread-safe
 
     def __init__(
         self,
@@ -397,7 +397,7 @@ class _Configurations:
 
 
 def _wanted(name: str, contents: _Contents, needed: Sequence[str]) -> tuple[str, ...]:
-    """The inputs that are read. Raises UsageError: one that is needed is not there."""
+    """The inputs to read. Raises UsageError if a needed one is missing."""
     for key in ("qpos", *needed):
         if key not in contents.arrays:
             held = [*contents.arrays, *contents.others]
@@ -407,7 +407,7 @@ def _wanted(name: str, contents: _Contents, needed: Sequence[str]) -> tuple[str,
 
 
 def _shape(name: str, key: str, array: Stored, robot: _Robot) -> tuple[int, ...]:
-    """(rows, …) of an input; a single row need not be a table. Raises ModelError: other numbers, another shape."""
+    """Shape (rows, …) of an input; a single row need not be a table. Raises ModelError for a wrong type or shape."""
     if array.dtype.kind not in "fiu":
         what = _WORDS.get(array.dtype.kind, str(array.dtype))
         raise ModelError(f"{name}: {key} holds {what}, want real numbers")
@@ -432,7 +432,7 @@ def _same_rows(name: str, shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def _order(name: str, key: str, contents: _Contents, robot: _Robot) -> Array | None:
-    """Where the file has each of the robot's entries; None: in this order. Raises ModelError: it has others."""
+    """Places of the robot's entries in the file; None: same order. Raises ModelError if the file has other entries."""
     dim = INPUTS[key][0]
     want, found = robot.names[dim], contents.labels.get(dim)
     if found is None or found == want:

@@ -1,4 +1,4 @@
-"""Control files: joint torques and drive targets over time, from .csv, .npz or .h5."""
+"""Reads control files (joint torques, drive targets and controls over time) from .csv, .npz or .h5 into Controls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KNOWN = ("time", "names", "actuators", *_ARRAYS)
 
 
 class _Names(NamedTuple):
-    """What can be driven: dofs, and the controls of actuators."""
+    """Names of the possible inputs: dofs, and controls of actuators."""
 
     dofs: tuple[str, ...]
     actuators: tuple[str, ...]
@@ -58,7 +58,7 @@ def read_controls(
     CSV: a column `time` [s], then `<dof>.target`, `<dof>.velocity`, `<dof>.torque`, or the name of one of `actuators`.
     Arrays: `time` (rows,), any of `target`, `velocity`, `torque` (rows, n), with `names` (n,) unless n is the number of
     dofs, and `control` (rows, n) with `actuators` (n,) unless n is the number of actuators. An artsim run file gives
-    its own inputs. What the file does not name keeps `torque`, `target`, `target_velocity` (nv,) and `control`
+    its own inputs. Inputs that the file does not name keep `torque`, `target`, `target_velocity` (nv,) and `control`
     (actuators,), by default 0.
 
     Raises MissingInputError (66), ModelError (65: malformed, not finite, time not increasing; with row and column),
@@ -104,10 +104,10 @@ def read_sample_controls(
     control: FloatArray,
     actuators: Sequence[str] = (),
 ) -> list[Controls]:
-    """A control file for many runs: one Controls for all, or one for each where arrays have a first dimension more.
+    """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
-    That is `target`, `velocity`, `torque`, `control` of shape (samples, rows, n) in a .npz or .h5 file, beside `time`
-    (rows,) and whatever else `read_controls` takes. Raises as that does; UsageError: for another number of samples.
+    These are `target`, `velocity`, `torque` or `control` of shape (samples, rows, n) in a .npz or .h5 file, with `time`
+    (rows,) and everything else that `read_controls` takes. Raises what it raises; UsageError: wrong number of samples.
     """
     where, names = Path(path), _Names(tuple(dof_names), tuple(actuators))
     held = _held(names, torque, target, target_velocity, control)
@@ -126,7 +126,7 @@ def read_sample_controls(
 
 
 def _arrays_by_sample(path: Path) -> dict[str, Array]:
-    """The arrays of a file in which some have a dimension for samples; empty for every other control file."""
+    """The arrays of a file if some have a dimension for samples; empty for any other control file."""
     _check_readable(path)
     if path.suffix.lower() == ".npz":
         arrays = _npz_arrays(path)[0]
@@ -159,16 +159,16 @@ def _check_readable(path: Path) -> None:
         path.open("rb").close()
     except (OSError, ValueError) as error:
         raise MissingInputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from None
-    if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # there each array has this bound
+    if size > MAX_FILE_BYTES and path.suffix.lower() not in (".h5", ".hdf5"):  # in HDF5 this bounds each array
         raise ModelError(f"{path}: {size} bytes; control files are read up to {MAX_FILE_BYTES}")
 
 
 def _controls(path: Path, table: _Table, dt: float, held: Mapping[str, FloatArray]) -> Controls:
-    """Times to steps: a row acts from the first step that does not begin before it; of several on a step, the last."""
+    """Convert times to steps: a row acts from the first step that does not begin before it; the last of a step wins."""
     steps = table.time / dt
     if steps[-1] >= 2**53:
         raise ModelError(f"{path}: time {table.time[-1]} s is beyond every run")
-    slack = 1e-9 + 1e-15 * steps  # time / dt is off by its rounding, which passes 1e-9 after some 10^6 steps
+    slack = 1e-9 + 1e-15 * steps  # rounding of time / dt, which exceeds 1e-9 after some 10^6 steps
     start = np.ceil(steps - slack).astype(np.int64)
     last = np.append(np.diff(start) > 0, True)
     values = {name: np.tile(row, (start.size, 1)) for name, row in held.items()}
@@ -228,7 +228,7 @@ def _read_csv(path: Path, names: _Names) -> _Table:
 
 
 def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> list[tuple[str, int]]:
-    """What each column after the first drives: (kind, index of the dof or actuator)."""
+    """The input of each column after the first: (kind, index of the dof or actuator)."""
     if header[0] != "time":
         hint = "; separate columns by commas" if ";" in header[0] or "\t" in header[0] else ""
         raise ModelError(f"{path}:{line}: the first column is {header[0]!r}, want 'time'{hint}")
@@ -251,7 +251,7 @@ def _csv_columns(path: Path, line: int, header: list[str], names: _Names) -> lis
 
 
 def _csv_numbers(path: Path, lines: list[str], skip: int, header: list[str]) -> FloatArray:
-    """The rows (n, columns). numpy's reader is 20 times as fast; row by row where it refuses, to say where and why."""
+    """The rows (n, columns), by numpy's reader (20 times as fast) or, if it fails, row by row to locate the error."""
     try:
         if not any(line.strip() for line in lines[skip:]):
             return np.empty((0, len(header)))
@@ -288,8 +288,8 @@ def _read_npz(path: Path, names: _Names) -> _Table:
 
 
 def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
-    """Arrays of a .npz, and all names in it; never unpickles, refuses what unpacks to more than it may."""
-    import zipfile  # 4 ms that a run without a control file need not spend
+    """Read the arrays of a .npz, and all names in it; never unpickles, and refuses arrays that unpack to too much."""
+    import zipfile  # takes 4 ms, which runs without a control file save
 
     try:
         with zipfile.ZipFile(path) as archive:
@@ -305,7 +305,7 @@ def _npz_arrays(path: Path) -> tuple[dict[str, Array], list[str]]:
 
 
 def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
-    """One array; its declared size is compared with the archive's before numpy makes room for it."""
+    """Read one array; its declared size is compared with the archive's before numpy allocates it."""
     size = archive.getinfo(f"{name}.npy").file_size
     with archive.open(f"{name}.npy") as stream:
         header = npy_header(stream)
@@ -317,7 +317,7 @@ def _read_npy(archive: zipfile.ZipFile, name: str) -> Array:
 
 
 def _read_h5(path: Path, names: _Names) -> _Table:
-    """Arrays at the root of an HDF5 file, or the inputs of an artsim run on the same robot."""
+    """Read the arrays at the root of an HDF5 file, or the inputs of an artsim run of the same robot."""
     from artsim.io.reader import open_checked, reading
 
     with open_checked(path) as file, reading(path):
@@ -328,7 +328,7 @@ def _read_h5(path: Path, names: _Names) -> _Table:
 
 
 def _h5_arrays(path: Path) -> dict[str, Array]:
-    """Arrays at the root of an HDF5 file that is none of artsim's."""
+    """Read the arrays at the root of an HDF5 file that artsim did not write."""
     from artsim.io.reader import open_checked, reading
 
     with open_checked(path) as file, reading(path):

@@ -1,4 +1,4 @@
-"""CSV text: words, numbers with file, line and column in every error, and tables of configurations."""
+"""Reads CSV text: cells, numbers with file, line and column in every error, and tables of configurations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def words_of(where: str, line: str) -> list[str]:
 
 
 def number_of(word: str) -> float | None:
-    """nan and inf are numbers, 1_000 is none."""
+    """The number that a word stands for, or None; nan and inf are numbers, 1_000 is not."""
     try:
         return None if "_" in word else float(word)
     except ValueError:
@@ -40,7 +40,7 @@ def number_of(word: str) -> float | None:
 
 
 class Columns(NamedTuple):
-    """What a file's columns are: names for messages, and per input the columns of its entries, -1: zero."""
+    """The columns of a file: names for messages, and per input the columns of its entries, -1: zero."""
 
     names: list[str]
     places: Mapping[str, list[int]]
@@ -50,21 +50,21 @@ class Names:
     """The columns that a robot's configurations can have: per input its entries' names, qpos first."""
 
     def __init__(self, entries: Mapping[str, Sequence[str]], optional: Sequence[str] = ()) -> None:
-        """In an input that is `optional` entries without a column are 0."""
+        """Entries without a column are 0 in the `optional` inputs, and an error in others."""
         self._entries, self._optional = entries, optional
         plain = {entry: ("qpos", k) for k, entry in enumerate(entries["qpos"])}
         dotted = {f"{name}.{entry}": (name, k) for name in entries for k, entry in enumerate(entries[name])}
         self._known = plain | {word: place for word, place in dotted.items() if word not in plain}
 
     def is_header(self, words: Sequence[str]) -> bool:
-        """A row of names: no word is a number, or those that are none are columns (a joint may be called 1)."""
+        """Whether a row holds names: no word is a number, or the others are columns (a joint may be called 1)."""
         others = [word for word in words if number_of(word) is None]
         if not others:
             return all(word in self._known for word in words)
         return len(others) == len(words) or any(word in self._known for word in others)
 
     def by_name(self, where: str, words: list[str]) -> Columns:
-        """Columns of a header. Raises ModelError: a column that is unknown, there twice, or missing."""
+        """The columns of a header. Raises ModelError for unknown, duplicate or missing columns."""
         places = {name: [-1] * len(entries) for name, entries in self._entries.items()}
         for column, word in enumerate(words):
             if word not in self._known:
@@ -82,7 +82,7 @@ class Names:
         return Columns(words, found)
 
     def by_order(self, where: str, count: int) -> Columns:
-        """Columns without a header: qpos, or qpos and qvel. Raises ModelError for any other number of them."""
+        """The columns without a header: qpos, or qpos and qvel. Raises ModelError for any other number of columns."""
         coords, dofs = self._entries["qpos"], self._entries["qvel"]
         nq, nv = len(coords), len(dofs)
         places = {"qpos": list(range(nq))}
@@ -133,14 +133,14 @@ def _spooled(file: BinaryIO, name: str, shape: tuple[int, ...]) -> NumberFile:
 
 
 def _pick(numbers: Array, places: Sequence[int]) -> Array:
-    """These columns; zeros for -1."""
+    """The columns at these places; zeros for -1."""
     picked: Array = numbers[:, places]
     picked[:, [place < 0 for place in places]] = 0.0
     return picked
 
 
 def _blocks(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, with the number of the first."""
+    """Blocks of whole lines, each with the number of its first line."""
     line, rest = 1, b""
     while data := stream.read(_BLOCK):
         end = data.rfind(b"\n") + 1
@@ -157,7 +157,7 @@ def _blocks(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _header(name: str, first: int, block: bytes, names: Names) -> tuple[Columns, int, bytes]:
-    """The columns, and what is left of the first block: the rows, with the number of their first line."""
+    """The columns, and the remaining rows of the first block with the number of their first line."""
     start = 0
     for number, line in enumerate(block.split(b"\n"), first):
         where, end = f"{name}:{number}", start + len(line) + 1
@@ -179,7 +179,7 @@ def _text(where: str, line: bytes) -> str:
 
 
 def _numbers(name: str, first: int, lines: bytes, columns: list[str]) -> Array:
-    """The rows (n, columns). numpy's reader is the fast one; where it refuses, row by row, to say where and why."""
+    """The rows (n, columns), by numpy's fast reader or, if it fails, row by row to locate the error."""
     if not lines.strip():
         return np.empty((0, len(columns)))
     try:

@@ -1,14 +1,14 @@
-"""Writes a run into an HDF5 file, in blocks, so that a reader can follow and a killed run can be read.
+"""Writes a run to an HDF5 file in blocks, so that a reader can follow it and a killed run can be read.
 
-Order of things: everything is created (the final state's place too), then SWMR starts, then blocks of rows are
-appended, and `n_valid` is raised only after a block's rows reached the operating system. Memory does not grow with
-the number of steps.
+First everything is created (including the place of the final state), then SWMR starts, then blocks of rows are
+appended; `n_valid` is raised only after the rows of a block have reached the operating system. Memory does not grow
+with the number of steps.
 
-When HDF5 itself fails to write (disk full, I/O error) its state cannot be repaired, and HDF5 2.0 crashes while
-the interpreter exits (SIGBUS or SIGSEGV: tried). `write` therefore checks the free space before HDF5 does, and closes
-the file properly; only when a write fails nevertheless is `broken` set, and a guard leaves the process by
-`os._exit(74)` after Python's own exit handlers, with stdout and stderr flushed. A command line should not wait
-for that: print the StorageError's line, flush, and call `os._exit(error.exit_code)`.
+When HDF5 itself fails to write (disk full, I/O error) its state cannot be repaired, and HDF5 2.0 crashes while the
+interpreter exits (SIGBUS or SIGSEGV in trials). `write` therefore checks the free space before HDF5 does, and closes
+the file properly. If a write fails nevertheless, `broken` is set and a guard ends the process by `os._exit(74)` after
+Python's own exit handlers, with stdout and stderr flushed. A command line should not wait for that, but print the line
+of the StorageError, flush, and call `os._exit(error.exit_code)`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MARGIN_BYTES = 128 << 10  # metadata that HDF5 writes beside a block, and what 
 _CONTACT_BYTES = 160  # of a row of /contact's table
 _FINAL_CONTACTS = 64  # in a chunk of /final and /checkpoint
 _CHECKPOINTS = 16  # in a chunk
-_BLOCKS = 16  # at least so many fit into what is free
+_BLOCKS = 16  # smallest number of blocks that fit into the free space
 _CHECKPOINT_STEPS = 10_000
 _CHECKPOINT_BYTES = 256 << 10  # of chunks that a checkpoint may be the first of
 
@@ -61,7 +61,7 @@ class MeshRecord(NamedTuple):
 
 
 class ModelRecord(NamedTuple):
-    """The robot as a run file keeps it. Sequences are per link or per joint; limits are ±inf where there are none."""
+    """The robot as stored in a run file. Sequences are per link or per joint; missing limits are ±inf."""
 
     text: str
     format: str
@@ -80,12 +80,12 @@ class ModelRecord(NamedTuple):
     joint_effort: tuple[float, ...] = ()  # [N m or N]
     joint_velocity: tuple[float, ...] = ()  # [rad/s or m/s]
     meshes: tuple[MeshRecord, ...] = ()
-    warnings: tuple[str, ...] = ()  # what was odd about the file
-    kept: Kept | None = None  # what meshes and height fields collide and are seen as
+    warnings: tuple[str, ...] = ()  # about the file
+    kept: Kept | None = None  # shapes as which meshes and height fields collide and are seen
 
 
 def model_record(robot: Articulation, kept: Kept | None = None) -> ModelRecord:
-    """The record of a robot as its reader described it, with the shapes of what may touch or be seen."""
+    """The record of a robot, with the shapes of everything that may touch or be seen."""
     import hashlib
 
     inf = float("inf")
@@ -155,19 +155,19 @@ def _check_folder(target: Path) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """The operating system's words where there are any, else the message's first line."""
+    """The operating system's message if there is one, else the first line of the error."""
     number = errno_of(error)
     return os.strerror(number) if number else str(error).split("\n", 1)[0]
 
 
 def errno_of(error: BaseException) -> int | None:
-    """The operating system's number of what went wrong; HDF5 hides it in its text."""
+    """The operating system's error number, which HDF5 hides in its text."""
     hidden = re.search(r"errno = (\d+)", str(error))
     return int(hidden[1]) if hidden else getattr(error, "errno", None)
 
 
 def refuse_busy(path: Path) -> None:
-    """Raise BusyError when another process holds a lock on the file (a writer always does)."""
+    """Raise BusyError if another process holds a lock on the file, as a writer always does."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -183,9 +183,9 @@ def refuse_busy(path: Path) -> None:
 
 
 def claim(path: Path) -> int:
-    """Open a temporary file for reading and writing, created where there is none, and lock it.
+    """Open or create a temporary file for reading and writing, and lock it.
 
-    A link that somebody has laid in its place would lead to a file that is then destroyed, and who else owns the file
+    Links are refused, since they could lead to a file that is then destroyed, and so are files of other owners, who
     could read what is written. Raises OutputError, BusyError.
     """
     try:
@@ -211,7 +211,7 @@ def claim(path: Path) -> int:
 
 
 def _holder(status: os.stat_result) -> str:
-    """`process 123` from the kernel's lock table, where there is one."""
+    """The text `process 123` from the kernel's lock table, if available."""
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
         for line in Path("/proc/locks").read_text().splitlines():
@@ -224,7 +224,7 @@ def _holder(status: os.stat_result) -> str:
 
 
 def check_compression(compress: str | None) -> None:
-    """Raises UsageError for a way to compress that is not known, or whose package is not installed."""
+    """Raise UsageError for an unknown compression, or one whose package is not installed."""
     if compress not in (None, "gzip", "zstd"):
         raise UsageError(f"compress is {compress!r}, want gzip or zstd{nearest(compress, ('gzip', 'zstd'))}")
     if compress == "zstd":
@@ -235,7 +235,7 @@ def check_compression(compress: str | None) -> None:
 
 
 class Earlier(NamedTuple):
-    """A run file that a recorder takes up: what of it stays. Its writer is dead or done."""
+    """A run file that a recorder continues, and what is kept of it. Its writer is dead or has finished."""
 
     path: Path
     rows: int
@@ -246,16 +246,15 @@ class Earlier(NamedTuple):
 class Recorder:
     """A run file being written. Use as a context manager, or call `close` (an exception closes as interrupted).
 
-    `labels` name the rows' entries; `variables` are names of schema.RECORDED, and `contacts`; `steps_total` the steps
-    the run will take when known (it sizes the chunks); `dt` [s] the time step; row k is the state before step
-    k * every.
+    `labels` name the entries of rows; `variables` are names in schema.RECORDED, and `contacts`; `steps_total` is the
+    number of steps if known (it sizes the chunks); `dt` [s] the time step; row k is the state before step k * every.
     `state`: a state of the run by the names of schema.STATE, for its shapes; /final holds one, and so does /checkpoint
     after every `checkpoint` steps (None: by the sizes of rows and state; 0: none).
-    `controls`: the inputs known in advance (may have no row yet: then each `write` brings its own).
+    `controls`: the inputs known in advance; without rows each `write` brings its own.
     `provenance`: attributes of /provenance (command, config as JSON, versions, cpu, threads, seed, …).
-    `earlier`: go on after its rows, in its place or in a new file; labels, variables and inputs must be its own.
-    `force` overwrites a file. `compress`: "gzip" (level 4, shuffled) or "zstd" (level 3, shuffled, by
-    the package hdf5plugin) write smaller files, slower.
+    `earlier`: a run to continue, in place or in a new file; labels, variables and inputs must be its own.
+    `force` overwrites a file. `compress`: "gzip" (level 4, shuffled) or "zstd" (level 3, shuffled, by the package
+    hdf5plugin) give smaller files but take longer.
 
     Raises OutputError (73), BusyError (75), StorageError (74), UsageError for an unknown variable.
     """
@@ -310,7 +309,7 @@ class Recorder:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """What every block must hold, in the file's order."""
+        """The variables that every block must hold, in the file's order."""
         return self._variables
 
     @property
@@ -320,12 +319,12 @@ class Recorder:
 
     @property
     def broken(self) -> bool:
-        """True when HDF5 failed to write: leave the process by os._exit."""
+        """Whether HDF5 failed to write; the process must then be ended by os._exit."""
         return self._broken
 
     @property
     def block_rows(self) -> int:
-        """Rows per chunk: blocks of this many are written fastest, each chunk once. At most 2 MiB per variable."""
+        """Rows per chunk: blocks of this size are written fastest, each chunk once. At most 2 MiB per variable."""
         if self._chunk:
             return self._chunk
         widest = max([8, *(8 * _size(shape) for shape in self._shapes.values())])
@@ -334,7 +333,7 @@ class Recorder:
 
     @property
     def bytes_needed(self) -> int | None:
-        """Bytes the whole run takes uncompressed; None when its length is not known."""
+        """Uncompressed size of the whole run [bytes]; None if its length is not known."""
         if self._rows_total is None:
             return None
         return self._rows_total * self._row_bytes + _MARGIN_BYTES
@@ -345,17 +344,17 @@ class Recorder:
 
     @property
     def _contact_chunk(self) -> int:
-        """Rows per chunk of the table of contacts: a few for each step of a short run."""
+        """Rows per chunk of the table of contacts; a few for each step of a short run."""
         most = max(1, min(CHUNK_BYTES // 24, self._block_bytes // _CONTACT_BYTES))
         return most if self._rows_total is None else min(most, 4 * self._rows_total)
 
     @property
     def checkpoint_steps(self) -> int:
-        """A checkpoint is wanted after every so many steps; 0: none."""
+        """Number of steps between checkpoints; 0: none."""
         return self._checkpoint_steps
 
     def _steps_between(self, wanted: int | None) -> int:
-        """Often enough to lose seconds of work only, and rarely enough to take a hundredth of the file."""
+        """Steps between checkpoints: few enough to lose only seconds of work, while states take 1 % of the file."""
         if wanted is None:
             size = sum(values.nbytes for values in self._state.values())
             return max(_CHECKPOINT_STEPS, -(-100 * size // self._row_bytes) * self._every)
@@ -363,7 +362,7 @@ class Recorder:
 
     @property
     def _checkpoints_total(self) -> int:
-        """How many there will be; there is none at the end, which is /final."""
+        """The number of checkpoints of the run; the state at its end is /final instead."""
         if not self._checkpoint_steps:
             return 0
         return sys.maxsize if self._steps_total is None else (self._steps_total - 1) // self._checkpoint_steps
@@ -419,16 +418,16 @@ class Recorder:
         self._take_place()
 
     def _take_place(self) -> None:
-        """Let a run that was taken up stand in the place of what it goes on from."""
+        """Let a continued run replace the file that it continues."""
         if self._waiting is not None:
             part, place = self._waiting
             part.replace(place)
             self._waiting = None
 
     def close(self, status: int = schema.COMPLETE, final: Mapping[str, Any] | None = None) -> None:
-        """Store the state after the last step (those of /final that the robot has), then the status; idempotent.
+        """Store the state after the last step (the fields of /final that the robot has), then the status; idempotent.
 
-        The file of a run that failed before it had a row is removed. Raises StorageError.
+        The file of a run that failed before its first row is removed. Raises StorageError.
         """
         if self._closed or self._broken:
             return
@@ -463,7 +462,7 @@ class Recorder:
         self.close(schema.COMPLETE if kind is None else schema.INTERRUPTED)
 
     def _give_up(self) -> None:
-        """Leave the run that was to be taken up as it was."""
+        """Leave the run that was to be continued unchanged."""
         assert self._waiting is not None
         if not (self._closed or self._broken):
             self._closed = True
@@ -475,11 +474,11 @@ class Recorder:
     # inside
 
     def _create(self, force: bool, mode: str, lay_out: Callable[[], None], copied: Path | None = None) -> None:
-        """Lay the file out under a name of its own and let it take its place when it can be read.
+        """Lay the file out under a temporary name and move it to its place once it is readable.
 
-        HDF5's own lock will not do: it truncates a file first and then finds it locked (tried: "w" destroys a run that
-        is being written), and it drops its lock when SWMR starts. Ours is exclusive while the file is laid out, then
-        shared until it is closed, which lets readers in and keeps every writer out.
+        HDF5's own lock is not sufficient: HDF5 truncates a file before it finds it locked (in a trial "w" destroyed a
+        run that was being written), and it drops its lock when SWMR starts. This lock is exclusive while the file is
+        laid out, then shared until it is closed, which admits readers and keeps other writers out.
         """
         import h5py
 
@@ -526,7 +525,7 @@ class Recorder:
         hdf5.set_attributes(hdf5.Group(root, "provenance").id, provenance)
 
     def _take_up(self, earlier: Earlier, provenance: Mapping[str, str | int | float]) -> None:
-        """Make the copy of a run what this run would have written by then."""
+        """Turn the copy of a run into what this run would have written up to there."""
         from artsim.io import hdf5
 
         file = self._file
@@ -631,7 +630,7 @@ class Recorder:
                 section.group.fixed(dim, np.arange(size), [dim], attributes)
 
     def _checked(self, block: Mapping[str, Array], contacts: Mapping[str, Array]) -> tuple[int, dict[str, Array]]:
-        """The block's arrays in the file's type and order, and its number of rows."""
+        """The number of rows of a block, and its arrays in the file's types and order."""
         if set(block) != set(self._variables):
             odd = sorted(set(block) ^ set(self._variables))
             raise UsageError(f"{self.path}: a block must hold exactly the recorded variables; differing: {odd}")
@@ -689,7 +688,7 @@ class Recorder:
         self._set("controls/n_valid", self._control_rows)
 
     def _new_inputs(self, controls: Controls) -> Controls:
-        """Without the first row of a run that was taken up, when it only repeats the last of those before."""
+        """The controls without the first row of a continued run if it only repeats the last row before."""
         values = [getattr(controls, name) for name in self._control_names]
         repeated = controls.rows > 0 and b"".join(array[0].tobytes() for array in values) == self._last_inputs
         if controls.rows:
@@ -702,7 +701,7 @@ class Recorder:
         write_whole(self._datasets[path], np.ascontiguousarray(value, dtype=schema.TABLE[path].dtype))
 
     def _check_space(self, rows: int, control_rows: int, contact_rows: int = 0, more: int = 0) -> None:
-        """Raise StorageError, with the file closed properly, when the next block cannot fit on the disk."""
+        """Raise StorageError, with the file closed properly, if the next block does not fit on the disk."""
         need = _growth(self._rows, rows, self.block_rows) * self._row_bytes
         need += _growth(self._control_rows, control_rows, self._control_chunk) * self._control_row_bytes
         need += _growth(self._contact_rows, contact_rows, self._contact_chunk) * _CONTACT_BYTES
@@ -721,7 +720,7 @@ class Recorder:
         return StorageError(f"{self.path}: writing stopped after {self._rows}{total} rows: {reason}{needed}")
 
     def _fail(self, error: BaseException) -> StorageError:
-        """HDF5 failed: keep its file from being closed by anyone, and say what happened."""
+        """Handle a failure of HDF5: prevent its file from being closed, and return the StorageError."""
         self._broken = True
         abandon(getattr(self, "_file", None))
         return self._storage_error(reason(error))
@@ -747,14 +746,14 @@ _ABANDONED: list[Any] = []
 
 
 def abandon(file: Any) -> None:
-    """Never let HDF5 touch a file again that it failed to write."""
+    """Prevent HDF5 from touching a file again that it failed to write."""
     _ABANDONED.append(file)
     if len(_ABANDONED) == 1:
         atexit.register(_leave)
 
 
 def _leave() -> None:
-    """HDF5's own exit handler would crash on a file it failed to write: leave before it runs."""
+    """End the process before HDF5's own exit handler runs, which would crash on a file that it failed to write."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(StorageError.exit_code)
@@ -769,20 +768,20 @@ def _known(variables: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_row(path: str) -> bool:
-    """Whether a dataset grows with the run, and simulating again gives it."""
+    """Whether a dataset grows with the run and can be computed again."""
     group, _, name = path.partition("/")
     dims = schema.TABLE[path].dims if path in schema.TABLE else (name,)
     return group in ("trajectory", "contact") and dims[:1] in (("time",), ("row",))
 
 
 def _has_entries(name: str, labels: Labels) -> bool:
-    """False for a variable of actuators or tendons of a robot that has none."""
+    """Whether a variable has entries; False for actuators or tendons of a robot without any."""
     dims = schema.TABLE[f"trajectory/{name}"].dims
     return all(schema.labels_of(dim, labels) for dim in dims if dim in schema.EQUIPMENT)
 
 
 def _growth(rows: int, more: int, chunk: int) -> int:
-    """Rows the file grows by when `more` are appended: whole chunks."""
+    """Number of rows by which the file grows when `more` are appended, in whole chunks."""
     return (-(-(rows + more) // chunk) - -(-rows // chunk)) * chunk
 
 
@@ -798,14 +797,14 @@ def _size(shape: tuple[int, ...]) -> int:
 
 
 def room(path: Path) -> tuple[int, str]:
-    """Bytes that can still be written to the file, and what bounds them: the disk or the process's file size limit."""
+    """The number of bytes that can still be written, and their bound: the disk or the process's file size limit."""
     import resource
 
     try:
         disk = os.statvfs(path if path.exists() else path.parent)
         size = path.stat().st_size if path.exists() else 0
     except OSError:
-        return sys.maxsize, ""  # not to be known: the write itself will tell
+        return sys.maxsize, ""  # unknown: the write itself will fail
     free = disk.f_bavail * disk.f_frsize
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and limit - size < free:

@@ -1,7 +1,8 @@
-"""Runs whose writer died, or is to go on: a clean copy of the file, cut to rows that were written in full.
+"""Makes clean copies of run files whose writer died or which are continued, with only the rows written in full.
 
-A file left by a killed writer is marked as being written, and beyond `n_valid` may hold anything. The copy has neither:
-it opens in every reader of HDF5. The file itself is replaced, if at all, by renaming, so that it is whole at any time.
+A file left by a killed writer is marked as being written, and its content beyond `n_valid` is undefined. The copy has
+neither problem and opens in every HDF5 reader. The file itself is only ever replaced by renaming, so that it is
+complete at any time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from artsim.sim.foundation.errors import BusyError, OutputError, StorageError
 
 
 class Recovered(NamedTuple):
-    """What came of it: the clean file, its rows, the state in which the run was found."""
+    """The outcome: the clean file, its number of rows, and the state in which the run was found."""
 
     path: Path
     rows: int
@@ -28,10 +29,10 @@ class Recovered(NamedTuple):
 
 
 def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None = None) -> Recovered:
-    """Make a run file clean that its killed writer left, in its place or as `output`; a clean one stays as it is.
+    """Make the run file of a killed writer clean, in place or as `output`; a clean file is left unchanged.
 
-    It then counts as interrupted. Raises as open_recording does; BusyError while a process writes it, OutputError,
-    StorageError when there is no room for the copy.
+    The run then counts as interrupted. Raises what open_recording raises; BusyError if a process is writing the file,
+    OutputError, StorageError without room for the copy.
     """
     source = Path(path)
     with open_recording(source) as recording:
@@ -50,16 +51,16 @@ def recover(path: str | os.PathLike[str], output: str | os.PathLike[str] | None 
 
 
 def marked(path: Path) -> bool:
-    """Whether a file is marked as being written, by whoever lives or not."""
+    """Whether a file is marked as being written, by a living process or a dead one."""
     with path.open("rb") as stream:
         return superblock.being_written(stream.read(superblock.SIZE))
 
 
 @contextmanager
 def clean_copy(recording: Recording, target: Path) -> Iterator[Path]:
-    """A copy of the file beside `target`, without a writer's marks; it takes the target's place in the end.
+    """Yield a copy of the file beside `target`, without a writer's marks, which replaces the target at the end.
 
-    Raises OutputError, StorageError, BusyError when a process writes the target.
+    Raises OutputError, StorageError, BusyError if a process is writing the target.
     """
     place = Path(os.path.realpath(target))
     part = place.with_name(f"{place.name}.recovering")
@@ -92,7 +93,7 @@ def _cut(part: Path, recording: Recording) -> None:
 
 
 def _seal(part: Path) -> None:
-    """As whoever finishes a run does."""
+    """Seal the copy like a finished run."""
     import h5py
 
     with reading(part), h5py.File(part, "r", locking=False) as file:

@@ -1,4 +1,4 @@
-"""What gives links mass that move without any: said where a run refuses them, and where `check` warns of them."""
+"""Suggests how links that move without mass can get one, for the refusal of a run and the warning of `check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from artsim.sim.articulation.description import Articulation
 
 
 def density_helps(articulation: Articulation, links: Collection[str]) -> str:
-    """In which way --density gives these links the mass of their shapes; empty where they have no shapes."""
+    """The hint that --density gives these links the mass of their shapes; empty for links without shapes."""
     shapes = [geom for link in articulation.links if link.name in links for geom in link.geoms]
     if articulation.conventions.own_densities or not shapes:
         return ""

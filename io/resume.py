@@ -1,4 +1,4 @@
-"""Runs that go on: from the state at their end, or from the last checkpoint before they broke off."""
+"""Continues runs from the state at their end, or from the last checkpoint before they broke off."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ def resume(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Outcome | None:
-    """Go on with a run that was killed, interrupted or is complete: its datasets become those of one never stopped.
+    """Continue a run that was killed, interrupted or is complete; its datasets equal those of an uninterrupted run.
 
     Args:
         load: as for stored_plan.
-        steps: how many the run shall have in the end; None: as many as it was to have.
-        output: a file to write; None: the run's own, which is replaced when the new one stands.
-        controller: the Python function that controlled the run, if one did: what a file names is never run.
+        steps: total number of steps of the run; None: as originally configured.
+        output: a file to write; None: the run's own file, which is replaced once the new one is complete.
+        controller: the Python function that controlled the run, if any; code named in a file is never run.
 
-    Returns None when nothing is left to do; a file whose writer died at the very end is made clean.
+    Returns None if nothing is left to do; a file whose writer died at the very end is made clean.
 
-    Raises as open_recording, stored_plan, Recorder and recover do; BusyError while a process writes the file,
-    StoppedError when the run cannot go on, UsageError for fewer steps than there are.
+    Raises what open_recording, stored_plan, Recorder and recover raise; BusyError if a process is writing the file,
+    StoppedError if the run cannot continue, UsageError for fewer steps than already taken.
     """
     source = Path(path)
     with open_recording(source) as recording:
@@ -92,13 +92,13 @@ def resume(
         earlier=Earlier(source, -(-done // plan.config.every), kept, made),
     )
     with recorder:
-        if interval and done == (made + 1) * interval:  # where the run ended: it was no end
+        if interval and done == (made + 1) * interval:  # the former end of the run becomes a checkpoint
             recorder.checkpoint(stored_state(simulation))
         return record(simulation, recorder, progress)
 
 
 def _start(recording: Recording) -> tuple[dict[str, Array] | None, int]:
-    """The state to go on from, None for the start of the run; how many checkpoints stay."""
+    """The state from which to continue (None: the start of the run), and the number of checkpoints to keep."""
     steps = checkpoints(recording)
     state = final_state(recording)
     if state is not None:

@@ -1,4 +1,4 @@
-"""Reading files of `artsim rollout`."""
+"""RolloutRecording reads files of `artsim rollout`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RolloutRecording(Output, LabelledRows):
         return self.read(name)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Samples start … stop of a variable. Raises UsageError for one that the file does not hold."""
+        """Read samples start … stop of a variable. Raises UsageError for a variable that the file lacks."""
         if name not in (*self.variables, "time"):
             raise UsageError(f"{self.path}: has no {name!r}{nearest(name, self.variables)}")
         with reading(self.path):
@@ -55,12 +55,12 @@ class RolloutRecording(Output, LabelledRows):
         return values
 
     def variable(self, name: str) -> Variable:
-        """Its line of the table."""
+        """The schema's entry of a variable."""
         return schema.TABLE[f"rollout/{name}"]
 
     @property
     def controls(self) -> list[Controls]:
-        """The inputs as they acted, bit for bit: one for all samples, or one for each. Raises ModelError."""
+        """Read the inputs as they acted, bit for bit: one for all samples, or one per sample. Raises ModelError."""
         with reading(self.path):
             group = self._file["controls"]
             start = read_whole(self.path, group["start_step"])
@@ -85,11 +85,11 @@ class RolloutRecording(Output, LabelledRows):
 
     @property
     def stopped(self) -> int:
-        """Samples that stopped early."""
+        """Number of samples that stopped early."""
         return int(np.count_nonzero(self["status"] != schema.COMPLETE))
 
     def summary(self) -> dict[str, Any]:
-        """What `artsim info FILE` tells, as plain data for JSON too."""
+        """The content that `artsim info FILE` prints, as plain data."""
         group = self._file["rollout"]
         variables = {
             name: {"dims": list(self.variable(name).dims), "shape": list(group[name].shape), **self.meaning(name)}
@@ -113,7 +113,7 @@ class RolloutRecording(Output, LabelledRows):
         }
 
     def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
-        """Every variable must have the type and shape the labels demand."""
+        """Refuse a variable whose type and shape do not fit the labels."""
         variable = self.variable(name)
         sizes = {"sample": self.samples, "time": self.rows}
         want = tuple(sizes[dim] if dim in sizes else len(self.names_of(dim)) for dim in variable.dims)

@@ -1,7 +1,7 @@
 """Rollouts: N variations of one run, drawn from a seed, simulated in packs and threads, into one file or memory.
 
-What a sample is depends on the seed and its number alone, and samples do not depend on each other: so a file's bytes
-are the same for every number of threads, and a sample's for every number of samples.
+A sample depends only on the seed and its number, not on other samples. The bytes of a file therefore do not depend on
+the number of threads, nor those of a sample on the number of samples.
 """
 
 from __future__ import annotations
@@ -61,22 +61,22 @@ from artsim.sim.runs.sampled_runs import (
 
 GIVEN = "given"
 STARTS = (GIVEN, *DISTRIBUTIONS)
-_BLOCK_BYTES = 1 << 20  # of samples that one thread simulates before it writes them
-_STREAMS = ("spread", "velocity_spread", *VARIED)  # of the seed; their order is part of what a seed means
-_FIRST_STREAM = 64  # `artsim batch` draws from those before
-_TOLD = 5  # samples that are named
+_BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
+_STREAMS = ("spread", "velocity_spread", *VARIED)  # random streams of the seed, whose order must not change
+_FIRST_STREAM = 64  # `artsim batch` uses the streams before
+_TOLD = 5  # number of stopped samples that are named
 _THREAD_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """What is varied, and how often. Raises UsageError for what cannot be."""
+    """The number of samples and what is varied between them. Raises UsageError for invalid values."""
 
     samples: int
     start: str = GIVEN
     spread: float = 0.0  # [rad, m]
     velocity_spread: float = 0.0  # [rad/s, m/s]
-    randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # of VARIED: factors from … to
+    randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range of factors by name in VARIED
 
     def __post_init__(self) -> None:
         if not 1 <= self.samples <= MAX_STEPS:
@@ -99,14 +99,14 @@ class RolloutConfig:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a rollout."""
+    """The outcome of a rollout."""
 
-    samples: int  # done
-    steps: int  # of all samples, those after a sample's end not counted
+    samples: int  # finished ones
+    steps: int  # of all samples, without those after a sample's end
     seconds: float
-    packed: bool  # 8 at a time
-    alone: int  # steps that samples of packs took by themselves
-    stopped: int  # samples
+    packed: bool  # simulated in packs of 8
+    alone: int  # steps that samples took outside of packs
+    stopped: int  # number of samples that stopped early
     messages: tuple[str, ...]  # about the first of these
     complete: bool = True
     output: Path | None = None
@@ -117,10 +117,10 @@ class Outcome:
 
 
 class Draws:
-    """The variations of a rollout, by sample."""
+    """Draws the variations of a rollout by sample."""
 
     def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> None:
-        """`controls`: one for all samples, or one for each. Raises UsageError for a seed below 0."""
+        """`controls`: one for all samples, or one per sample. Raises UsageError for a negative seed."""
         self._plan, self._controls = plan, controls
         seed, model = _seed(plan.config.seed), plan.robot.model
         self._samples = None
@@ -141,7 +141,7 @@ class Draws:
         }
 
     def read(self, start: int, stop: int) -> Variations:
-        """Samples start … stop."""
+        """Draw samples start … stop."""
         plan, n = self._plan, stop - start
         drawn = {}
         for name, stream in self._streams.items():
@@ -163,7 +163,7 @@ def _seed(seed: int) -> int:
 
 
 def _spread(plan: Plan, reach: float) -> Array:
-    """(nq,) how far each coordinate is moved at most: rotations of ball and free joints and followers not at all."""
+    """Largest offset of each coordinate (nq,); 0 for rotations of ball and free joints and for followers."""
     model, values = plan.robot.model, np.zeros(plan.robot.nq)
     followers = {*model.coupling_follower.tolist(), *model.row_follower.tolist()}
     for dof, coord in enumerate(model.dof_coord):
@@ -179,7 +179,7 @@ def _velocity_spread(plan: Plan, config: RolloutConfig) -> Array:
 
 
 def _within_limits(plan: Plan, moved: Array, given: Array) -> Array:
-    """Coordinates that were moved beyond their limits are at them, or stay where they were given if that is beyond."""
+    """Clamp moved coordinates to their limits; those given beyond a limit keep their values."""
     model = plan.robot.model
     for dof, coord in enumerate(model.dof_coord):
         if coord >= 0:
@@ -189,7 +189,7 @@ def _within_limits(plan: Plan, moved: Array, given: Array) -> Array:
 
 
 def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int) -> list[Controls]:
-    """A control file's inputs: one for all samples, or one for each. Raises as plan_controls does."""
+    """Read a control file: one Controls for all samples, or one per sample. Raises what plan_controls raises."""
     names = () if plan.equipped is None else plan.equipped.labels.controls
     held = {name: getattr(plan, name) for name in ("torque", "target", "target_velocity", "control")}
     controls = read_sample_controls(path, samples, plan.robot.dofs, plan.dt, actuators=names, **held)
@@ -214,13 +214,13 @@ def roll(
     progress: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Outcome:
-    """Simulate all samples, into a file when `output` is given: a complete one, or none.
+    """Simulate all samples, into a file if `output` is given, which is either complete or not written.
 
     Args:
-        controls: one for all samples, or one for each; none: what the plan holds.
+        controls: one for all samples, or one per sample; empty: the inputs of the plan.
         facts: attributes of /provenance besides the configuration.
-        on_block: called with the first sample and the arrays of some samples, from any thread.
-        progress: called with the samples done. stop: True ends the work.
+        on_block: called with the number of the first sample and the arrays of a block, from any thread.
+        progress: called with the number of finished samples. stop: True ends the work.
 
     Raises UsageError, MemoryShortageError, what BatchWriter raises.
     """
@@ -245,7 +245,7 @@ def roll(
 
 
 class _Stream:
-    """Samples on their way: every thread takes block after block, simulates and hands it on."""
+    """The stream of samples: every thread takes block after block, simulates it and hands it on."""
 
     def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls], threads: int) -> None:
         self.plan, self.config = plan, config
@@ -267,7 +267,7 @@ class _Stream:
         progress: Callable[[int], None] | None,
         stop: Callable[[], bool] | None,
     ) -> bool:
-        """All samples; False when it was asked to stop."""
+        """Simulate all samples; False if `stop` ended it."""
         from concurrent.futures import ThreadPoolExecutor  # imports logging
 
         def work(roller: Roller) -> None:
@@ -289,7 +289,7 @@ class _Stream:
         return not self._ended
 
     def outcome(self, complete: bool) -> Outcome:
-        """What came of it."""
+        """The outcome of the rollout."""
         return Outcome(
             samples=self._done,
             steps=self._steps,
@@ -302,7 +302,7 @@ class _Stream:
         )
 
     def _next(self) -> tuple[int, Variations] | None:
-        """The first sample of the next block, and what its samples are."""
+        """The number of the first sample of the next block, and its variations; None at the end."""
         with self._lock:
             start = next(self._starts, None)
             if start is None:
@@ -322,7 +322,7 @@ class _Stream:
         hand_on: Callable[[int, dict[str, Array]], None] | None,
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Results of a block, passed on; NaN where a sample had stopped."""
+        """Hand on the results of a block, with NaN after the end of a stopped sample."""
         plan, count = self.plan, len(variations)
         block = self._arrays(results, variations)
         stopped = results.stopped[:count]
@@ -359,7 +359,7 @@ class _Stream:
 
 
 def _status(reason: Array) -> Array:
-    """As a run's status."""
+    """The status of each sample, as for a run."""
     early = np.where(reason == NON_FINITE, schema.NON_FINITE, schema.INTERRUPTED)
     return np.where(reason == RUNNING, schema.COMPLETE, early).astype(np.int8)
 
@@ -380,13 +380,13 @@ def _sample_bytes(plan: Plan) -> int:
 
 
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:
-    """Whole packs of about _BLOCK_BYTES of results, and something to do for every thread."""
+    """Samples per block: whole packs of about _BLOCK_BYTES of results, with at least one block per thread."""
     packs = max(1, _BLOCK_BYTES // (WIDTH * _sample_bytes(plan)))
     return WIDTH * min(packs, -(-samples // (WIDTH * threads)))
 
 
 def _check_memory(plan: Plan, samples: int, threads: int) -> None:
-    """Raises MemoryShortageError before anything is done."""
+    """Raise MemoryShortageError before anything is simulated."""
     need, (left, what) = threads * (samples * _sample_bytes(plan) + _THREAD_BYTES), memory_left()
     if need > left:
         told = f"{threads} blocks of {samples} samples need {need / 1e6:.0f} MB, {what} {left / 1e6:.0f} MB"
@@ -431,7 +431,7 @@ def _content(
 
 
 def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
-    """The inputs as they acted: what all samples share is there once."""
+    """The inputs as they acted; inputs that all samples share are stored once."""
     first = controls[0]
     names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
     inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
@@ -445,7 +445,7 @@ def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
 def verify_rollout(
     path: str | os.PathLike[str], load: Load, *, threads: int = 1, tolerance: float = TOLERANCE
 ) -> Difference | None:
-    """As runs.verify, of a rollout: its samples, with their draws and inputs, simulated again. `step` is the sample."""
+    """Verify a rollout as runs.verify does, by simulating its samples again; `step` is the sample."""
     with opened(Path(path), lambda where, file, _: RolloutRecording(where, file)) as stored:
         both = stored.config
         plan = plan_of(stored, load, both.get("run", {}))
@@ -477,7 +477,7 @@ class MemoryRollout(LabelledRows):
         return self._arrays[name]
 
     def variable(self, name: str) -> schema.Variable:
-        """Its line of the table."""
+        """The schema's entry of a variable."""
         return schema.TABLE[f"rollout/{name}"]
 
 
@@ -496,11 +496,11 @@ def rollout(
     """Simulate many variations of a run from Python.
 
     Args:
-        controls: inputs of all samples, or one for each: Controls, or a file as `artsim rollout --control` takes.
-        output: HDF5 or .npz file to write; None keeps the results in memory (.npz: returned are the results too).
-        threads: cores to compute on; by default all.
-        check: raise StoppedError when samples stopped early; False returns them as they are.
-        settings: as RolloutSettings lists them: start, spread, velocity_spread, randomise, and a run's (steps, dt, …).
+        controls: inputs for all samples or one per sample: Controls, or a file as for `artsim rollout --control`.
+        output: HDF5 or .npz file to write; None, and .npz, return the results in memory.
+        threads: number of threads; default: one per core.
+        check: raise StoppedError if samples stopped early; False returns them as they are.
+        settings: see RolloutSettings: start, spread, velocity_spread, randomise, and those of a run (steps, dt, …).
 
     Raises UsageError, ModelError, StoppedError; with an output also what BatchWriter raises.
     """
@@ -546,7 +546,7 @@ def rollout(
 
 
 def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:
-    """The controls, when there are as many as can be used. Raises UsageError, also for what is not recorded."""
+    """Check the number of controls and return them. Raises UsageError, also for variables that rollouts lack."""
     for name in plan.config.record:
         if name not in ROLLOUT_RECORDED:
             raise UsageError(f"a rollout records {' and '.join(ROLLOUT_RECORDED)}, not {name!r}")
@@ -558,7 +558,7 @@ def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls
 
 
 def refuse_stopped(outcome: Outcome) -> None:
-    """Raises StoppedError when samples stopped early."""
+    """Raise StoppedError if samples stopped early."""
     if outcome.stopped:
         more = f" (and {outcome.stopped - 1} more)" if outcome.stopped > 1 else ""
         raise StoppedError(f"{outcome.messages[0]}{more}; `n_valid` says how far each came")

@@ -1,4 +1,4 @@
-"""A run and its file: simulate a plan into a recorder or into memory, and simulate a file again to compare it."""
+"""Runs and their files: simulates a plan into a recorder or memory, and simulates a file again to compare it."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ Progress = Callable[[Simulation], bool]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     simulation: Simulation
     status: int  # schema.COMPLETE, NON_FINITE or INTERRUPTED
-    seconds: float  # simulating and writing; not loading, compiling or laying out the file
+    seconds: float  # for simulating and writing, without loading, compiling and laying out the file
 
 
 def prepare(articulation: Articulation, config: RunConfig) -> Plan:
-    """plan_run, after making sure that the model has dynamics, and with the muscles' length ranges.
+    """Make the plan of a run after checking that the model has dynamics and finding length ranges of muscles.
 
-    Raises ModelError naming the links that move without inertia or a muscle whose length has no end, UsageError as
-    plan_run does.
+    Raises ModelError naming links that move without inertia or a muscle whose length is unbounded, UsageError like
+    plan_run.
     """
     plan = plan_run(articulation, config)
     links = singular_links(plan.robot.compiled, articulation.tendons)
@@ -85,14 +85,14 @@ def _spatial_armature(articulation: Articulation) -> bool:
 
 
 def held_controls(plan: Plan) -> Controls:
-    """The plan's torques and targets for the whole run."""
+    """The plan's torques, targets and controls, constant over the whole run."""
     return Controls.held(
         torque=plan.torque, target=plan.target, target_velocity=plan.target_velocity, control=plan.control
     )
 
 
 def clamped_controls(plan: Plan, controls: Controls) -> list[str]:
-    """A warning about the controls that leave their actuators' ranges; 0, which nobody may have asked for, may."""
+    """A warning about controls outside of their actuators' ranges, except 0, which may be a default."""
     if plan.equipped is None or not controls.control.size:
         return []
     lower, upper = plan.equipped.arrays.control_lower, plan.equipped.arrays.control_upper
@@ -120,10 +120,10 @@ def run(
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
 ) -> Outcome:
-    """Simulate, into a file when `output` is given; what a Python controller returned is stored as it acted.
+    """Simulate, into a file if `output` is given; the results of a Python controller are stored as they acted.
 
-    on_block: called with the recorded rows of every block, and with its contacts; neither outlives the call.
-    checkpoint: as Recorder has it.
+    on_block: called with the recorded rows and the contacts of every block, which are valid only during the call.
+    checkpoint: see Recorder.
 
     Raises what Recorder and Simulation raise. A run that stops early returns, with the status stored in the file.
     """
@@ -157,7 +157,7 @@ def record(
     progress: Progress | None = None,
     on_block: Callable[[dict[str, Array], dict[str, Array]], None] | None = None,
 ) -> Outcome:
-    """Simulate to the end, or until it stops, into a file, which is closed then."""
+    """Simulate to the end, or until the run stops, into a file, and close the file."""
     with recorder:
         simulation.block_rows = recorder.block_rows
         simulation.reblock()
@@ -189,7 +189,7 @@ def _drive(
 
 
 def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[BlockOfRows]:
-    """The blocks of the run, with a checkpoint in the file after every so many steps."""
+    """Yield the blocks of the run, and store checkpoints in the file in between."""
     total, every = simulation.plan.config.steps, 0 if recorder is None else recorder.checkpoint_steps
     while simulation.step < total and not simulation.stop_reason:
         end = min(total, (simulation.step // every + 1) * every) if every else total
@@ -199,13 +199,13 @@ def _blocks(simulation: Simulation, recorder: Recorder | None) -> Iterator[Block
 
 
 def stored_state(simulation: Simulation) -> dict[str, Array]:
-    """The whole state of a run as its file holds it."""
+    """The full state of a run as its file stores it."""
     plan = simulation.plan
     return stored(simulation.save(), plan.dt, touching=plan.touching is not None)
 
 
 def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
-    """Contacts of a block as /contact has them: shapes by their links and geoms."""
+    """Contacts of a block in the form of /contact, with the links and geoms of shapes."""
     if plan.touching is None or not found:
         return {}
     g = plan.touching.contacts
@@ -218,13 +218,13 @@ def named_contacts(plan: Plan, found: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _typed(contacts: Mapping[str, Array]) -> dict[str, Array]:
-    """In the order and of the types of /contact."""
+    """The contacts in the order and the types of /contact."""
     names = ("contact_count", *schema.CONTACT_TABLE)
     return {name: contacts[name].astype(schema.TABLE[f"contact/{name}"].dtype) for name in names}
 
 
 def no_controls(plan: Plan) -> Controls:
-    """None yet: a controller's, which come block by block."""
+    """Empty controls, for those of a controller, which follow block by block."""
     empty = np.zeros((0, plan.robot.nv))
     return Controls(np.zeros(0, np.int64), empty, empty, empty, np.zeros((0, len(plan.control))))
 
@@ -243,7 +243,7 @@ def facts_of(plan: Plan) -> dict[str, str | int | float]:
 
 
 def run_labels(plan: Plan) -> schema.Labels:
-    """The labels of a run as the file names them."""
+    """The labels of a run as stored in its file."""
     labels = file_labels(plan.robot.labels, plan.equipped)
     if plan.touching is not None and "contacts" in plan.config.record:
         labels = labels._replace(geom=plan.touching.geoms)
@@ -254,7 +254,7 @@ def run_labels(plan: Plan) -> schema.Labels:
 
 
 def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labels:
-    """The engine's labels as the file names them, without geoms and columns of Jacobians."""
+    """The engine's labels in the form of the file, without geoms and columns of Jacobians."""
     names = EquipmentLabels() if equipped is None else equipped.labels
     return schema.Labels(
         coord=labels.coords,
@@ -273,7 +273,7 @@ def file_labels(labels: Labels, equipped: Equipped | None = None) -> schema.Labe
 
 
 def provenance(command: str) -> dict[str, str | int | float]:
-    """Where a run comes from: command, versions, processor."""
+    """The provenance of a run: command, versions, processor."""
     versions = {name: _version(name) for name in ("numpy", "numba", "llvmlite", "h5py")}
     return {
         "command": command,
@@ -310,7 +310,7 @@ class MemoryRecording(LabelledRows):
         self.variables = tuple(name for name in schema.RECORDED if name in rows)
         self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
         self.dt, self.every = plan.dt, plan.config.every
-        self.contacts = contacts  # as Recording.contacts
+        self.contacts = contacts  # see Recording.contacts
         self._rows = rows
         self.final = stored_state(outcome.simulation)
 
@@ -349,13 +349,14 @@ def simulate(
     """Simulate a robot from Python.
 
     Args:
-        robot: how it was loaded (base, couplings, gravity) holds for the run too, unless `settings` say otherwise.
-        controller: a built-in one's name, or function(t, qpos, qvel) -> joint forces (nv,).
-        controls: targets and torques over time: a file as `artsim run --control` takes, or Controls.
-        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites, `compress`: gzip, zstd.
-        checkpoint: steps between states in the output to go on from; None: a sensible number; 0: no states.
-        check: raise StoppedError when the run stops early; False returns what was recorded until then.
-        settings: as RunSettings lists them: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
+        robot: the robot; its options of loading (base, couplings, gravity) also hold for the run, unless `settings`
+            override them.
+        controller: name of a built-in controller, or function(t, qpos, qvel) -> joint forces (nv,).
+        controls: targets and torques over time: Controls, or a file as for `artsim run --control`.
+        output: HDF5 file to write; None keeps the rows in memory. `force` overwrites it, `compress`: gzip or zstd.
+        checkpoint: steps between checkpoints in the output; None: chosen by their size; 0: none.
+        check: raise StoppedError if the run stops early; False returns the rows recorded until then.
+        settings: see RunSettings: steps, dt, every, q0, v0, target, torque, stiffness, damping, record, …
 
     Returns:
         The run in memory, or the output file, opened.
@@ -402,7 +403,7 @@ def prepared(
     controls: Controls | str | os.PathLike[str] | None,
     settings: Mapping[str, Any],
 ) -> tuple[Plan, Controls | None, ControllerFunction | None]:
-    """The plan of a robot's run, its inputs over time, and the Python controller, of `simulate`'s arguments."""
+    """The plan of a run, its inputs over time, and the Python controller, from the arguments of `simulate`."""
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     values = {**robot.loaded_with, **{key: _plain(key, value, robot) for key, value in settings.items()}}
@@ -413,7 +414,7 @@ def prepared(
 
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:
-    """A control file's inputs for this run; `stored`: those of a run file, whatever its name is."""
+    """Read the inputs of a control file for this run; `stored`: of a run file with any name."""
     controls = (read_run_controls if stored else read_controls)(
         path,
         plan.robot.dofs,
@@ -430,7 +431,7 @@ def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = Fa
 
 
 def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -> None:
-    """Raises UsageError for targets of joints that nothing drives."""
+    """Raise UsageError for targets of joints without a drive."""
     if plan.config.built_in.follows:
         return
     driven = (plan.inputs["drive_stiffness"] > 0) | (plan.inputs["drive_damping"] > 0)
@@ -441,7 +442,7 @@ def check_driven(plan: Plan, controls: Controls, path: str | os.PathLike[str]) -
 
 
 def _python_name(function: ControllerFunction) -> str:
-    """What the file calls a Python controller. Its outputs are stored, so it is never looked up."""
+    """The name of a Python controller in the file. Its outputs are stored, so the name is never looked up."""
     module = str(getattr(function, "__module__", None) or "python")
     return f"{module}.py:{getattr(function, '__qualname__', type(function).__name__)}"
 
@@ -455,7 +456,7 @@ _BY_NAME = {
 
 
 def _plain(name: str, value: Any, robot: Robot) -> Any:
-    """A setting as RunConfig stores it: Python numbers, values by name. Raises UsageError for what is none."""
+    """A setting in the form of RunConfig: Python numbers, values by name. Raises UsageError for other types."""
     try:
         return _numbers_by_name(name, value, robot)
     except (TypeError, ValueError, AttributeError):
@@ -508,7 +509,7 @@ def plan_of(output: Output, load: Load, settings: Mapping[str, Any]) -> Plan:
 def stored_plan(recording: Recording, load: Load, **changes: Any) -> Plan:
     """The plan of a run from its file, with changes to its configuration.
 
-    Raises ModelError, and UsageError where something touched that the file does not hold.
+    Raises ModelError, and UsageError if contacts need shapes that the file does not hold.
     """
     plan = plan_of(recording, load, recording.config | changes)
     if recording.has_contacts and plan.touching is None:
@@ -516,12 +517,12 @@ def stored_plan(recording: Recording, load: Load, **changes: Any) -> Plan:
     return plan
 
 
-TOLERANCE = 1e-6  # of rows that another machine or other versions made, relative to the largest value
+TOLERANCE = 1e-6  # accepted difference of rows from other machines or versions, relative to the largest value
 _MATTER = ("artsim", "numpy", "numba", "llvmlite")  # versions that may change numbers
 
 
 def made_elsewhere(output: Output) -> str:
-    """What of processor and versions is not as here, in words; empty: numbers have to be the same, bit for bit."""
+    """How processor and versions differ from those here, in words; if empty, numbers must agree bit for bit."""
     here = provenance("")
     there = {"cpu": output.provenance.get("cpu", here["cpu"]), "versions": output.provenance.get("versions", "{}")}
     told = [] if there["cpu"] == here["cpu"] else [f"cpu {there['cpu']}, here {here['cpu']}"]
@@ -536,12 +537,12 @@ def made_elsewhere(output: Output) -> str:
 
 
 def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLERANCE) -> Difference | None:
-    """Simulate again what the file holds (model text, configuration, inputs) and compare byte for byte.
+    """Simulate a file again from its model text, configuration and inputs, and compare byte for byte.
 
-    `load(text, name, config)` reads the stored model. Returns the first difference, None when there is none. Of a run
-    that broke off (writer killed, disk full, controller failed) only the rows are compared: it wrote no final state.
-    Of one that was made elsewhere (`made_elsewhere`) rows may differ by the tolerance, as first_difference has it.
-    Raises as the gate and the run do; UsageError for a file that holds no row, or contacts of a model without any.
+    `load(text, name, config)` reads the stored model. Returns the first difference, or None. For a run that broke off
+    (writer killed, disk full, controller failed) only the rows are compared, since it wrote no final state. Rows of a
+    run from elsewhere (`made_elsewhere`) may differ by the tolerance; see first_difference. Raises what the gate and
+    the run raise; UsageError for a file without rows, or with contacts of a model without any.
     """
     import tempfile
 
@@ -561,7 +562,7 @@ def verify(path: str | os.PathLike[str], load: Load, *, tolerance: float = TOLER
 
 
 def _in_ending(recording: Recording, plan: Plan, status: int) -> Difference | None:
-    """What a file says of its length and its end, where the run came to one; `status`: how it ended again."""
+    """The first difference in length and end of a run that ended properly; `status`: how the new run ended."""
     if recording.steps_total not in (None, plan.config.steps):
         return Difference("steps_total", None, f"{recording.steps_total}, {plan.config.steps}")
     if recording.status in (schema.COMPLETE, schema.NON_FINITE) and recording.status != status:
@@ -581,7 +582,7 @@ def _again(plan: Plan, recording: Recording, path: Path) -> int:
 
 
 def _steps_taken(config: RunConfig, recording: Recording) -> int:
-    """How far to simulate; never much further than the file's rows reach, whatever its configuration says."""
+    """The number of steps to simulate: never many more than the rows of the file, whatever its configuration says."""
     rows = recording.n_valid
     if recording.status == schema.INTERRUPTED and int(recording.final["step"]) > 0:
         return min(int(recording.final["step"]), rows * recording.every)

@@ -1,4 +1,4 @@
-"""A simulation in the hand: taken step by step from Python, saved and restored at any of them."""
+"""Simulation, which Python code advances step by step and can save and restore at any step."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from artsim.sim.runs.simulate import ControllerFunction, simulation_of
 
 
 class Simulation:
-    """A robot's simulation that goes on as far as it is asked to.
+    """A robot's simulation that is advanced by calls of `step`.
 
-    Args: as artsim.simulate's, without `steps` and `output`.
+    Args: those of artsim.simulate, without `steps` and `output`.
 
     Raises:
-        UsageError, ModelError: as artsim.simulate.
+        UsageError, ModelError: as in artsim.simulate.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Simulation:
 
     @property
     def steps(self) -> int:
-        """Steps taken so far, those before a snapshot included."""
+        """Number of steps taken so far, including those before a restored snapshot."""
         return self._simulation.step
 
     @property
@@ -57,20 +57,20 @@ class Simulation:
 
     @property
     def qpos(self) -> Real:
-        """Coordinates (nq,) now."""
+        """Current coordinates (nq,) [rad or m]."""
         return self._simulation.qpos
 
     @property
     def qvel(self) -> Real:
-        """Velocities (nv,) now."""
+        """Current velocities (nv,) [rad/s or m/s]."""
         return self._simulation.qvel
 
     def step(self, steps: int = 1) -> dict[str, Array]:
-        """Take steps; what of them is recorded (settings `record`, `every`), by name, as artsim.simulate gives it.
+        """Take steps and return their recorded rows (settings `record`, `every`) by name, as in artsim.simulate.
 
-        Contacts are in it under the names of /contact after `contact/`: `contact/contact_count`, `contact/point`, …
+        Contacts have the names of /contact with the prefix `contact/`: `contact/contact_count`, `contact/point`, …
 
-        Raises StoppedError, naming joint and time; the simulation then stands where it stopped.
+        Raises StoppedError, naming joint and time; the simulation then keeps the state at which it stopped.
         """
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
@@ -83,12 +83,12 @@ class Simulation:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def save(self) -> dict[str, Array]:
-        """The state now, as plain arrays by name (numpy.savez stores them): with it `restore` goes on byte for byte."""
+        """The current state as plain arrays by name, for numpy.savez; `restore` continues from it byte for byte."""
         return self._simulation.save()
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        """Go on from a snapshot of this robot under the same settings, taken here or in another process.
+        """Continue from a snapshot of this robot with the same settings, taken in this process or another.
 
-        Raises UsageError when it does not fit.
+        Raises UsageError if it does not fit.
         """
         self._simulation.restore(snapshot)
