@@ -176,7 +176,7 @@ def put(values: Parameters, **at: float) -> Parameters:
 def general(item: Item, kind: Kind) -> Kind:
     """Everything by its own name."""
     own_types = any(item.has(name) for name in ("dyntype", "gaintype", "biastype"))
-    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types:
+    if "dcmotor" in (kind.dynamics, kind.gain, kind.bias) and own_types and not in_class(item):
         item.refuse("dyntype, gaintype or biastype where a class has a <dcmotor> is not supported yet")
     if item.has("dyntype"):
         kind = replace(kind, dynamics=DYNAMICS[item.word("dyntype", tuple(DYNAMICS), "none")])
@@ -194,7 +194,7 @@ def general(item: Item, kind: Kind) -> Kind:
         g=item.filled("gainprm", kind.g),
         b=item.filled("biasprm", kind.b),
         early=item.flag("actearly", kind.early),
-        torque=0.0,
+        torque=0.0 if item.has("forcerange") or item.has("forcelimited") else kind.torque,
         inherit=item.number("inheritrange", kind.inherit),
         limited=False,
     )
@@ -316,7 +316,7 @@ def muscle(item: Item, kind: Kind) -> Kind:
     given = [*item.numbers("range", 2, 2, (-1.0, -1.0))]
     given += [item.number(name, -1.0) for name in ("force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax")]
     g = [new if new >= 0 else old for old, new in zip(g, given, strict=True)]
-    made = replace(kind, dynamics="muscle", gain="muscle", bias="muscle", early=False)
+    made = replace(kind, dynamics="muscle", gain="muscle", bias="muscle", early=False, torque=0.0)
     return replace(made, d=(*d, *kind.d[3:]), g=(*g, kind.g[9]), b=(*g, kind.b[9]))
 
 

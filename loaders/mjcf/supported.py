@@ -73,8 +73,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         name: {"lengthrange": "only of muscles"}
         for name in "motor position velocity intvelocity pid damper cylinder dcmotor".split()
     },
-    "default/general": {"input": "of <pid>"},
-    "actuator/general": dict.fromkeys(("ffrange", "input", "velrange"), "of <pid>"),
     "contact/exclude": {"name": UNNAMED},
     "equality/joint": {"name": UNNAMED},
     "sensor/contact": {"cutoff": "none in MuJoCo either"},

@@ -54,7 +54,7 @@ def test_every_integrator_has_a_kernel(name: str) -> None:
     )
     euler = next(
         node
-        for node in ast.parse((ROOT / "sim" / "step.py").read_text()).body
+        for node in ast.parse((ROOT / "sim" / "stepping" / "step.py").read_text()).body
         if isinstance(node, ast.FunctionDef) and node.name == DEFAULT.kernel
     )
     assert [argument.arg for argument in kernel.args.args] == [argument.arg for argument in euler.args.args]

@@ -219,7 +219,9 @@ def actuators(name: str) -> list[str]:
     if name == "general":
         kinds += [f'{given} dyntype="filter"', f'{given} gaintype="affine" biastype="affine"']
         kinds += [f'{given} gaintype="muscle" biastype="muscle" dyntype="muscle" gainprm="{FORCE}" biasprm="{FORCE}"']
-    return [element for kind in kinds for element in of(f"<actuator><{name} {kind} @/></actuator>")]
+    documents = [element for kind in kinds for element in of(f"<actuator><{name} {kind} @/></actuator>")]
+    servo = '<mujoco><default><pid input="pos vel ff"/></default>'
+    return documents + [documents[0].replace("<mujoco>", servo)] * (name == "general")
 
 
 def sensors(name: str, attributes: Collection[str]) -> list[str]:

@@ -302,14 +302,14 @@ def touching(drawn: Drawn, folder: Path) -> Drawn:
 def compare_restored(seed: int, number: int, folder: Path) -> dict[str, float]:
     """A run of 20 steps with contacts, and the same saved after 10 and restored in another: bytes that differ."""
     from artsim.io.runs import held_controls, prepare
-    from artsim.loaders.load import load_text
+    from artsim.loaders.load import load_articulation
     from artsim.sim.runs.configuration import RunConfig
     from artsim.sim.runs.simulate import Simulation
 
-    text = touching(random_mjcf(seed, number), folder).text
+    touching(random_mjcf(seed, number), folder)
     try:
         config = RunConfig(steps=20, sleep_threshold=5e-3 * (number % 2), sleep_time=0.02)
-        plan = prepare(load_text(text, name="model.xml", meshes=False), config)
+        plan = prepare(load_articulation(folder / "model.xml"), config)
     except ArtsimError as error:
         raise Skipped(str(error)) from None
     whole = Simulation(plan, held_controls(plan))
