@@ -48,14 +48,15 @@ def solve_problem(robot: Any, rows: Any, problem: Any, solver: Any) -> None:
 
 
 @njit
-def solve_problems(model: Any, data: Any, rows: Any, step: Any, solver: Any, pack: Any) -> None:
+def solve_problems(model: Any, data: Any, rows: Any, problem: Any, solver: Any) -> None:
     """One call of solve_pack."""
-    solve_pack(model, data, rows, step, solver, pack)
+    solve_pack(model, data, rows, problem, solver)
 
 
 ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
-PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE, PackSolver))
+PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver)
+PACK_ENTRY = Entry("solve_problems", __name__, (Tree, Inertia, Rows, Problem, PACK_SOLVER))
 
 
 class Case(NamedTuple):
@@ -204,5 +205,5 @@ def solve_together(*cases: Case, start: Real) -> list[tuple[Real, Real] | None]:
     for at, c in zip(_lanes(width), cases, strict=True):
         step.free[at] = c.force
         step.next[at] = c.velocity
-    bind(PACK_ENTRY, width, tree, inertia, rows, step, work, pack)()
+    bind(PACK_ENTRY, width, tree, inertia, rows, step, SolverBundle(work, pack=pack))()
     return [(step.next[at].copy(), pack.impulse[at].copy()) if pack.solved[at] == 1.0 else None for at in _lanes(width)]
