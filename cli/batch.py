@@ -19,10 +19,10 @@ from artsim.io.batch_file import check_name
 from artsim.io.batches import BatchConfig, Job, Outcome, prepare
 from artsim.io.runs import provenance
 from artsim.loaders.load import load_articulation
+from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.quantities.compute_records import COMPUTE
-from artsim.sim.quantities.evaluation import available_threads
 
 
 @click.command(
@@ -67,12 +67,12 @@ def batch(
     config, notes = batch_config(ctx, model, options, load_options)
     check_name(output)
     sharding.check(config, output, force=force)
-    threads = threads or (1 if sharding.scheduler else available_threads())
+    threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
         if not quiet:
             warn(notes)
             warn_of_model(job.robot.articulation.notes, [model, *arguments], reading_words(load_options))
-        warm(COMPUTE, job.evaluation.width)  # Ctrl-C still ends the process here, before there is an output
+        warm([(COMPUTE, job.evaluation.width)])  # Ctrl-C still ends the process here, before there is an output
         with caught_signals() as caught, progress_bar("computing", job.rows, unit="rows", show=not quiet) as advance:
             outcome = sharding.compute(
                 job,

@@ -77,8 +77,7 @@ def bench(
 def measure(plan: Plan, controls: Controls, pieces: int) -> Timing:
     """Simulate the plan twice: one run is timed from outside, piece by piece, the other by its phases."""
     size = max(1, plan.config.steps // pieces)
-    for entry in (*plan.entries, *plan.clocked_entries):
-        warm(entry, 1)
+    warm((entry, 1) for entry in (*plan.entries, *plan.clocked_entries))
     plain = _times(Simulation(plan, controls), size, pieces)
     clock = Clock(np.zeros(len(PHASES), np.int64), np.zeros(1, np.int64))
     simulation = Simulation(plan, controls, clock=clock)

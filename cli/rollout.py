@@ -27,8 +27,8 @@ from artsim.io.rollouts import (
     roll,
 )
 from artsim.io.runs import clamped_controls, held_controls, prepare, provenance
+from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import warm
-from artsim.sim.quantities.evaluation import available_threads
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, VARIED, kernels, reason_against_packs
@@ -124,9 +124,8 @@ def rollout(
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *plan.notes])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
-    for entry, width in kernels(plan):  # Ctrl-C still ends the process here, before there is an output
-        warm(entry, width)
-    threads = threads or available_threads()
+    warm(kernels(plan))  # Ctrl-C still ends the process here, before there is an output
+    threads = threads or available_cores()
     with caught_signals() as caught, progress_bar("simulating", samples, unit="samples", show=not quiet) as advance:
         outcome = roll(
             plan,

@@ -174,8 +174,7 @@ def run(
     # Ctrl-C still ends the process here, before there is an output
     if not plan.config.is_maximal:  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if quiet else sys.stderr):  # that something is compiled
-            for entry in plan.entries:
-                warm(entry, 1)
+            warm((entry, 1) for entry in plan.entries)
     strict = scene.load["strict"]
     start = start_notes(plan, controls) if as_json or strict or not quiet else []
     if start and strict:

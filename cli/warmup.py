@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
-from artsim.sim.foundation.jit import warm
+from artsim.sim.foundation.jit import Entry, warm
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.geometry.contacts import DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
@@ -21,15 +23,21 @@ def warmup() -> None:
 
     Those of other solvers, link rules, --continuous, rangefinders and `artsim bench` are compiled at their first use.
     """
-    for equipped in (False, True):
-        for integrator in INTEGRATORS.values():
-            warm(simulate_entry(integrator, SOLVERS["newton"], equipped), 1)
-        warm(simulate_entry(DEFAULT, SOLVERS["newton"], equipped, touching=True), 1)
-    for width in (1, WIDTH):
-        warm(COMPUTE, width)
-    for entry in (TENDON_INERTIA, SOLVE, DETECT):
-        warm(entry, 1)
-    for rows, touching in ((False, False), (True, False), (True, True)):
-        warm(roll_entry(rows, touching), WIDTH)
-    warm(SOLVE_PACK, WIDTH)
+    warm(_kernels())
     click.echo("kernels are ready")
+
+
+def _kernels() -> Iterator[tuple[Entry, int]]:
+    """The kernels that most runs, batches and rollouts need, in their widths."""
+    newton = SOLVERS["newton"]
+    for equipped in (False, True):
+        yield simulate_entry(DEFAULT, newton, equipped, touching=True), 1
+        for integrator in INTEGRATORS.values():
+            yield simulate_entry(integrator, newton, equipped), 1
+    for width in (1, WIDTH):
+        yield COMPUTE, width
+    for entry in (TENDON_INERTIA, SOLVE, DETECT):
+        yield entry, 1
+    for rows, touching in ((False, False), (True, False), (True, True)):
+        yield roll_entry(rows, touching), WIDTH
+    yield SOLVE_PACK, WIDTH

@@ -40,10 +40,11 @@ from artsim.io.runs import (
 )
 from artsim.io.sampling import DISTRIBUTIONS, Stream, open_samples
 from artsim.io.settings import RolloutSettings
+from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, StoppedError, UsageError, nearest
+from artsim.sim.foundation.jit import warm
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.quantities.evaluation import available_threads
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE, RUNNING
 from artsim.sim.runs.configuration import MAX_STEPS
@@ -55,6 +56,7 @@ from artsim.sim.runs.sampled_runs import (
     Results,
     Roller,
     Variations,
+    kernels,
     make_roller,
     reason_against_packs,
 )
@@ -509,6 +511,7 @@ def rollout(
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
     plan, one, _ = prepared(robot, controller, one, of_run)
+    warm(kernels(plan))
     if isinstance(controls, str | os.PathLike):
         given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
     else:
@@ -529,7 +532,7 @@ def rollout(
         config,
         controls=check_rollout(plan, config, given),
         output=output,
-        threads=threads or available_threads(),
+        threads=threads or available_cores(),
         force=force,
         facts=provenance("artsim.rollout"),
         on_block=None if output is not None else keep,

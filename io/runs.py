@@ -31,7 +31,7 @@ from artsim.sim.equipment.arrays import EquipmentLabels, Equipped
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError, UsageError, nearest
-from artsim.sim.foundation.jit import processor
+from artsim.sim.foundation.jit import processor, warm
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
@@ -365,6 +365,8 @@ def simulate(
         UsageError, ModelError, StoppedError; with an output also what Recorder raises.
     """
     plan, controls, function = prepared(robot, controller, controls, settings)
+    if not plan.config.is_maximal:
+        warm((entry, 1) for entry in plan.entries)
     blocks: list[dict[str, Array]] = []
     touches: list[dict[str, Array]] = []
 

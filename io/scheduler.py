@@ -212,7 +212,7 @@ def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:
         job = _jobs.get(config)
         if job is None:
             job = load(BatchConfig.from_json(config))
-            warm(COMPUTE, job.evaluation.width)
+            warm([(COMPUTE, job.evaluation.width)])
             _jobs.clear()
             _jobs[config] = job
         return job

@@ -231,6 +231,7 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     two = contact.model.body[contact.data.shape[n, 1]]
     count = _count_columns(model, one, two)
     start = rows.start[first]
+    pyramid = is_pyramid(contact, n)
     x = _from_reference(data, contact, n, 0)
     y = _from_reference(data, contact, n, 1)
     a = last_dof(model, one)
@@ -239,10 +240,10 @@ def _add_columns(robot: Any, rows: Any, contact: Any, n: Any) -> None:
     c = start
     while a != b:
         if a > b:
-            c = _add_column(robot, rows, contact, n, a, (-1.0, x), (e, c, count))
+            c = _add_column(robot, rows, contact, n, pyramid, a, (-1.0, x), (e, c, count))
             a = model.dof_parent[a]
         else:
-            c = _add_column(robot, rows, contact, n, b, (1.0, y), (e, c, count))
+            c = _add_column(robot, rows, contact, n, pyramid, b, (1.0, y), (e, c, count))
             b = model.dof_parent[b]
         e += 1
     for k in range(contact.data.rows[n]):
@@ -312,7 +313,7 @@ def _count_columns(model: Any, first: Any, second: Any) -> Any:
 
 
 @inlined
-def _add_column(robot: Any, rows: Any, contact: Any, n: Any, k: Any, end: Any, place: Any) -> Any:
+def _add_column(robot: Any, rows: Any, contact: Any, n: Any, pyramid: Any, k: Any, end: Any, place: Any) -> Any:
     """Enter dof k, which moves one end of contact n, in all its rows; return where the next independent column goes.
 
     end: its sign, and the contact point from the tree's reference point; place: entry and independent column in the
@@ -328,7 +329,7 @@ def _add_column(robot: Any, rows: Any, contact: Any, n: Any, k: Any, end: Any, p
     a = robot.model.dof_independent[k]
     gain = data.gain[k]
     for row in range(contact.data.rows[n]):
-        if is_pyramid(contact, n):
+        if pyramid:
             mu = contact.data.friction[n, row // 2]
             value = in_direction(frame, 0, v, angular)
             value += (mu if row % 2 == 0 else -mu) * in_direction(frame, row // 2 + 1, v, angular)

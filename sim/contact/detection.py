@@ -20,7 +20,7 @@ from typing import Any
 
 from artsim.collision.narrow_phase import collide
 from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
-from artsim.sim.articulation.state import FEATURE, FIRST_IMPULSE, REGULARISED, SHAPE_A, SHAPE_B
+from artsim.sim.articulation.state import CONTACT_MEMORY, FEATURE, FIRST_IMPULSE, REGULARISED, SHAPE_A, SHAPE_B
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
 from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
@@ -132,7 +132,10 @@ def recognise(model: Any, data: Any, memory: Any, contact: Any, lane: Any) -> No
     for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
             body = contact.model.body[contact.data.shape[n, end]]
-            origin = plus(_lane_triple(data.offset, model.body_root[body], lane), _lane_triple(data.arm, body, lane))
+            origin = (0.0, 0.0, 0.0)
+            if body > 0:
+                root = model.body_root[body]
+                origin = plus(_lane_triple(data.offset, root, lane), _lane_triple(data.arm, body, lane))
             put(contact.data.arm[n, end], minus(contact.data.point[n], origin))
     _recall(memory, contact)
 
@@ -261,32 +264,46 @@ def find_drifts(model: Any, data: Any, inputs: Any, contact: Any) -> None:
     `set_drift`.
     """
     for n in range(contact.data.number[CONTACTS]):
-        note_turning(data, inputs, contact, n, 0)
+        if is_steady(contact, n):
+            contact.data.tilt[n] = 0.0
+            put(contact.data.lag[n], (0.0, 0.0, 0.0))
+        else:
+            note_turning(data, inputs, contact, n, 0)
         one = _straight(data, inputs, contact, contact.data.shape[n, 0])
         two = _straight(data, inputs, contact, contact.data.shape[n, 1])
         set_drift(data, contact, n, one, two)
 
 
+@inlined
+def is_steady(contact: Any, n: Any) -> bool:
+    """Whether neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
+    it is soft, or lies on a face that never moves and does not roll.
+    """
+    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
+    rolling = stays and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1])
+    steady: bool = contact.data.soft[n] == 1 or (not rolling and has_still_normal(contact, n))
+    return steady
+
+
 @njit
 def note_turning(data: Any, inputs: Any, contact: Any, n: Any, lane: Any) -> None:
-    """contact.data.tilt and contact.data.lag of contact n in a lane: the effects of the rotation of its normal and,
-    where the contact persists, of its motion over the two surfaces. Needs velocities.
+    """contact.data.tilt and contact.data.lag of contact n, which is not steady, in a lane: the effects of the rotation
+    of its normal and, where the contact persists, of its motion over the two surfaces. Needs velocities.
     """
-    contact.data.tilt[n] = 0.0
-    put(contact.data.lag[n], (0.0, 0.0, 0.0))
-    if contact.data.soft[n] == 1:
-        return
     one = contact.data.shape[n, 0]
     two = contact.data.shape[n, 1]
     h = inputs.time_step[0]
     first = _lane_triple(data.angular_velocity, contact.model.body[one], lane)
     second = _lane_triple(data.angular_velocity, contact.model.body[two], lane)
+    contact.data.tilt[n] = 0.0
     if not has_still_normal(contact, n):
         apart = _parting_of_centres(data, contact, n, lane)
         contact.data.tilt[n] = tilt(contact, n, first, second, apart, h)
+    lagging = (0.0, 0.0, 0.0)
     stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
     if stays and rolls(contact, one, two):
-        put(contact.data.lag[n], lag(contact, n, minus(second, first), h))
+        lagging = lag(contact, n, minus(second, first), h)
+    put(contact.data.lag[n], lagging)
 
 
 @inlined
@@ -383,17 +400,16 @@ def _recall(memory: Any, contact: Any) -> None:
     known = _count_known(memory)
     at = 0
     for n in range(contact.data.number[CONTACTS]):
-        contact.data.regularised[n] = 0
-        for k in range(DIRECTIONS):
-            contact.data.start[n, k] = 0.0
+        found = -1
         for _ in range(known):
-            old = memory[at]
+            if _is_same(memory[at], contact, n):
+                found = at
             at = at + 1 if at + 1 < known else 0
-            if _is_same(old, contact, n):
-                for k in range(DIRECTIONS):
-                    contact.data.start[n, k] = old[FIRST_IMPULSE + k]
-                contact.data.regularised[n] = int(old[REGULARISED])
+            if found >= 0:
                 break
+        for k in range(DIRECTIONS):
+            contact.data.start[n, k] = memory[found, FIRST_IMPULSE + k] if found >= 0 else 0.0
+        contact.data.regularised[n] = int(memory[found, REGULARISED]) if found >= 0 else 0
 
 
 @njit
@@ -413,12 +429,13 @@ def name_contacts(memory: Any, contact: Any) -> None:
     """Store in memory, laid out as State.contact, which contacts exist, with zero impulses."""
     count = min(contact.data.number[CONTACTS], memory.shape[0])
     for n in range(max(count, _count_known(memory))):
-        for k in range(memory.shape[1]):
-            memory[n, k] = 0.0  # a shape never touches itself: no contact
-    for n in range(count):
-        memory[n, SHAPE_A] = contact.data.shape[n, 0]
-        memory[n, SHAPE_B] = contact.data.shape[n, 1]
-        memory[n, FEATURE] = contact.data.feature[n]
+        known = memory[n]
+        for k in range(CONTACT_MEMORY):
+            known[k] = 0.0  # a shape never touches itself: no contact
+        if n < count:
+            known[SHAPE_A] = contact.data.shape[n, 0]
+            known[SHAPE_B] = contact.data.shape[n, 1]
+            known[FEATURE] = contact.data.feature[n]
 
 
 @inlined

@@ -11,6 +11,7 @@ from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.constraints.impedance import impedance
 from artsim.sim.contact.detection import (
     are_as_before,
+    is_steady,
     name_contacts,
     note_found,
     note_turning,
@@ -149,19 +150,21 @@ def _take_contact(data: Any, inputs: Any, contact: Any, lane: Any, n: Any, slot:
     """Enter contact n of a lane in a slot."""
     if contact.data.active[slot] == 0:
         _describe(contact, n, slot)
-    note_turning(data, inputs, contact.found, n, lane)
+    if not is_steady(contact.found, n):
+        note_turning(data, inputs, contact.found, n, lane)
+        lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
+        for j in range(3):
+            lane_set(contact.data.lag, 3 * slot + j, lane, contact.found.data.lag[n, j])
     lane_set(contact.data.present, slot, lane, 1.0)
     lane_set(contact.data.gap, slot, lane, contact.found.data.gap[n])
     lane_set(contact.data.distance, slot, lane, contact.found.data.distance[n])
-    lane_set(contact.data.tilt, slot, lane, contact.found.data.tilt[n])
     if contact.found.data.soft[n] == 1:
         lane_set(
             contact.data.hardness, slot, lane, impedance(contact.found.data.impedance, n, -contact.found.data.gap[n])
         )
+    end = 1 if contact.model.body[contact.found.data.shape[n, 1]] > 0 else 0  # the one that moves
     for j in range(3):
-        lane_set(contact.data.lag, 3 * slot + j, lane, contact.found.data.lag[n, j])
-        for end in range(2):
-            lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
+        lane_set(contact.data.arm, 6 * slot + 3 * end + j, lane, contact.found.data.arm[n, end, j])
         for c in range(3):
             lane_set(contact.data.frame, 9 * slot + 3 * j + c, lane, contact.found.data.frame[n, j, c])
     for j in range(contact.found.data.dimension[n]):
@@ -181,6 +184,7 @@ def _describe(contact: Any, n: Any, slot: Any) -> None:
         contact.data.reference[slot, j] = contact.found.data.reference[n, j]
     for j in range(5):
         contact.data.impedance[slot, j] = contact.found.data.impedance[n, j]
+    for j in range(max(contact.found.data.dimension[n] - 1, 1)):
         contact.data.friction[slot, j] = contact.found.data.friction[n, j] * contact.data.factor[0]
 
 

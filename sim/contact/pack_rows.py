@@ -102,11 +102,17 @@ def may_gain_energy(robot: Any, run: Any, rows: Any, solver: Any, contact: Any) 
 
 
 @njit
-def note_impulses(data: Any, solver: Any, contact: Any, alive: Any, beyond: Any) -> None:
-    """Store the impulses found in the memories of the lanes whose rows these are."""
+def take_impulses(solver: Any, contact: Any) -> None:
+    """Set contact.data.start to the impulses that the solver found, along the slots' directions."""
     for slot in range(contact.data.active.shape[0]):
-        for k in range(contact.data.dimension[slot] if contact.data.active[slot] == 1 else 0):
-            contact.data.start[slot, k] = impulse_along(solver.pack.impulse, contact, slot, k)
+        if contact.data.active[slot] == 1:
+            for k in range(contact.data.dimension[slot]):
+                contact.data.start[slot, k] = impulse_along(solver.pack.impulse, contact, slot, k)
+
+
+@njit
+def note_impulses(data: Any, contact: Any, alive: Any, beyond: Any) -> None:
+    """Store contact.data.start in the memories of the lanes whose rows these are."""
     for lane in range(lane_count(data.rotation)):
         if not alive[lane] or lane_get(beyond, 0, lane) > 0.0:
             continue

@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
@@ -43,9 +44,7 @@ def can_fork() -> bool:
 def apart(work: Callable[[], bytes], limits: Limits) -> Answer:
     """What `work` returns in a child of this process; nothing where it raises or is ended. Needs `can_fork`."""
     reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
-        child = os.fork()
+    child = _fork()
     if child == 0:
         os.close(reader)
         _work(work, limits, writer)
@@ -55,6 +54,50 @@ def apart(work: Callable[[], bytes], limits: Limits) -> Answer:
     _, status = os.waitpid(child, 0)
     ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     return Answer(b"" if ended_by else data, ended_by)
+
+
+def available_cores() -> int:
+    """The number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def start_child(work: Callable[[], object]) -> int:
+    """Run `work` in a child of this process, without limits and silent about its failure; return the child's number.
+
+    The signals that end programs end it, whatever handlers this process has for them. Needs `can_fork`.
+    """
+    child = _fork()
+    if child == 0:
+        try:
+            _reset_signals()
+            work()
+        except BaseException:
+            pass  # whoever needs the result makes it again, and sees why it fails
+        finally:
+            os._exit(0)
+    return child
+
+
+def first_to_end(children: set[int]) -> int:
+    """Wait until one of these children has ended and return its number. Other children of this process, which
+    somebody else may be waiting for, are left alone.
+    """
+    while True:
+        for child in children:
+            if os.waitpid(child, os.WNOHANG)[0]:
+                return child
+        time.sleep(0.02)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # threads of numpy's, which wait for work
+        return os.fork()
+
+
+def _reset_signals() -> None:
+    for name in _SIGNALS:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def _work(work: Callable[[], bytes], limits: Limits, writer: int) -> NoReturn:
@@ -76,8 +119,7 @@ def _limit(limits: Limits) -> None:
     import resource
 
     faulthandler.disable()  # a crash is told in a line
-    for name in _SIGNALS:
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    _reset_signals()
     signal.alarm(max(1, round(limits.wall_seconds)))
     seconds = max(1, round(limits.cpu_seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

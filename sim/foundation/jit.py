@@ -23,7 +23,7 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from hashlib import sha256
@@ -32,6 +32,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from artsim.sim.foundation.apart import available_cores, can_fork, first_to_end, start_child
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.machine_code import put_into_memory
 from artsim.sim.foundation.ownership import make_own, read_own, whose_else
@@ -161,10 +162,30 @@ def run_called(number: int) -> None:
     _called[number]()
 
 
-def warm(entry: Entry, width: int) -> None:
-    """Compile and keep the entry unless it is kept already."""
-    if not disabled():
+def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
+    """Load each entry in its width; compile and keep those that are not kept yet, side by side on the cores at hand."""
+    if disabled():
+        return
+    kernels = list(kernels)
+    missing = [kernel for kernel in kernels if _key(*kernel) not in _loaded and _kept(_name(*kernel)) is None]
+    if len(missing) > 1 and can_fork() and available_cores() > 1 and cache_folder():
+        _compile_in_children(missing)
+    for entry, width in kernels:
         _load_or_compile(entry, width)
+
+
+def _compile_in_children(kernels: list[tuple[Entry, int]]) -> None:
+    """Compile each kernel into the cache in a child of its own, at most as many at a time as there are cores.
+
+    A child that fails says nothing: its kernel is compiled again by who needs it, and fails there.
+    """
+    running: set[int] = set()
+    for entry, width in kernels:
+        if len(running) >= available_cores():
+            running.remove(first_to_end(running))
+        running.add(start_child(lambda entry=entry, width=width: _compiled_and_kept(entry, width, _name(entry, width))))
+    while running:
+        running.remove(first_to_end(running))
 
 
 # ------------------------------------------------------------------ object cache
@@ -338,12 +359,25 @@ def _load_or_compile(entry: Entry, width: int) -> Callable[[int], None]:
 
 
 def _loaded_function(entry: Entry, width: int) -> Callable[[int], None]:
-    key = (entry.name + entry.variant, width)
+    key = _key(entry, width)
     if key not in _loaded:
-        name = f"{key[0]}-{width}{'-checked' if _checked() else ''}"
-        kept = next(filter(None, (_read_object(folder / name) for folder in _folders())), None)
-        _loaded[key] = _link(*(kept or _compiled_and_kept(entry, width, name)))
+        name = _name(entry, width)
+        _loaded[key] = _link(*(_kept(name) or _compiled_and_kept(entry, width, name)))
     return _loaded[key][0]
+
+
+def _key(entry: Entry, width: int) -> tuple[str, int]:
+    return entry.name + entry.variant, width
+
+
+def _name(entry: Entry, width: int) -> str:
+    """The name of a kernel's files in the cache."""
+    return f"{entry.name}{entry.variant}-{width}{'-checked' if _checked() else ''}"
+
+
+def _kept(name: str) -> tuple[str, list[str], bytes] | None:
+    """What _read_object finds of a kernel in the folders where it may be."""
+    return next(filter(None, (_read_object(folder / name) for folder in _folders())), None)
 
 
 def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[str], bytes]:
@@ -352,7 +386,8 @@ def _compiled_and_kept(entry: Entry, width: int, name: str) -> tuple[str, list[s
     with _alone(folder / name, kernel) if folder else nullcontext():
         kept = _read_object(folder / name) if folder else None
         if kept is None:
-            print(f"artsim: compiling kernel {kernel!r} (first use on this machine)", file=sys.stderr)
+            # one write, since children write side by side
+            sys.stderr.write(f"artsim: compiling kernel {kernel!r} (first use on this machine)\n")
             kept = _compile(entry, width)
             if folder:
                 _write_object(folder / name, *kept)

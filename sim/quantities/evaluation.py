@@ -6,7 +6,6 @@ depend neither on the block size nor on the number of threads.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -47,11 +46,6 @@ if TYPE_CHECKING:
 _MAX_THREADS = 1024
 PIECE = 1024  # number of rows that a thread takes at a time
 _FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
-
-
-def available_threads() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Evaluation:

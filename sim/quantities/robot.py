@@ -249,7 +249,8 @@ class Robot:
         width: int | None = None,
     ) -> tuple[Callable[[], None], dict[str, Array]]:
         """The prepared function, and the arrays of its results, including `status`."""
-        from artsim.sim.quantities.evaluation import PIECE, available_threads
+        from artsim.sim.foundation.apart import available_cores
+        from artsim.sim.quantities.evaluation import PIECE
 
         qpos = _numbers("qpos", given["qpos"])
         given = {**given, "qpos": qpos}
@@ -257,7 +258,7 @@ class Robot:
         if width is None:
             width = 1 if rows < WIDTH else WIDTH
         if threads is None:
-            threads = available_threads() if rows > PIECE else 1
+            threads = available_cores() if rows > PIECE else 1
         evaluation = self.evaluation(
             quantities, wrench=given["wrench"] is not None, threads=threads, width=width, **options
         )

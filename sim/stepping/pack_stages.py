@@ -13,7 +13,7 @@ from typing import Any
 from artsim.sim.articulation.kinematics import accelerations, like
 from artsim.sim.constraints.limit_rows import beyond_limits
 from artsim.sim.contact.pack_detection import find_in_lanes, find_outrun
-from artsim.sim.contact.pack_rows import may_gain_energy
+from artsim.sim.contact.pack_rows import may_gain_energy, take_impulses
 from artsim.sim.equipment.actuation import (
     actuator_force,
     coordinate,
@@ -87,6 +87,8 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
     lanes, step = run.lanes, run.step
     zero = like(0.0, robot.data)
     run_entry(solver.pack.entry)
+    if contact is not None:
+        take_impulses(solver, contact)
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.bound[0], zero, step.next[k], solver.pack.free[k])
         step.velocity[k] = step.next[k]

@@ -160,7 +160,7 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
             zero = like(0.0, data)
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
     if contact is not None:
-        note_impulses(data, solver, contact, lanes.data.alive, lanes.data.beyond)
+        note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)
         contact.data.half[0] = 1 - contact.data.half[0]
     for k in range(step.next.shape[0]):
         state.qvel[model.independent_dof[k]] = step.next[k]

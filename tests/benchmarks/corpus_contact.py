@@ -92,7 +92,7 @@ def compare(ident: str, path: str, steps: int = STEPS, limit: float = LIMIT) -> 
 
 def run_ours(row: Row, plan: Plan, model: Any, limit: float) -> None:
     """Our side of a row."""
-    warm(plan.entry, 1)
+    warm([(plan.entry, 1)])
     simulation = Simulation(plan, held_controls(plan))
     side = row.ours = Side()
     contacts, seconds = 0, 0.0

@@ -21,6 +21,7 @@ from click.testing import CliRunner
 from artsim.cli import warmup
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation import jit, ownership
+from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.jit import Entry, bind, disabled, point_at
 from artsim.sim.foundation.records import WIDTH, with_members
 from artsim.sim.quantities.catalogue import QUANTITIES
@@ -86,6 +87,41 @@ def test_a_warm_process_neither_compiles_nor_imports_numba(pristine: Path) -> No
     assert messages == ""
     assert not seen["numba"]
     assert seen["sine"] == pytest.approx(SINES, rel=1e-15)
+
+
+@keeps_objects
+@pytest.mark.skipif(available_cores() < 2 or not hasattr(os, "fork"), reason="kernels are compiled one after another")
+def test_missing_kernels_are_compiled_side_by_side_by_children(tmp_path: Path) -> None:
+    """One of the three does not compile: the process itself says why, and has the two others without numba."""
+    code = """
+import sys
+import numpy as np
+from artsim.sim.foundation.jit import bind, warm
+from small_entries import entry, make_table
+good = [(entry("sines"), 1), (entry("both"), 1)]
+warm(good)
+table = make_table(1, 1)
+for each, width in good:
+    bind(each, width, table)()
+print(table.sine[0], table.plain[0] - 2 * np.cos(1.0), "numba" in sys.modules)
+try:
+    warm([(entry("allocates"), 1), (entry("writes_constant"), 1)])
+except Exception as error:
+    print(type(error).__module__.split(".")[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=HERE,
+        env=os.environ | {"ARTSIM_CACHE_DIR": str(tmp_path)},
+        check=False,
+    )
+    sine = np.sin(1.0) + 2 * np.cos(1.0) - 2 * np.cos(1.0)
+    assert done.stdout.split() == ["0.0", str(sine), "False", "numba"], done.stderr
+    compiled = [line.split("'")[1] for line in done.stderr.splitlines() if "compiling kernel" in line]
+    assert sorted(compiled) == ["allocates", "allocates", "both", "sines", "writes_constant"]
 
 
 @keeps_objects
@@ -324,7 +360,9 @@ def test_warmup_compiles_what_runs_and_rollouts_of_our_robots_need(
     robot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warmed: set[tuple[str, int]] = set()
-    monkeypatch.setattr(warmup, "warm", lambda entry, width: warmed.add((entry.name + entry.variant, width)))
+    monkeypatch.setattr(
+        warmup, "warm", lambda kernels: warmed.update((entry.name + entry.variant, width) for entry, width in kernels)
+    )
     assert CliRunner().invoke(warmup.warmup).exit_code == 0
     articulation = load_articulation(robot)
     for ground in (False, True):
@@ -362,7 +400,7 @@ def _python(code: str, *arguments: str, **environment: str) -> subprocess.Comple
 @keeps_objects
 def test_computing_with_warm_objects_imports_no_numba() -> None:
     for width in (1, WIDTH):
-        jit.warm(COMPUTE, width)
+        jit.warm([(COMPUTE, width)])
     code = """
 import sys
 import numpy as np
@@ -548,7 +586,7 @@ jit._link = lambda *kept: linked.append(1) or link(*kept)
 started = threading.Barrier(8)
 def load():
     started.wait()
-    jit.warm(COMPUTE, 1)
+    jit.warm([(COMPUTE, 1)])
 threads = [threading.Thread(target=load) for _ in range(8)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
