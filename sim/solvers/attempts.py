@@ -14,6 +14,8 @@ from artsim.sim.solvers.multipliers import prepare_island
 from artsim.sim.solvers.nsgs import sweep_island
 
 CLOSE = 0.1  # times the convex problem's ε, with which coulomb.py starts near the solution
+SLIDING_STEPS = 8  # of coulomb.py at most where contacts go on sliding
+RESTING = 1e-9  # of the largest velocity: slower slides count as rest
 FAR = 1e3  # the same for a start far from the solution
 _CROWD = 300  # units: for free bodies with more, the matrix of a Newton step takes too long
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.run_data.scratch import NEWTON_STEPS
 from artsim.sim.solvers.blocks import factorise_blocks, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
@@ -34,12 +35,12 @@ from artsim.sim.solvers.tolerance import (
 
 _ROUND_STEPS = 15  # per round, before the problem is made easier
 _EASIER = 10.0  # factor on ε then
-_HARDER = 0.03  # factor on ε in every further round
-_NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
-_MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
-_GLANCE = 2  # steps within which a start near the solution must get nearer
+HARDER = 0.03  # factor on ε in every further round
+NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
+MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
+GLANCE = 2  # steps within which a start near the solution must get nearer
 _SAME = 1e-6  # relative difference below which two residuals are equal
-_OVERFLOWING = 1e100  # [rad/s or m/s]
+OVERFLOWING = 1e100  # [rad/s or m/s]
 
 
 @njit
@@ -56,21 +57,21 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     model, data = robot.model, robot.data
     most, first, near = effort
     left = UNTRIED
-    _balance(model, data, rows, work, k)
+    balance(model, data, rows, work, k)
     set_rates(rows, work, k, tolerance)
     size = _begin_round(rows, work, k, first)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since = 0, 0
     while steps < most:
         good = ENOUGH * max(rounding(rows, work, k), tolerance)
-        if _is_met(size, last, good, tolerance):
-            _refresh(rows, step.next, work, k)
+        if is_met(size, last, good, tolerance) > 0.0:
+            refresh(rows, step.next, work, k, 1.0)
             size = residual(rows, work, k, 0.0)
-        if _is_met(size, last, good, tolerance):
+        if is_met(size, last, good, tolerance) > 0.0:
             left, ended = _end_round(rows, work, k, size, left, limit, good, tolerance)
             if ended:
                 break
-            _scale(rows, work, k, _HARDER)
+            scale(rows, work, k, HARDER)
             size = residual(rows, work, k, 0.0)
             bar, past, since, last = size, 1.0, 0, UNTRIED
         elif since == _ROUND_STEPS:
@@ -79,16 +80,16 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
                 break
             size = _begin_round(rows, work, k, _EASIER)
             bar, past, since = size, 1.0, 0
-        if near and steps == _GLANCE and size > start:
+        if near and steps == GLANCE and size > start:
             break
         steps, since = steps + 1, since + 1
         assemble(model, data, rows, work, k)
         factorise_blocks(work, k, work.matrix, work.transpose, True)
         find_direction(model, data, rows, step.free, work, k)
-        last, size = size, _step(rows, work, k, bar, size, near)
-        bar = (_MEMORY * past * bar + size) / (_MEMORY * past + 1.0)
-        past = _MEMORY * past + 1.0
-        if not size < _OVERFLOWING:
+        last, size = size, take_step(rows, work, k, bar, size, near)
+        bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
+        past = MEMORY * past + 1.0
+        if not size < OVERFLOWING:
             left = CONTRADICTION
             break
     work.sizes[NEWTON_STEPS] += steps
@@ -96,17 +97,17 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
 
 
 @inlined
-def _is_met(size: Any, last: Any, good: Any, tolerance: Any) -> bool:
-    """Whether the residual is within the tolerance, or good enough and hardly better than the last one."""
-    met: bool = not size > (good if size > _NO_BETTER * last else tolerance)
-    return met
+def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
+    """1 where the residual is within the tolerance, or good enough and hardly better than the last one; else 0."""
+    zero = zero_like(size)
+    return where_greater(size, where_greater(size, NO_BETTER * last, good, tolerance), zero, zero + 1.0)
 
 
 @njit
 def _begin_round(rows: Any, work: Any, k: Any, factor: Any) -> Any:
     """Scale every ε and begin a round from the λ found; return its residual [rad/s or m/s]."""
-    _scale(rows, work, k, factor)
-    _recentre(rows, work, k)
+    scale(rows, work, k, factor)
+    recentre(rows, work, k, 1.0)
     return residual(rows, work, k, 0.0)
 
 
@@ -115,10 +116,10 @@ def _end_round(rows: Any, work: Any, k: Any, size: Any, before: Any, limit: Any,
     """Set λ_k to λ, with the residual `size`; return the rows' residual [rad/s or m/s], and whether to stop: impulses
     are too large, or the tolerance is met, or the round is `good` and hardly better than the one before.
     """
-    left = max(size, _recentre(rows, work, k))
+    left = max(size, recentre(rows, work, k, 1.0))
     if largest_impulse(rows, work, k) > limit or largest_pull(rows, work, k) > ABSURD:
         return UNTRIED, True
-    return left, left <= (good if left > _NO_BETTER * before else tolerance)
+    return left, left <= (good if left > NO_BETTER * before else tolerance)
 
 
 @njit
@@ -135,15 +136,18 @@ def _better_of_both(robot: Any, rows: Any, force: Any, work: Any, k: Any, tolera
 
 
 @njit
-def _refresh(rows: Any, u: Any, work: Any, k: Any) -> None:
-    """Recompute work.velocity from x: steps on the way may have been so long that its digits are lost."""
+def refresh(rows: Any, u: Any, work: Any, k: Any, chosen: Any) -> None:
+    """Recompute work.velocity from x in lanes where `chosen` is 1: steps on the way may have been so long that its
+    digits are lost.
+    """
+    zero = zero_like(chosen)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             value = rows.bias[row]
             for e in range(rows.start[row], rows.stop[row]):
                 value = value + rows.value[e] * (u[rows.column[e]] + work.change[rows.column[e]])
-            work.velocity[row] = value
+            work.velocity[row] = where_greater(chosen, zero, value, work.velocity[row])
 
 
 @njit
@@ -155,11 +159,11 @@ def _go_back(model: Any, data: Any, rows: Any, force: Any, work: Any, k: Any) ->
             rows.impulse[row] = rows.impulse[row] + (work.centre[row] - rows.impulse[row])
     times_inertia(model.independent_parent, model.independent_run, data.factor, work, k, work.change, work.product)
     set_gradient(rows, force, work, k)
-    _balance(model, data, rows, work, k)
+    balance(model, data, rows, work, k)
 
 
 @njit
-def _balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
+def balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     """Move x of island k to where M̂ x = f + Jᵀλ, with the rows' velocities; work.gradient becomes 0."""
     set_inertia(model, data, work, k, work.matrix)
     factorise_blocks(work, k, work.matrix, work.matrix, False)
@@ -167,7 +171,7 @@ def _balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             work.direction[a] = -work.gradient[a]
-            work.gradient[a] = 0.0
+            work.gradient[a] = zero_like(work.gradient[a])
     solve_blocks(work, k, work.matrix, work.matrix)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -181,7 +185,7 @@ def _balance(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 
 
 @njit
-def _scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
+def scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
     """Scale every ε of island k, and set what follows from it."""
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
@@ -191,29 +195,33 @@ def _scale(rows: Any, work: Any, k: Any, factor: Any) -> None:
 
 
 @njit
-def _recentre(rows: Any, work: Any, k: Any) -> Any:
-    """Set λ_k of island k to λ, with no step pending; return how far the rows move for that [rad/s or m/s]."""
-    left = 0.0
+def recentre(rows: Any, work: Any, k: Any, chosen: Any) -> Any:
+    """Set λ_k of island k to λ in lanes where `chosen` is 1, with no step pending; return how far the rows move for
+    that [rad/s or m/s]."""
+    left = zero_like(chosen)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
             off = rows.impulse[row] - work.centre[row]
-            left = max(work.eps[row] * abs(off), left)
-            work.centre[row] = work.centre[row] + off
-            work.along[row] = 0.0
-            work.linear[row] = 0.0
+            left = largest(work.eps[row] * absolute(off), left)
+            work.centre[row] = work.centre[row] + chosen * off
+            work.along[row] = zero_like(off)
+            work.linear[row] = zero_like(off)
     return left
 
 
 @njit
-def _step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
+def take_step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
     """Take the step if the residual then does not exceed the bar, else half of it; return the residual [rad/s or m/s].
 
     Where a row jumps from one bound to the other, and would jump back in the next step, the residual keeps its size:
     that step is halved too.
     """
-    then = residual(rows, work, k, 1.0)
-    t = 0.5 if then > bar or not abs(then - size) > _SAME * size else 1.0
+    zero = zero_like(size)
+    one = zero + 1.0
+    then = residual(rows, work, k, one)
+    t = where_greater(absolute(then - size), _SAME * size, one, zero + 0.5)
+    t = where_greater(then, bar, zero + 0.5, t)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
@@ -223,8 +231,10 @@ def _step(rows: Any, work: Any, k: Any, bar: Any, size: Any, near: Any) -> Any:
         for row in range(n, n + max(rows.cone[n], 1)):
             work.velocity[row] = work.velocity[row] + t * work.along[row]
             rows.impulse[row] = rows.impulse[row] + t * work.linear[row]
-            work.along[row] = 0.0
-            work.linear[row] = 0.0
-    if near and _NO_BETTER * size > then:
-        _recentre(rows, work, k)
-    return residual(rows, work, k, 0.0)
+            work.along[row] = zero
+            work.linear[row] = zero
+    if near:
+        better = where_greater(NO_BETTER * size, then, one, zero)
+        if highest(better) > 0.0:
+            recentre(rows, work, k, better)
+    return residual(rows, work, k, zero)

@@ -9,16 +9,17 @@ at the solution, and along the edge κ is then divided by 1 + μ², and miss has
 shift.
 
 work.weight to work.weight3 hold c0 to c3, work.unit holds e. Impulses are in N s or N m s, velocities of rows in rad/s
-or m/s; a cone is identified by its first row, n.
+or m/s; a cone is identified by its first row, n. Every function serves both widths: numbers of rows are T, a float or a
+pack of 8 lanes.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.scalars import inverse_or_zero
+from artsim.sim.foundation.lanes import absolute, highest, sqrt, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 from artsim.sim.solvers.blocks import add_product, set_inertia, solve_blocks, times_inertia
 from artsim.sim.solvers.cone import cone_projection
 from artsim.sim.solvers.impulses import add_transposed, pull_lines, rows_times, set_lines, weigh_lines
@@ -40,11 +41,11 @@ def set_rates(rows: Any, work: Any, k: Any, tolerance: Any) -> None:
     """
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        size = 0.0
+        size = zero_like(tolerance)
         for row in range(n, n + max(rows.cone[n], 1)):
-            size = max(abs(rows.impulse[row]), size)
+            size = largest(absolute(rows.impulse[row]), size)
         for row in range(n, n + max(rows.cone[n], 1)):
-            work.rate[row] = max(_COUNTED_DIGITS * inverse_or_zero(tolerance) * size, work.rho[row])
+            work.rate[row] = largest(_COUNTED_DIGITS * inverse_or_zero(tolerance) * size, work.rho[row])
 
 
 @njit
@@ -52,7 +53,8 @@ def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
     """|miss / ρ| of island k with the share t of the step taken [rad/s or m/s]; work.miss = λ - P(λ - ρ û), with P's
     derivative in work.weight to work.weight3. O(rows).
     """
-    square = 0.0
+    zero = zero_like(work.change[0])
+    square = zero
     for p in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[p]
         if rows.cone[n] > 1:
@@ -60,12 +62,13 @@ def residual(rows: Any, work: Any, k: Any, t: Any) -> Any:
         else:
             z = rows.impulse[n] + t * work.linear[n]
             q = work.rate[n] * _yielding(rows, work, n, z, t)
-            bounded = min(max(rows.lower[n], z - q), rows.upper[n])
-            work.weight[n] = 1.0 if z - q > rows.lower[n] and rows.upper[n] > z - q else 0.0
-            work.miss[n] = q if work.weight[n] > 0.0 else z - bounded
+            bounded = least(largest(rows.lower[n], z - q), rows.upper[n])
+            below = where_greater(rows.upper[n], z - q, zero + 1.0, zero)
+            work.weight[n] = where_greater(z - q, rows.lower[n], below, zero)
+            work.miss[n] = where_greater(work.weight[n], zero, q, z - bounded)
             miss = work.miss[n] * inverse_or_zero(work.rate[n])
             square = square + miss * miss
-    return math.sqrt(square)
+    return sqrt(square)
 
 
 @inlined
@@ -78,7 +81,8 @@ def _yielding(rows: Any, work: Any, n: Any, z: Any, t: Any) -> Any:
 def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
     """The cone's part of the squared residual; work.unit is the direction of z_t - q_t, with z = λ and q = ρ û."""
     last = n + rows.cone[n]
-    square, slip, before, across = 0.0, 0.0, 0.0, 0.0
+    zero = zero_like(work.rate[n])
+    square, slip, before, across = zero, zero, zero, zero
     for row in range(n + 1, last):
         z = rows.impulse[row] + t * work.linear[row]
         v = _yielding(rows, work, row, z, t)
@@ -89,17 +93,17 @@ def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
         square = square + work.unit[row] * work.unit[row]
         before = before + z * z
         across = across + q * (z + work.unit[row])
-    work.shift[n] = rows.slope[n] * math.sqrt(slip)
+    work.shift[n] = rows.slope[n] * sqrt(slip)
     z = rows.impulse[n] + t * work.linear[n]
     q = work.rate[n] * (_yielding(rows, work, n, z, t) + work.shift[n])
-    length = math.sqrt(square)
+    length = sqrt(square)
     per_length = inverse_or_zero(length)
     c0, c1, c2, c3, _, _ = cone_projection(rows.slope[n], z - q, length, per_length)
     work.weight[n] = c0
     work.weight1[n] = c1
     work.weight2[n] = c2
     work.weight3[n] = c3
-    before = math.sqrt(before)
+    before = sqrt(before)
     past = _past(rows.slope[n] * z, before) + across * inverse_or_zero(before + length)  # μ z_n - |z_t - q_t|
     _set_cone_miss(rows, work, n, z, q, past, per_length)
     square = work.miss[n] * work.miss[n]
@@ -113,7 +117,7 @@ def _cone_residual(rows: Any, work: Any, n: Any, t: Any) -> Any:
 def _past(limit: Any, length: Any) -> Any:
     """limit - length, or 0 where that is rounding."""
     past = limit - length
-    return past if abs(past) > _LAST_DIGITS * (limit + length) else 0.0
+    return where_greater(absolute(past), _LAST_DIGITS * (limit + length), past, zero_like(past))
 
 
 @inlined
@@ -124,21 +128,17 @@ def _set_cone_miss(rows: Any, work: Any, n: Any, z: Any, q: Any, past: Any, per_
     Inside the cone P(z - q) = z - q, and on its edge the remainder is a small multiple of z: differences of large
     impulses would lose the digits of small velocities. z, q: normal parts; past: μ z_n - |z_t - q_t|.
     """
-    outside = not work.weight[n] > 0.0
-    edge = work.weight[n] < 1.0 and not outside
+    zero = zero_like(z)
+    weight = work.weight[n]  # 0 outside of the cone, 1 inside
     mu = rows.slope[n]
     g = 1.0 / (1.0 + mu * mu)
-    more = 0.0
-    if outside:
-        work.miss[n] = z
-    elif edge:
-        work.miss[n] = q + (g * (mu * past + q) - q)
-        more = g * (mu * q - past)
-    else:
-        work.miss[n] = q
+    on_edge = where_greater(zero + 1.0, weight, q + (g * (mu * past + q) - q), q)
+    work.miss[n] = where_greater(weight, zero, on_edge, z)
+    more = where_greater(zero + 1.0, weight, g * (mu * q - past), zero)
     for row in range(n + 1, n + rows.cone[n]):
         unit = work.unit[row] * per_length
-        work.miss[row] = work.unit[row] + work.miss[row] if outside else work.miss[row] + unit * more
+        within = work.miss[row] + unit * more
+        work.miss[row] = where_greater(weight, zero, within, work.unit[row] + work.miss[row])
         work.unit[row] = unit
 
 
@@ -164,7 +164,8 @@ def _lengthwise(rows: Any, work: Any, n: Any) -> Any:
 @inlined
 def _on_edge(work: Any, n: Any) -> Any:
     """1 for a cone that slides, else 0."""
-    return 1.0 if work.weight1[n] > 0.0 else 0.0
+    zero = zero_like(work.weight1[n])
+    return where_greater(work.weight1[n], zero, zero + 1.0, zero)
 
 
 @njit
@@ -180,7 +181,7 @@ def _set_still_change(rows: Any, work: Any, k: Any) -> None:
             gain = (1.0 - kappa) * lengthwise
             c3 = work.weight3[n]
             across = 1.0 / (1.0 - c3 + kappa * c3)
-            along = 0.0
+            along = zero_like(kappa)
             for row in range(n + 1, n + rows.cone[n]):
                 along = along + work.unit[row] * work.miss[row]
             edge = _on_edge(work, n)
@@ -201,9 +202,9 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
     set_inertia(model, data, work, k, work.transpose)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        if work.weight[n] <= 0.0:
+        if highest(work.weight[n]) <= 0.0:
             for row in range(n + 1, n + rows.cone[n]):
-                work.pull[row] = 0.0  # clears the value of an earlier step
+                work.pull[row] = zero_like(work.pull[row])  # clears the value of an earlier step
         elif rows.cone[n] > 1:
             _add_cone(rows, work, n)
         else:
@@ -225,11 +226,11 @@ def assemble(model: Any, data: Any, rows: Any, work: Any, k: Any) -> None:
 def _add_cone(rows: Any, work: Any, n: Any) -> None:
     """Add the cone's part to both matrices; work.pull = μ v̂ of its shift where it slides, else 0."""
     d0, d1, d2, d3 = _stiffness(rows, work, n)
-    slip = 0.0
+    slip = zero_like(d0)
     for row in range(n + 1, n + rows.cone[n]):
         work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0)
         slip = slip + work.pull[row] * work.pull[row]
-    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(math.sqrt(slip))
+    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
     for row in range(n + 1, n + rows.cone[n]):
         work.pull[row] = slip * work.pull[row]
     set_lines(rows, work, n, True)
@@ -269,7 +270,7 @@ def _add_cone_change(rows: Any, work: Any, n: Any) -> None:
     """Add to work.linear the change of the cone's impulses by dx."""
     d0, d1, d2, d3 = _stiffness(rows, work, n)
     normal = work.along[n]
-    along = 0.0
+    along = zero_like(normal)
     for row in range(n + 1, n + rows.cone[n]):
         normal = normal + work.pull[row] * work.along[row]
         along = along + work.unit[row] * work.along[row]

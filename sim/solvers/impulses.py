@@ -184,3 +184,21 @@ def pull_lines(rows: Any, work: Any, n: Any) -> None:
     for row in range(1, rows.cone[n]):
         for e in range(rows.stop[n] - rows.start[n]):
             work.lines[row, e] = work.lines[row, e] + work.pull[n + row] * work.lines[0, e]
+
+
+# ------------------------------------------------------------------ of packs
+
+
+@njit
+def keep(rows: Any, solver: Any, k: Any, impulse: Any, chosen: Any) -> None:
+    """Keep x of island k and these impulses (rows,) in pack.change and pack.impulse, in lanes where `chosen` is 1."""
+    work = solver.newton
+    zero = zero_like(chosen)
+    for e in range(work.island_start[k], work.island_start[k + 1]):
+        b = work.member[e]
+        for a in range(work.block_start[b], work.block_start[b + 1]):
+            solver.pack.change[a] = where_greater(chosen, zero, work.change[a], solver.pack.change[a])
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        for row in range(n, n + max(rows.cone[n], 1)):
+            solver.pack.impulse[row] = where_greater(chosen, zero, impulse[row], solver.pack.impulse[row])

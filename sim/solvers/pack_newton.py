@@ -1,8 +1,8 @@
-"""newton for a pack: the convex steps of multipliers.py for 8 robots, each of which ends independently.
+"""newton for a pack: the first strategies of strategies.py for 8 robots, each of which ends independently.
 
 A robot's result is what it has found when its own rows are solved; neither other robots of the pack that still go on
-nor rows that only these have change any of it. Robots that a few steps do not solve are left to the step of a single
-robot.
+nor rows that only these have change any of it. Robots that these strategies do not solve are left to the step of a
+single robot.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import least
 from artsim.sim.run_data.scratch import ISLANDS
+from artsim.sim.solvers.attempts import RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
-from artsim.sim.solvers.impulses import hold, project
+from artsim.sim.solvers.impulses import hold, keep, project
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
+from artsim.sim.solvers.pack_coulomb import slide
+from artsim.sim.solvers.shift import slides
+from artsim.sim.solvers.tolerance import largest_speed
 
-_STEPS = 8  # steps for which all robots wait for the slowest
+_CONVEX_STEPS = 8  # for which all robots wait for the slowest
+_COULOMB_STEPS = 15
 
 
 @njit
@@ -35,15 +40,18 @@ def solve_pack(model: Any, data: Any, rows: Any, step: Any, solver: Any) -> None
     solver.pack.solved[0] = like(1.0, data)
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
+        note_start(rows, work, k)
         prepare_island(model, data, rows, u, solver, k)
-        solver.pack.solved[0] = least(solver.pack.solved[0], _settle(model, data, rows, step, solver, k))
+        solver.pack.solved[0] = least(solver.pack.solved[0], _settle_in_lanes(model, data, rows, step, solver, k))
     for a in range(u.shape[0]):
         u[a] = u[a] + solver.pack.change[a]
 
 
 @njit
-def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
-    """Find pack.change and pack.impulse of island k; 1 in lanes of robots whose rows are solved."""
+def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) -> Any:
+    """Find pack.change and pack.impulse of island k by the strategies that come first for a single robot, each in the
+    lanes that need it; 1 in lanes of robots whose rows are solved.
+    """
     work = solver.newton
     one = like(1.0, data)
     zero = like(0.0, data)
@@ -52,33 +60,38 @@ def _settle(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any) ->
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
-    project(rows, work, k)
-    hold(rows, work, k)
-    for turn in range(_STEPS):
-        bent, tolerance = newton_step(model, data, rows, step, solver, k, turn == 0)
-        flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
-        if highest(flat) > 0.0:
-            _, moved = recentre(rows, work, k, flat, True)
-            now = where_greater(moved, tolerance, zero, flat) * (one - ended)
-            if highest(now) > 0.0:
-                _keep(rows, solver, k, now)
-                ended = ended + now
-            if highest(one - ended) <= 0.0:
-                break
-            project(rows, work, k)
+    cones = count_cones(rows, work, k) > 0
+    if cones:
+        sliding = (one - ended) * slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
+        if highest(sliding) > 0.0:
+            ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, True))
+            restart(model, data, rows, step, solver, k)
+    if highest(one - ended) > 0.0:
+        ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
+    if cones and highest(one - ended) > 0.0:
+        ended = ended + slide(model, data, rows, step, solver, k, one - ended, (_COULOMB_STEPS, False))
     return ended
 
 
 @njit
-def _keep(rows: Any, solver: Any, k: Any, now: Any) -> None:
-    """Keep the results of the robots for which `now` is 1."""
+def _convex(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any) -> Any:
+    """The convex steps in lanes where `chosen` is 1; 1 in lanes whose rows that solves."""
     work = solver.newton
-    zero = zero_like(now)
-    for e in range(work.island_start[k], work.island_start[k + 1]):
-        b = work.member[e]
-        for a in range(work.block_start[b], work.block_start[b + 1]):
-            solver.pack.change[a] = where_greater(now, zero, work.change[a], solver.pack.change[a])
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        for row in range(n, n + max(rows.cone[n], 1)):
-            solver.pack.impulse[row] = where_greater(now, zero, work.linear[row], solver.pack.impulse[row])
+    zero = zero_like(chosen)
+    one = zero + 1.0
+    solved, running = zero, chosen
+    project(rows, work, k)
+    hold(rows, work, k)
+    for turn in range(_CONVEX_STEPS):
+        bent, tolerance = newton_step(model, data, rows, step, solver, k, turn == 0)
+        flat = where_greater(bent, tolerance, zero, one)  # 1: the robot's round has ended
+        if highest(flat) > 0.0:
+            _, moved = recentre(rows, work, k, flat, True)
+            now = where_greater(moved, tolerance, zero, flat) * running
+            if highest(now) > 0.0:
+                keep(rows, solver, k, work.linear, now)
+                solved, running = solved + now, running - now
+            if highest(running) <= 0.0:
+                break
+            project(rows, work, k)
+    return solved

@@ -98,7 +98,7 @@ def regularise_crowd(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     restart(model, data, rows, step, solver, k)
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
-        if rows.cone[n] > 1 and not slid_before(rows, work, n):
+        if rows.cone[n] > 1 and slid_before(rows, work, n) == 0.0:
             work.shift[n] = 0.0
     left = 0.0
     for guess in range(_CROWD_GUESSES):

@@ -97,18 +97,31 @@ def _within_bracket(work: Any, n: Any, following: Any) -> Any:
     return where_greater(work.high[n], above_low, above_low, middle)
 
 
-# ------------------------------------------------------------------ of a single robot's contacts
+@njit
+def slides(rows: Any, work: Any, k: Any, resting: Any) -> Any:
+    """1 where a contact of island k slid in the last step and still does, faster than `resting` [m/s]; else 0."""
+    zero = zero_like(resting)
+    sliding = zero
+    for q in range(work.unit_start[k], work.unit_start[k + 1]):
+        n = work.listed[q]
+        if rows.cone[n] > 1:
+            now = where_greater(work.shift[n] - rows.slope[n] * resting, zero, zero + 1.0, sliding)
+            sliding = where_greater(slid_before(rows, work, n), zero, now, sliding)
+    return sliding
 
 
 @inlined
-def slid_before(rows: Any, work: Any, n: Any) -> bool:
-    """Whether the cone's warm-start impulse, work.first, is on the cone's edge."""
-    square = 0.0
+def slid_before(rows: Any, work: Any, n: Any) -> Any:
+    """1 where the cone's warm-start impulse, work.first, is on the cone's edge, else 0."""
+    zero = zero_like(work.first[n])
+    square = zero
     for row in range(n + 1, n + rows.cone[n]):
         square = square + work.first[row] * work.first[row]
     limit = rows.slope[n] * work.first[n]
-    slid: bool = square - _ON_EDGE * limit * limit > 0.0
-    return slid
+    return where_greater(square - _ON_EDGE * limit * limit, zero, zero + 1.0, zero)
+
+
+# ------------------------------------------------------------------ of a single robot's contacts
 
 
 @njit

@@ -28,6 +28,8 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.solvers.attempts import (
     CLOSE,
     FAR,
+    RESTING,
+    SLIDING_STEPS,
     attempt,
     count_cones,
     is_articulated,
@@ -47,7 +49,7 @@ from artsim.sim.solvers.regularisation import (
     regularise_crowd,
     steps_regularised,
 )
-from artsim.sim.solvers.shift import drop_large_shifts, farthest_shift, slid_before, wanted_shift
+from artsim.sim.solvers.shift import drop_large_shifts, farthest_shift, slides, wanted_shift
 from artsim.sim.solvers.tolerance import (
     ABSURD,
     CONTRADICTION,
@@ -60,10 +62,6 @@ from artsim.sim.solvers.tolerance import (
 )
 
 _FEW = 60  # units: with more, some attempts would take too long
-
-# `_slide_on`
-_SLIDING_STEPS = 8  # of coulomb.py at most
-_RESTING = 1e-9  # of the largest velocity: slower slides count as rest
 
 # `_convex`: Newton steps at most
 _STEPS_OF_ROWS = 40  # without contacts
@@ -134,7 +132,7 @@ def _solve_as_hard(robot: Any, rows: Any, step: Any, solver: Any, k: Any, attemp
     work = solver.newton
     cones = count_cones(rows, work, k)
     most = _convex_steps(model, work, k, cones)
-    if most > 1 and cones > 0 and _slides(rows, step.next, work, k):
+    if most > 1 and cones > 0 and slides(rows, work, k, RESTING * largest_speed(step.next, work, k)) > 0.0:
         left, solved = _slide_on(robot, rows, step, work, k)
         if solved:
             return left, True
@@ -155,19 +153,8 @@ def _slide_on(robot: Any, rows: Any, step: Any, work: Any, k: Any) -> Any:
     tolerance = TOLERANCE * largest_speed(step.next, work, k)
     set_gradient(rows, step.free, work, k)
     limit = natural_impulse(robot.data, rows, step, work, k, tolerance)
-    left = coulomb(robot, rows, step, work, k, tolerance, limit, (_SLIDING_STEPS, CLOSE, True))
+    left = coulomb(robot, rows, step, work, k, tolerance, limit, (SLIDING_STEPS, CLOSE, True))
     return left, is_solved(left, tolerance)
-
-
-@njit
-def _slides(rows: Any, u: Any, work: Any, k: Any) -> bool:
-    """Whether any contact of island k slid in the last step, and still does."""
-    resting = _RESTING * largest_speed(u, work, k)
-    for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        n = work.listed[q]
-        if rows.cone[n] > 1 and slid_before(rows, work, n) and work.shift[n] - rows.slope[n] * resting > 0.0:
-            return True
-    return False
 
 
 @njit

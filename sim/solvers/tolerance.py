@@ -12,7 +12,7 @@ from typing import Any
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, zero_like
-from artsim.sim.foundation.scalars import inverse_or_zero, largest
+from artsim.sim.foundation.scalars import inverse_or_zero, largest, least
 
 TOLERANCE = 1e-14  # relative to the largest velocity: rounding of velocities
 ENOUGH = 1e4  # tolerances that may remain where nothing improves
@@ -51,34 +51,35 @@ def largest_speed(u: Any, work: Any, k: Any) -> Any:
 @njit
 def tolerance_of(rows: Any, u: Any, work: Any, k: Any) -> Any:
     """The tolerance of the rows of island k [rad/s or m/s]: rounding of velocities, or of the effects of impulses."""
-    return max(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
+    return largest(rounding(rows, work, k), TOLERANCE * largest_speed(u, work, k))
 
 
 @njit
 def rounding(rows: Any, work: Any, k: Any) -> Any:
     """The tolerance [rad/s or m/s] of which ENOUGH equal the rounding of island k's impulses."""
-    return _ROUNDING * min(largest_pull(rows, work, k), _LARGEST_PULL)
+    pull = largest_pull(rows, work, k)
+    return _ROUNDING * least(pull, zero_like(pull) + _LARGEST_PULL)
 
 
 @njit
 def largest_pull(rows: Any, work: Any, k: Any) -> Any:
     """The largest velocity that an impulse of island k would give its row alone, about [rad/s or m/s]."""
-    most = 0.0
+    most = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            most = max(abs(rows.impulse[row]) * inverse_or_zero(work.rho[row]), most)
+            most = largest(absolute(rows.impulse[row]) * inverse_or_zero(work.rho[row]), most)
     return most
 
 
 @njit
 def largest_impulse(rows: Any, work: Any, k: Any) -> Any:
     """The largest impulse of island k's rows [N s or N m s]."""
-    most = 0.0
+    most = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         for row in range(n, n + max(rows.cone[n], 1)):
-            most = max(abs(rows.impulse[row]), most)
+            most = largest(absolute(rows.impulse[row]), most)
     return most
 
 
@@ -89,25 +90,25 @@ def natural_impulse(data: Any, rows: Any, step: Any, work: Any, k: Any, toleranc
     Friction can hold a body by arbitrarily large forces (a ball between floor and wall): impulses that nothing calls
     for are no solution. Rows other than contacts, of a stiff drive or a limit, may press as hard as they like.
     """
-    before = 0.0
+    before = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
         n = work.listed[q]
         if rows.kind[n] != CONTACT_ROW:
             return before + ABSURD
         for row in range(n, n + max(rows.cone[n], 1)):
-            before = max(abs(work.first[row]), before)
-    return max(demanded_impulse(data, step, work, k, tolerance), 2.0 * before)
+            before = largest(absolute(work.first[row]), before)
+    return largest(demanded_impulse(data, step, work, k, tolerance), 2.0 * before)
 
 
 @njit
 def demanded_impulse(data: Any, step: Any, work: Any, k: Any, tolerance: Any) -> Any:
     """The same [N s or N m s] from loads and motion alone."""
-    heaviest = 0.0
-    momentum = 0.0
+    heaviest = zero_like(work.change[0])
+    momentum = zero_like(work.change[0])
     for q in range(work.unit_start[k], work.unit_start[k + 1]):
-        heaviest = max(work.rho[work.listed[q]], heaviest)
+        heaviest = largest(work.rho[work.listed[q]], heaviest)
     for e in range(work.island_start[k], work.island_start[k + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
-            momentum = max(abs(step.free[a]) + data.factor[a, a] * abs(step.next[a]), momentum)
+            momentum = largest(absolute(step.free[a]) + data.factor[a, a] * absolute(step.next[a]), momentum)
     return (_NATURAL_CHANGE / TOLERANCE) * tolerance * heaviest + 2.0 * momentum

@@ -1,0 +1,111 @@
+"""Coulomb's law for a pack: the Newton steps of coulomb.py for 8 robots, each of which ends independently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.solvers.attempts import CLOSE, restart
+from artsim.sim.solvers.blocks import factorise_blocks
+from artsim.sim.solvers.coulomb import (
+    GLANCE,
+    HARDER,
+    MEMORY,
+    NO_BETTER,
+    OVERFLOWING,
+    balance,
+    is_met,
+    recentre,
+    refresh,
+    scale,
+    take_step,
+)
+from artsim.sim.solvers.coulomb_system import assemble, find_direction, residual, set_rates
+from artsim.sim.solvers.impulses import keep
+from artsim.sim.solvers.tolerance import (
+    ABSURD,
+    ENOUGH,
+    UNTRIED,
+    largest_impulse,
+    largest_pull,
+    natural_impulse,
+    rounding,
+    tolerance_of,
+)
+
+
+@njit
+def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
+    """Solve Coulomb's law of island k from the warm-start λ in lanes where `chosen` is 1; return 1 in lanes where that
+    succeeded, whose results are then in pack.change and pack.impulse. effort: most steps, and `near` as in `coulomb`.
+    """
+    most, near = effort
+    work = solver.newton
+    zero = zero_like(chosen)
+    one = zero + 1.0
+    restart(model, data, rows, step, solver, k)
+    tolerance = tolerance_of(rows, step.next, work, k)
+    limit = natural_impulse(data, rows, step, work, k, tolerance)
+    balance(model, data, rows, work, k)
+    set_rates(rows, work, k, tolerance)
+    scale(rows, work, k, CLOSE)
+    recentre(rows, work, k, one)
+    size = residual(rows, work, k, zero)
+    begin, bar, past = size, size, one
+    last, left = zero + UNTRIED, zero + UNTRIED
+    solved, running = zero, chosen
+    for turn in range(most + 1):
+        good = ENOUGH * largest(rounding(rows, work, k), tolerance)
+        met = running * is_met(size, last, good, tolerance)
+        if highest(met) > 0.0:
+            refresh(rows, step.next, work, k, met)
+            size = where_greater(met, zero, residual(rows, work, k, zero), size)
+            met = met * is_met(size, last, good, tolerance)
+        if highest(met) > 0.0:
+            before = left
+            left = where_greater(met, zero, largest(size, recentre(rows, work, k, met)), left)
+            running = running * (one - met * _is_too_large(rows, work, k, limit))
+            ended = met * running * _is_enough(left, before, good, tolerance)
+            if highest(ended) > 0.0:
+                keep(rows, solver, k, rows.impulse, ended)
+                solved = solved + ended
+                running = running - ended
+            met = met * running
+            scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
+            size = where_greater(met, zero, residual(rows, work, k, zero), size)
+            bar = where_greater(met, zero, size, bar)
+            past = where_greater(met, zero, one, past)
+            last = where_greater(met, zero, zero + UNTRIED, last)
+        if near and turn == GLANCE:
+            running = where_greater(size, begin, zero, running)
+        if turn == most or highest(running) <= 0.0:
+            break
+        assemble(model, data, rows, work, k)
+        factorise_blocks(work, k, work.matrix, work.transpose, True)
+        find_direction(model, data, rows, step.free, work, k)
+        last = size
+        size = take_step(rows, work, k, bar, size, near)
+        bar = (MEMORY * past * bar + size) / (MEMORY * past + 1.0)
+        past = MEMORY * past + 1.0
+        running = where_greater(zero + OVERFLOWING, size, running, zero)
+    return solved
+
+
+@inlined
+def _is_too_large(rows: Any, work: Any, k: Any, limit: Any) -> Any:
+    """1 where impulses are no solution: they exceed what loads and motion call for, or pull absurdly."""
+    zero = zero_like(limit)
+    beyond = where_greater(largest_impulse(rows, work, k), limit, zero + 1.0, zero)
+    return where_greater(largest_pull(rows, work, k), zero + ABSURD, zero + 1.0, beyond)
+
+
+@inlined
+def _is_enough(left: Any, before: Any, good: Any, tolerance: Any) -> Any:
+    """1 where a round that leaves `left` is the last one: within the tolerance, or good and hardly better than the one
+    before.
+    """
+    zero = zero_like(left)
+    bound = where_greater(left, NO_BETTER * before, good, tolerance)
+    return where_greater(left, bound, zero, zero + 1.0)
