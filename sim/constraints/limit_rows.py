@@ -16,12 +16,15 @@ from artsim.sim.constraints.kinds import POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, one_sided, single_row
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute
+from artsim.sim.foundation.lanes import real, zero_like
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 
 _SQUEEZE = 5.0  # [rad/s] largest rate at which a ball's angle makes room for spin across its axis
+
+
+LOWER, UPPER, BACKWARD, FORWARD = range(4)  # the sides of a dof's limits: of position, of velocity
 
 
 @njit
@@ -31,20 +34,46 @@ def position_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
     if is_cone(model, k):
         _cone_row(robot, inputs, rows, k)
         return
-    if model.dof_coord[k] < 0:
-        return
-    if model.lower[k] > -math.inf:
-        _position_row(robot, inputs, rows, k, 1.0, model.lower[k])
-    if model.upper[k] < math.inf:
-        _position_row(robot, inputs, rows, k, -1.0, model.upper[k])
+    for side in (LOWER, UPPER):
+        if is_limited(model, k, side):
+            limit_row(robot, inputs, rows, k, side)
 
 
 @njit
-def _position_row(robot: Any, inputs: Any, rows: Any, k: Any, sign: Any, bound: Any) -> None:
+def velocity_rows(robot: Any, inputs: Any, rows: Any, k: Any) -> None:
+    """Append the rows of dof k's velocity limit."""
+    for side in (BACKWARD, FORWARD):
+        if is_limited(robot.model, k, side):
+            limit_row(robot, inputs, rows, k, side)
+
+
+@inlined
+def is_limited(model: Any, k: Any, side: Any) -> bool:
+    """Whether dof k has a limit on this side, other than that of a ball's angle."""
+    if side >= BACKWARD:
+        fast: bool = model.velocity_limit[k] < math.inf
+        return fast
+    bound = -model.lower[k] if side == LOWER else model.upper[k]
+    limited: bool = model.dof_coord[k] >= 0 and bound < math.inf
+    return limited
+
+
+@njit
+def limit_row(robot: Any, inputs: Any, rows: Any, k: Any, side: Any) -> Any:
+    """Append the row of a side of dof k's limits, in both widths; return its number."""
     model, data = robot.model, robot.data
+    h = inputs.time_step[0]
+    sign = 1.0 if side == LOWER or side == BACKWARD else -1.0
+    if side >= BACKWARD:
+        n = single_row(model, data, rows, VELOCITY_ROW, k, sign)
+        rows.bias[n] = model.velocity_limit[k] + sign * h * data.drift[k]
+        rows.lower[n] = zero_like(rows.bias[n])
+        return n
     n = single_row(model, data, rows, POSITION_ROW, k, sign)
+    bound = model.lower[k] if side == LOWER else model.upper[k]
     one_sided(rows, inputs, n, sign * (coordinate(model, robot.state.qpos, k) - bound))
-    rows.bias[n] = max(rows.bias[n], -model.velocity_limit[k]) + sign * inputs.time_step[0] * data.drift[k]
+    rows.bias[n] = largest(rows.bias[n], real(-model.velocity_limit[k], rows.bias[n])) + sign * h * data.drift[k]
+    return n
 
 
 @njit
@@ -90,21 +119,6 @@ def _widening(v: Any, k: Any, x: Any, y: Any, z: Any, angle: Any, h: Any) -> Any
 
 
 @njit
-def velocity_rows(model: Any, data: Any, inputs: Any, rows: Any, k: Any) -> None:
-    """Append the rows of dof k's velocity limit."""
-    if model.velocity_limit[k] < math.inf:
-        _velocity_row(model, data, inputs, rows, k, 1.0)
-        _velocity_row(model, data, inputs, rows, k, -1.0)
-
-
-@njit
-def _velocity_row(model: Any, data: Any, inputs: Any, rows: Any, k: Any, sign: Any) -> None:
-    n = single_row(model, data, rows, VELOCITY_ROW, k, sign)
-    rows.bias[n] = model.velocity_limit[k] + sign * inputs.time_step[0] * data.drift[k]
-    rows.lower[n] = 0.0
-
-
-@njit
 def limits_hold(robot: Any, run: Any) -> bool:
     """Whether the velocities step.velocity respect all limits."""
     step = run.step
@@ -119,14 +133,23 @@ def limits_hold(robot: Any, run: Any) -> bool:
 @inlined
 def beyond_limits(robot: Any, run: Any, k: Any) -> Any:
     """A T, more than 0 where step.velocity would violate dof k's limits, except that of a ball's angle."""
+    position = largest(beyond_limit(robot, run, k, LOWER), beyond_limit(robot, run, k, UPPER))
+    return largest(position, largest(beyond_limit(robot, run, k, BACKWARD), beyond_limit(robot, run, k, FORWARD)))
+
+
+@inlined
+def beyond_limit(robot: Any, run: Any, k: Any, side: Any) -> Any:
+    """The same for one side."""
     model = robot.model
     v = run.step.velocity[k]
-    beyond = absolute(v) - model.velocity_limit[k] * (1.0 + 1e-13)
-    if model.dof_coord[k] >= 0:
-        end = coordinate(model, robot.state.qpos, k) + run.inputs.time_step[0] * v
-        beyond = largest(beyond, (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end)
-        beyond = largest(beyond, end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k]))))
-    return beyond
+    if side >= BACKWARD:
+        return (v if side == FORWARD else -v) - model.velocity_limit[k] * (1.0 + 1e-13)
+    if model.dof_coord[k] < 0:
+        return real(-1.0, v)
+    end = coordinate(model, robot.state.qpos, k) + run.inputs.time_step[0] * v
+    if side == LOWER:
+        return (model.lower[k] - 1e-13 * max(1.0, abs(model.lower[k]))) - end
+    return end - (model.upper[k] + 1e-13 * max(1.0, abs(model.upper[k])))
 
 
 @njit

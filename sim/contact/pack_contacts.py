@@ -1,4 +1,4 @@
-"""Records of packs with constraint rows: joint friction, and contacts of moving shapes with static ones.
+"""Records of packs with constraint rows: joint friction, limits, and contacts of moving shapes with static ones.
 
 A contact between a shape that moves and one that does not connects nothing that the tree does not connect already, so
 the elimination order does not depend on what touches. Each such pair of shapes has a few slots: the rows of a pack are
@@ -48,6 +48,10 @@ class PackSolver(NamedTuple):
     entry: Ints1  # (2,) addresses of solvers/pack_newton.py and of its table
     rubbing: ConstInts1  # (nr,) dofs with joint friction
     held: Lanes1  # (nr,) impulses of their rows in the last step
+    limited: ConstInts2  # (nl, 2) sides of limits: dof, side
+    pressed: Lanes1  # (nl,) 1: the lane has the side's row in this step
+    pressing: Lanes1  # (nl,) its impulse in the last step
+    limit_row: Ints1  # (nl,) its row; -1: no lane has it
     bound: Lanes1  # (1,) 1: the lane has rows
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     solved: Lanes1  # (1,) 1: the rows are solved
@@ -182,9 +186,12 @@ def make_pack_contacts(touching: Touching, slots: Slots, contacts: int, width: i
 def make_pack_rows(
     model: Model, slots: Slots | None, rubbing: Array, width: int
 ) -> tuple[Rows, NewtonWork, PackSolver]:
-    """Allocate the rows of friction in the dofs `rubbing` and of contacts in all slots, and their solver's scratch."""
+    """Allocate the rows of friction in the dofs `rubbing`, of limits and of contacts in all slots, and their solver's
+    scratch.
+    """
     nv, nu = len(model.dof_body), len(model.independent_dof)
-    n, entries = len(rubbing), len(rubbing)
+    limited = limited_sides(model)
+    n = entries = len(rubbing) + len(limited)
     if slots is not None:
         n, entries = n + slots.rows, entries + slots.entries
     shapes: dict[str, tuple[int, ...]] = {
@@ -200,13 +207,24 @@ def make_pack_rows(
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
         **dict.fromkeys(("rubbing", "held"), (len(rubbing),)),
+        "limited": (len(limited), 2),
+        **dict.fromkeys(("pressed", "pressing", "limit_row"), (len(limited),)),
         **dict.fromkeys(("free", "change"), (nu,)),
         "impulse": (n,),
     }
     solver: PackSolver = allocate(PackSolver, of_solver, width)
     rows: Rows = allocate(Rows, shapes, width)
     rows = rows._replace(entry_dof=rows.column, entry_value=rows.value)  # no couplings: every dof is independent
-    return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64))
+    return rows, work, solver._replace(rubbing=np.array(rubbing, np.int64), limited=limited)
+
+
+def limited_sides(model: Model) -> Array:
+    """(nl, 2) dof and side of every limit of positions and velocities; see constraints/limit_rows.py."""
+    of_side = (np.isfinite(model.lower), np.isfinite(model.upper), *[np.isfinite(model.velocity_limit)] * 2)
+    has = np.stack(of_side, axis=1)
+    has[model.dof_coord < 0, :2] = False
+    found: Array = np.ascontiguousarray(np.argwhere(has), np.int64)
+    return found
 
 
 def enlarged(slots: PackContacts, contacts: int) -> PackContacts:

@@ -1,4 +1,4 @@
-"""Builds the constraint rows of a pack: joint friction, and contacts in slots (pack_contacts.py).
+"""Builds the constraint rows of a pack: joint friction, limits that press, and contacts in slots (pack_contacts.py).
 
 A slot is treated as a contact by contact_rows.py, which builds its rows in all lanes at once; a lane without that
 contact has zeros there, and its rows have no effect.
@@ -11,6 +11,7 @@ from typing import Any
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import FIRST_IMPULSE
 from artsim.sim.constraints.friction_rows import add_friction
+from artsim.sim.constraints.limit_rows import limit_row
 from artsim.sim.constraints.row import row_rate
 from artsim.sim.contact.contact_law import bounce_margin, brings_apart
 from artsim.sim.contact.contact_rows import (
@@ -39,10 +40,37 @@ def build_in_lanes(robot: Any, inputs: Any, rows: Any, solver: Any, contact: Any
         dof = solver.pack.rubbing[n]
         add_friction(model, robot.data, inputs, rows, dof, model.friction[dof])
         rows.impulse[n] = solver.pack.held[n]
+    for side in range(solver.pack.pressed.shape[0]):
+        solver.pack.limit_row[side] = -1
+        if highest(solver.pack.pressed[side]) > 0.0:
+            _limit_row(robot, inputs, rows, solver, side)
     if contact is not None:
         for slot in range(contact.data.active.shape[0]):
             if contact.data.active[slot] == 1:
                 _contact_rows(robot, inputs, rows, contact, slot)
+
+
+@njit
+def _limit_row(robot: Any, inputs: Any, rows: Any, solver: Any, side: Any) -> None:
+    """Build the row of a side of a limit; lanes that do not need it get no impulse from it."""
+    zero = like(0.0, robot.data)
+    pressed = solver.pack.pressed[side]
+    n = limit_row(robot, inputs, rows, solver.pack.limited[side, 0], solver.pack.limited[side, 1])
+    rows.upper[n] = where_greater(pressed, zero, rows.upper[n], zero)
+    rows.impulse[n] = where_greater(pressed, zero, solver.pack.pressing[side], zero)
+    solver.pack.limit_row[side] = n
+
+
+@njit
+def note_pressing(solver: Any, beyond: Any) -> None:
+    """Store the impulses of limits for the next step; 0 in lanes whose rows these are not."""
+    zero = zero_like(beyond)
+    for side in range(solver.pack.pressed.shape[0]):
+        n = solver.pack.limit_row[side]
+        pressing = solver.pack.impulse[n] if n >= 0 else zero
+        pressing = where_greater(solver.pack.bound[0], zero, pressing, zero)
+        solver.pack.pressing[side] = where_greater(beyond, zero, zero, pressing)
+        solver.pack.limit_row[side] = -1
 
 
 @njit

@@ -12,7 +12,7 @@ from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import absolute, real, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest, least
 
-_SLACK = 1e-12  # relative: excess over a bound that counts as rounding
+SLACK = 1e-12  # relative: excess over a bound that counts as rounding
 
 
 @inlined
@@ -43,6 +43,6 @@ def is_beyond(force: Any, lower: Any, upper: Any) -> Any:
     """1 where a force exceeds its bounds, two floats, by more than rounding, else 0."""
     zero = zero_like(force)
     one = zero + 1.0
-    slack = _SLACK * absolute(force)
+    slack = SLACK * absolute(force)
     below = where_greater(lower - slack, force, one, zero)
     return largest(below, where_greater(force, upper + slack, one, zero))

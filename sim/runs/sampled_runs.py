@@ -21,6 +21,7 @@ from artsim.sim.contact.pack_contacts import (
     MOST_PAIRS,
     PackContacts,
     enlarged,
+    limited_sides,
     make_pack_contacts,
     make_pack_rows,
     make_slots,
@@ -68,7 +69,7 @@ from artsim.sim.stepping.packs import (
     _DOF_ARRAYS,
     _DRIVE_ARRAYS,
     _INPUT_ARRAYS,
-    ALONE,
+    CAUSES,
     CROWD,
     HAS_IMPULSES,
     INPUT_ROW,
@@ -186,7 +187,8 @@ def reason_against_packs(plan: Plan) -> str:
 
 def _has_rows(plan: Plan) -> bool:
     """Whether the steps of packs have constraint rows."""
-    return plan.touching is not None or bool(np.any(plan.robot.model.friction > 0))
+    model = plan.robot.model
+    return plan.touching is not None or bool(np.any(model.friction > 0)) or len(limited_sides(model)) > 0
 
 
 def _is_laden(plan: Plan) -> bool:
@@ -330,10 +332,10 @@ Stop = Callable[[], bool]
 
 
 class Roller(Protocol):
-    """Runs samples in one thread and fills the results; `alone` counts the steps that lanes took outside of packs."""
+    """Runs samples in one thread and fills the results; `alone`: steps that lanes took outside of packs, by cause."""
 
     results: Results
-    alone: int
+    alone: dict[str, int]
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
@@ -350,7 +352,7 @@ class SingleRoller:
     """Runs one sample after the other."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone = results, 0
+        self.results, self.alone = results, dict[str, int]()
         self._plan, self._controls = plan, controls
         self._arrays = VariedArrays(plan)
 
@@ -424,7 +426,7 @@ class PackRoller:
     """Runs packs of 8 samples, the last one filled up with copies of the last sample."""
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.alone = results, 0
+        self.results, self.alone = results, dict[str, int]()
         self._plan = plan
         self._varied = VariedArrays(plan)
         model = plan.robot.model
@@ -460,7 +462,10 @@ class PackRoller:
         self._samples.plan[STEPS_PER_ROW] = plan.config.every
         self._per_lane: PackControls | None = None
         actuators = _pack_actuators(plan)
-        shapes = {**dict.fromkeys(PackActuation._fields, (plan.robot.nv,)), "constant": actuators.gain.shape}
+        shapes = {
+            **dict.fromkeys(PackActuation._fields, (plan.robot.nv,)),
+            **dict.fromkeys(("constant", "held"), actuators.gain.shape),
+        }
         actuation = allocate(PackActuation, shapes, self._width)
         self._rows, self._step = rows, step
         self._robot = RobotBundle(self._model, self._state, self._work)
@@ -493,7 +498,7 @@ class PackRoller:
             self.results.reason[lanes] = np.where(self._lanes.stopped < 0, RUNNING, NON_FINITE)
             self.results.stopped[lanes] = self._lanes.stopped
             self.results.stopped_dof[lanes] = self._lanes.stopped_dof
-        self.alone = int(self._lanes.counters[ALONE])
+        self.alone = {cause: int(count) for cause, count in zip(CAUSES, self._lanes.alone, strict=True) if count}
         return True
 
     def _run_pack(self, first: int, part: Variations, stop: Stop) -> bool:
@@ -505,6 +510,8 @@ class PackRoller:
         lanes.stopped[:], lanes.stopped_dof[:] = -1, -1
         lanes.impulse[:] = 0.0
         self._pack.held[:] = 0.0
+        self._pack.pressing[:] = 0.0
+        self._pack.limit_row[:] = -1
         if self._slots is not None:
             self._slots.memory[:] = 0.0
         while (done := int(lanes.counters[STEP])) < steps:
@@ -568,8 +575,9 @@ class PackRoller:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
-            **dict.fromkeys(("beyond", "dead"), (1,)),
+            **dict.fromkeys(("beyond", "cause", "dead"), (1,)),
             "counters": (5,),
+            "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),
             "qvel": (robot.nv,),

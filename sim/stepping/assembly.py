@@ -67,7 +67,7 @@ def build_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, ru
         friction_row(robot, inputs, rows, k)
         drive_row(robot, run, rows, k)
         position_rows(robot, inputs, rows, k)
-        velocity_rows(model, data, inputs, rows, k)
+        velocity_rows(robot, inputs, rows, k)
     if equipment is not None:
         actuator_rows(model, data, inputs, rows, equipment)
         tendon_rows(model, state.qvel, data, inputs, rows, equipment)

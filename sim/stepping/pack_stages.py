@@ -1,8 +1,9 @@
 """Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
 
-All lanes take the step without rows, or the step with the rows of joint friction and of contacts with static shapes.
-lanes.beyond marks the lanes that violate another bound, touch something else, or are not solved by the packs' solver:
-pack_step.py takes the steps of those lanes one by one.
+All lanes take the step without rows, or the step with the rows of joint friction, of limits and of contacts with static
+shapes. Lanes whose limits or actuators leave their bounds get further rows and held forces, and the step is solved
+again; the others then find what they found before, to the last bit. lanes.beyond marks the lanes that touch something
+else, or are not solved by the packs' solver: pack_step.py takes the steps of those lanes one by one.
 """
 
 from __future__ import annotations
@@ -11,25 +12,30 @@ import math
 from typing import Any
 
 from artsim.sim.articulation.kinematics import accelerations, like
-from artsim.sim.constraints.limit_rows import beyond_limits
+from artsim.sim.constraints.limit_rows import beyond_limit
 from artsim.sim.contact.pack_detection import find_in_lanes, find_outrun
-from artsim.sim.contact.pack_rows import may_gain_energy, take_impulses
-from artsim.sim.equipment.actuation import (
-    actuator_force,
-    coordinate,
-    felt_at,
-    find_places,
-    is_beyond_drive,
-    weigh_springs,
-)
-from artsim.sim.equipment.affine import force_over_step, is_beyond
+from artsim.sim.contact.pack_rows import may_gain_energy
+from artsim.sim.equipment.actuation import find_places, is_beyond_drive
+from artsim.sim.equipment.pack_actuation import gather, hold_forces
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.stepping.free_motion import free_step
 from artsim.sim.stepping.midpoint import foresee_spin, turning_and_tautness, unsettled
-from artsim.sim.stepping.packs import CROWD
+from artsim.sim.stepping.packs import (
+    BOUNDS,
+    CROWD,
+    DRIVE,
+    ENERGY,
+    NO_SLOT,
+    OUTRUN,
+    ROUNDS,
+    TURNING,
+    UNSOLVED,
+)
+
+_MOST_ROUNDS = 8  # in which bounds are found that hold
 
 
 @njit
@@ -41,7 +47,7 @@ def find_forces_in_lanes(robot: Any, run: Any, equipment: Any) -> None:
         step.stiffness[k] = inputs.drive_stiffness[k]
         step.damping[k] = inputs.drive_damping[k]
     find_places(robot.model, robot.state.qpos, run, 0)
-    weigh_springs(robot.model, run, equipment)
+    gather(equipment)
 
 
 @njit
@@ -54,14 +60,21 @@ def look_for_contacts_in_lanes(robot: Any, run: Any, contact: Any) -> bool:
 
 
 @njit
-def start_in_lanes(robot: Any, run: Any) -> None:
-    """Set what the evaluation starts from: the velocities before the step, with spin foreseen."""
+def start_in_lanes(robot: Any, run: Any, solver: Any) -> None:
+    """Set what the evaluation starts from: the velocities before the step, with spin foreseen, and the limits that
+    pressed in the last step.
+    """
     state, data = robot.state, robot.data
     step = run.step
     for k in range(step.middle.shape[0]):
         step.middle[k] = state.qvel[k]
     foresee_spin(robot.model, state.qvel, data, run.inputs.time_step[0], step.middle)
     run.lanes.data.beyond[0] = like(-1.0, data)
+    run.lanes.data.counters[ROUNDS] = 0
+    if solver.pack is not None:
+        zero = like(0.0, data)
+        for side in range(solver.pack.pressed.shape[0]):
+            solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
 
 
 @njit
@@ -84,30 +97,75 @@ def find_velocities_in_lanes(robot: Any, run: Any, rows: Any, contact: Any, solv
     """step.next and step.velocity: by the pack's solver in lanes with rows, from the step without rows elsewhere."""
     if solver.pack is None:
         return
-    lanes, step = run.lanes, run.step
+    step = run.step
     zero = like(0.0, robot.data)
     run_entry(solver.pack.entry)
-    if contact is not None:
-        take_impulses(solver, contact)
     for k in range(step.next.shape[0]):
         step.next[k] = where_greater(solver.pack.bound[0], zero, step.next[k], solver.pack.free[k])
         step.velocity[k] = step.next[k]
-    unsolved = like(1.0, robot.data)
-    lanes.data.beyond[0] = where_greater(solver.pack.bound[0], solver.pack.solved[0], unsolved, lanes.data.beyond[0])
-    if contact is not None:
-        lanes.data.beyond[0] = largest(lanes.data.beyond[0], may_gain_energy(robot, run, rows, solver, contact))
+
+
+@inlined
+def leave(lanes: Any, value: Any, cause: Any) -> None:
+    """Have lanes where the value is more than 0 take this step alone, for the first such cause."""
+    zero = zero_like(value)
+    first = where_greater(lanes.data.beyond[0], zero, lanes.data.cause[0], zero + cause)
+    lanes.data.cause[0] = where_greater(value, zero, first, lanes.data.cause[0])
+    lanes.data.beyond[0] = largest(lanes.data.beyond[0], value)
 
 
 @njit
-def look_beyond(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, solver: Any) -> None:
-    """Set lanes.beyond to more than 0 in lanes that a single robot would solve again (retries.py)."""
+def settles_bounds(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+    """Whether the velocities found respect the bounds of limits and actuators in all lanes that can be solved again;
+    otherwise the rows and held forces that these call for are set.
+    """
     lanes = run.lanes
+    zero = like(0.0, robot.data)
+    one = zero + 1.0
+    chosen = one
+    if solver.pack is not None:
+        chosen = where_greater(solver.pack.bound[0] - solver.pack.solved[0], zero, zero, one)
+        if contact is not None:
+            chosen = where_greater(contact.data.away[0], zero, zero, chosen)
+    changed = hold_forces(robot, run, equipment, chosen)
+    if solver.pack is not None:
+        changed = largest(changed, _press(robot, run, solver, chosen))
+    if highest(changed) <= 0.0:
+        return True
+    lanes.data.counters[ROUNDS] += 1
+    if lanes.data.counters[ROUNDS] == _MOST_ROUNDS:
+        leave(lanes, changed, BOUNDS)
+        return True
+    gather(equipment)
+    return False
+
+
+@inlined
+def _press(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+    """Give lanes where `chosen` is 1 the rows of limits that the velocities found violate; 1 in lanes that get any."""
+    zero = zero_like(chosen)
+    changed = zero
+    for n in range(solver.pack.pressed.shape[0]):
+        beyond = beyond_limit(robot, run, solver.pack.limited[n, 0], solver.pack.limited[n, 1])
+        new = where_greater(beyond, zero, chosen - chosen * solver.pack.pressed[n], zero)
+        solver.pack.pressed[n] = solver.pack.pressed[n] + new
+        changed = largest(changed, new)
+    return changed
+
+
+@njit
+def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> None:
+    """Set lanes.beyond to more than 0 in lanes that a single robot would solve again for other reasons (retries.py)."""
+    lanes = run.lanes
+    if solver.pack is not None:
+        leave(lanes, solver.pack.bound[0] - solver.pack.solved[0], UNSOLVED)
     if contact is not None:
-        lanes.data.beyond[0] = largest(lanes.data.beyond[0], contact.data.away[0])
+        leave(lanes, may_gain_energy(robot, run, rows, solver, contact), ENERGY)
+        leave(lanes, contact.data.away[0], NO_SLOT)
         find_outrun(robot.model, robot.data, run, contact, lanes.data.alive, lanes.data.beyond)
-        lanes.data.beyond[0] = largest(lanes.data.beyond[0], contact.data.outrun[0])
-    beyond = largest(_beyond_bounds(robot, run, rows), _beyond_actuators(robot, run, equipment))
-    lanes.data.beyond[0] = largest(lanes.data.beyond[0], largest(beyond, _needs_more(robot, run, solver)))
+        leave(lanes, contact.data.outrun[0], OUTRUN)
+    leave(lanes, _beyond_drives(robot, run, rows), DRIVE)
+    leave(lanes, _needs_more(robot, run, solver), TURNING)
 
 
 @njit
@@ -119,6 +177,8 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
     if contact is not None:
         solver.pack.bound[0] = largest(solver.pack.bound[0], contact.data.touching[0])
         solver.pack.skip[0] = contact.data.away[0]
+    for side in range(solver.pack.pressed.shape[0]):
+        solver.pack.bound[0] = largest(solver.pack.bound[0], solver.pack.pressed[side])
     for lane in range(lane_count(robot.state.qpos)):
         if not lanes.data.alive[lane]:
             lane_set(solver.pack.bound, 0, lane, 1.0)
@@ -142,44 +202,10 @@ def _needs_more(robot: Any, run: Any, solver: Any) -> Any:
 
 
 @inlined
-def _beyond_bounds(robot: Any, run: Any, rows: Any) -> Any:
-    """More than 0 where the step without rows violates a limit of a joint or a drive."""
+def _beyond_drives(robot: Any, run: Any, rows: Any) -> Any:
+    """More than 0 where a drive exceeds its largest force."""
     beyond = like(-1.0, robot.data)
     for k in range(run.step.velocity.shape[0]):
-        beyond = largest(beyond, beyond_limits(robot, run, k))
         if rows.implicit[k] and run.inputs.drive_limit[k] < math.inf:
             beyond = largest(beyond, is_beyond_drive(robot.state, run, 0, k))
-    return beyond
-
-
-@inlined
-def _beyond_actuators(robot: Any, run: Any, equipment: Any) -> Any:
-    """More than 0 where an actuator, or the sum of a joint's actuators, exceeds its bounds at the end of the step."""
-    state = robot.state
-    step = run.step
-    h = run.inputs.time_step[0]
-    beyond = like(-1.0, robot.data)
-    for n in range(equipment.model.dof.shape[0]):
-        if equipment.model.implicit[n] == 1 and (
-            equipment.model.force_lower[n] > -math.inf or equipment.model.force_upper[n] < math.inf
-        ):
-            k = equipment.model.dof[n]
-            gear = equipment.model.gear[n]
-            force = force_over_step(
-                equipment.data.constant[n],
-                equipment.model.stiffness[n],
-                equipment.model.damping[n],
-                gear * coordinate(robot.model, state.qpos, k),
-                step.share[k],
-                gear * state.qvel[k],
-                gear * step.velocity[k],
-                h,
-            )
-            beyond = largest(beyond, is_beyond(force, equipment.model.force_lower[n], equipment.model.force_upper[n]))
-    for k in range(step.velocity.shape[0]):
-        if equipment.model.dof_implicit[k] == 1 and (
-            equipment.model.dof_lower[k] > -math.inf or equipment.model.dof_upper[k] < math.inf
-        ):
-            force = actuator_force(equipment, k, felt_at(robot, run, k), step.velocity[k])
-            beyond = largest(beyond, is_beyond(force, equipment.model.dof_lower[k], equipment.model.dof_upper[k]))
     return beyond

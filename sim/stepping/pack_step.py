@@ -12,11 +12,9 @@ from typing import Any
 from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.contact.pack_detection import place_world
-from artsim.sim.contact.pack_rows import note_impulses
-from artsim.sim.equipment.actuation import (
-    control_row,
-)
-from artsim.sim.equipment.affine import add_to_joint, bounded
+from artsim.sim.contact.pack_rows import note_impulses, note_pressing, take_impulses
+from artsim.sim.equipment.actuation import control_row, weigh_springs
+from artsim.sim.equipment.pack_actuation import gather, release_forces, set_constants
 from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
@@ -31,7 +29,7 @@ from artsim.sim.run_data.run_records import (
     STOP_DOF,
     STOP_REASON,
 )
-from artsim.sim.stepping.packs import ALONE, CROWD, HAS_IMPULSES, INPUT_ROW, STEP
+from artsim.sim.stepping.packs import CROWD, HAS_IMPULSES, INPUT_ROW, STEP
 from artsim.sim.stepping.step import solve_step
 
 
@@ -48,7 +46,7 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
     if contact is not None:
         place_world(robot.model, data, contact)
     for _ in range(block.plan[STEPS_TO_TAKE]):
-        _choose_inputs(data, run.inputs, equipment, lanes)
+        _choose_inputs(robot.model, data, run, equipment)
         if lanes.data.counters[STEP] % block.plan[STEPS_PER_ROW] == 0:
             _record(state, block, lanes.data.counters[STEP] // block.plan[STEPS_PER_ROW])
         _take_step(robot, run, rows, equipment, contact, solver)
@@ -61,8 +59,9 @@ def roll(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: A
 
 
 @njit
-def _choose_inputs(data: Any, inputs: Any, equipment: Any, lanes: Any) -> None:
+def _choose_inputs(model: Any, data: Any, run: Any, equipment: Any) -> None:
     """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
+    inputs, lanes = run.inputs, run.lanes
     row = control_row(lanes.controls.start_step, lanes.data.counters[INPUT_ROW], lanes.data.counters[STEP])
     if row == lanes.data.counters[INPUT_ROW]:
         return
@@ -71,38 +70,10 @@ def _choose_inputs(data: Any, inputs: Any, equipment: Any, lanes: Any) -> None:
     _spread_row(data, lanes.controls.target, row, inputs.target)
     _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
     _spread_row(data, lanes.controls.control, row, inputs.control)
-    _actuate(data, inputs, equipment)
-
-
-@njit
-def _actuate(data: Any, inputs: Any, equipment: Any) -> None:
-    """The actuators' forces by dof, as in equipment/actuators.py."""
-    zero = like(0.0, data)
-    for k in range(equipment.data.offset.shape[0]):
-        equipment.data.actuator_total[k] = zero
-        equipment.data.offset[k] = zero
-        equipment.data.stiffness[k] = zero
-        equipment.data.damping[k] = zero
-    for n in range(equipment.model.dof.shape[0]):
-        k = equipment.model.dof[n]
-        gear = equipment.model.gear[n]
-        u = bounded(
-            inputs.control[0, equipment.model.control[n]],
-            equipment.model.control_lower[n],
-            equipment.model.control_upper[n],
-        )
-        constant = equipment.model.gain[n] * u + equipment.model.bias[n]
-        equipment.data.constant[n] = constant
-        if equipment.model.implicit[n] == 1:
-            add_to_joint(equipment.data, k, gear, constant, equipment.model.stiffness[n], equipment.model.damping[n])
-        else:
-            force = bounded(constant, equipment.model.force_lower[n], equipment.model.force_upper[n])
-            equipment.data.actuator_total[k] = equipment.data.actuator_total[k] + gear * force
-    for k in range(equipment.data.offset.shape[0]):
-        if equipment.model.dof_implicit[k] == 0:
-            equipment.data.actuator_total[k] = bounded(
-                equipment.data.actuator_total[k], equipment.model.dof_lower[k], equipment.model.dof_upper[k]
-            )
+    set_constants(inputs, equipment)
+    release_forces(equipment, like(1.0, data))  # springs have the weights of actuators within their bounds
+    gather(equipment)
+    weigh_springs(model, run, equipment)
 
 
 @inlined
@@ -159,7 +130,10 @@ def _take_step(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, so
         for n in range(solver.pack.rubbing.shape[0]):
             zero = like(0.0, data)
             solver.pack.held[n] = where_greater(lanes.data.beyond[0], zero, zero, solver.pack.impulse[n])
+        note_pressing(solver, lanes.data.beyond[0])
+    release_forces(equipment, lanes.data.beyond[0])
     if contact is not None:
+        take_impulses(solver, contact)
         note_impulses(data, contact, lanes.data.alive, lanes.data.beyond)
         contact.data.half[0] = 1 - contact.data.half[0]
     for k in range(step.next.shape[0]):
@@ -187,7 +161,7 @@ def _step_alone(robot: Any, run: Any, lanes: Any, contact: Any, lane: Any) -> No
     if lanes.single.counters[STOP_REASON] == CROWDED:
         lanes.data.counters[CROWD] = 1
         return
-    lanes.data.counters[ALONE] += 1
+    lanes.data.alone[int(lane_get(lanes.data.cause, 0, lane))] += 1
     if lanes.single.counters[STOP_REASON] == NON_FINITE:
         _end(state, lanes, run.block, lane, lanes.single.counters[STOP_DOF])
         return

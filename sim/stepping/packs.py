@@ -25,7 +25,18 @@ from artsim.sim.geometry.contacts import ContactBundle, Contacts
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, HAS_IMPULSES, ALONE, CROWD = range(5)  # of PackWork.counters
+STEP, INPUT_ROW, HAS_IMPULSES, CROWD, ROUNDS = range(5)  # of PackWork.counters
+# why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
+UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, DRIVE, TURNING = range(7)
+CAUSES = (
+    "rows unsolved",
+    "impacts that gain energy",
+    "contacts of moving bodies, or that yield",
+    "contacts outrun",
+    "limits and actuators that do not settle",
+    "drives at their limit",
+    "bodies that turn fast",
+)
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
 _DRIVE_ARRAYS = ("drive_stiffness", "drive_damping")
@@ -92,6 +103,12 @@ class PackActuation(NamedTuple):
     """The actuators' effect by dof, as in EquipmentWork."""
 
     constant: Lanes1  # (na,) force at length 0 and velocity 0
+    held: Lanes1  # (na,) -1: an implicit force is held at its lower bound, 1: at its upper bound
+    dof_held: Lanes1  # (nv,) the same for the sum of a dof's forces
+    sum_total: Lanes1  # (nv,) sums where the dof's is not held: of the explicit forces, and the next four
+    sum_offset: Lanes1
+    sum_stiffness: Lanes1
+    sum_damping: Lanes1
     actuator_total: Lanes1  # (nv,) of the explicit ones
     offset: Lanes1
     stiffness: Lanes1
@@ -103,14 +120,16 @@ class PackActuation(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, ALONE: steps that lanes took alone, CROWD: a
-    # lane's contacts exceeded the room
+    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room,
+    # ROUNDS: how often the step was solved
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     stopped: Ints1  # (lanes,) step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,)
-    beyond: Lanes1  # (1,) more than 0: the step without rows violates a bound
+    alone: Ints1  # (CAUSES,) steps that lanes took alone
+    beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
+    cause: Lanes1  # (1,) why: an index of CAUSES
     dead: Lanes1  # (1,) more than 0: the step is not finite
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)

@@ -74,7 +74,7 @@ from artsim.sim.stepping.midpoint import (
     stiffen,
     turning_and_tautness,
 )
-from artsim.sim.stepping.pack_stages import hold_without_rows_in_lanes, look_beyond, start_in_lanes
+from artsim.sim.stepping.pack_stages import hold_without_rows_in_lanes, look_beyond, settles_bounds, start_in_lanes
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
@@ -88,7 +88,7 @@ _ATTEMPTS_AT_ENERGY = 6  # at contacts that gain energy, each halving the restit
 def start_search(robot: Any, run: Any, contact: Any, solver: Any) -> None:
     """Set what evaluations with these contacts start from: the velocities before the step, with spin foreseen."""
     if run.lanes is not None:
-        start_in_lanes(robot, run)
+        start_in_lanes(robot, run, solver)
         return
     model, state, data = robot.model, robot.state, robot.data
     step = run.step
@@ -140,10 +140,13 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are not solved again: those that require it take the step alone.
+    Lanes of a pack are solved again together where bounds of limits or actuators require it; those that require it for
+    other reasons take the step alone.
     """
     if run.lanes is not None:
-        look_beyond(robot, run, rows, equipment, contact, solver)
+        if not settles_bounds(robot, run, equipment, contact, solver):
+            return FROM_BIAS
+        look_beyond(robot, run, rows, contact, solver)
         return SOLVED
     if run.step.retries[WITHOUT_ROWS] == 0:
         if _leaves_bounds(robot, run, equipment):

@@ -170,8 +170,9 @@ class Ours:
 
     def account(self) -> str:
         """The share of the steps that lanes took alone."""
-        total = self.steps * self.runs
-        return f"alone {100 * self.rollers[0].alone / total:.1f} %"
+        shares = {cause: 100 * count / (self.steps * self.runs) for cause, count in self.rollers[0].alone.items()}
+        each = ", ".join(f"{cause} {share:.1f}" for cause, share in sorted(shares.items(), key=lambda item: -item[1]))
+        return f"alone {sum(shares.values()):.1f} % ({each})"
 
 
 def _run(roller: Any, part: Variations) -> None:

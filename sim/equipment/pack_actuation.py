@@ -1,0 +1,138 @@
+"""Actuators of packs: their sums by dof, and the bounds that forces reach in each lane.
+
+An implicit force that leaves its bounds is held there, as actuators.py does for one robot; a step begins with the
+forces held that were in the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from artsim.sim.equipment.actuation import coordinate, felt_at
+from artsim.sim.equipment.affine import SLACK, bounded, force_over_step
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
+
+
+@njit
+def set_constants(inputs: Any, equipment: Any) -> None:
+    """Set the part of every actuator's force that its control determines, from the inputs at hand."""
+    model, data = equipment.model, equipment.data
+    for n in range(model.dof.shape[0]):
+        u = bounded(inputs.control[0, model.control[n]], model.control_lower[n], model.control_upper[n])
+        data.constant[n] = model.gain[n] * u + model.bias[n]
+
+
+@njit
+def gather(equipment: Any) -> None:
+    """Set the actuators' sums by dof, as in equipment/actuators.py: what is held counts as explicit."""
+    model, data = equipment.model, equipment.data
+    for k in range(data.offset.shape[0]):
+        zero = zero_like(data.offset[k])
+        data.sum_total[k] = zero
+        data.sum_offset[k] = zero
+        data.sum_stiffness[k] = zero
+        data.sum_damping[k] = zero
+    for n in range(model.dof.shape[0]):
+        _add(equipment, n)
+    for k in range(data.offset.shape[0]):
+        zero = zero_like(data.offset[k])
+        total = data.sum_total[k]
+        if model.dof_implicit[k] == 0:
+            total = bounded(total, model.dof_lower[k], model.dof_upper[k])
+        side = data.dof_held[k]
+        data.actuator_total[k] = _at_bound(side, model.dof_lower[k], model.dof_upper[k], total)
+        data.offset[k] = _at_bound(side, 0.0, 0.0, data.sum_offset[k])
+        data.stiffness[k] = _at_bound(side, 0.0, 0.0, data.sum_stiffness[k])
+        data.damping[k] = _at_bound(side, 0.0, 0.0, data.sum_damping[k])
+
+
+@inlined
+def _add(equipment: Any, n: Any) -> None:
+    """Add actuator n to the sums of its dof."""
+    model, data = equipment.model, equipment.data
+    k = model.dof[n]
+    gear = model.gear[n]
+    constant = data.constant[n]
+    zero = zero_like(constant)
+    if model.implicit[n] == 1:
+        side = data.held[n]
+        force = _at_bound(side, model.force_lower[n], model.force_upper[n], zero)
+        data.sum_total[k] = data.sum_total[k] + gear * force
+        data.sum_offset[k] = data.sum_offset[k] + _at_bound(side, 0.0, 0.0, gear * constant)
+        stiffness, damping = zero + gear * gear * model.stiffness[n], zero + gear * gear * model.damping[n]
+        data.sum_stiffness[k] = data.sum_stiffness[k] + _at_bound(side, 0.0, 0.0, stiffness)
+        data.sum_damping[k] = data.sum_damping[k] + _at_bound(side, 0.0, 0.0, damping)
+    else:
+        force = bounded(constant, model.force_lower[n], model.force_upper[n])
+        data.sum_total[k] = data.sum_total[k] + gear * force
+
+
+@inlined
+def _at_bound(side: Any, lower: Any, upper: Any, free: Any) -> Any:
+    """The bound, a float, at which a force is held: the lower one where `side` is -1, the upper one where it is 1;
+    elsewhere `free`.
+    """
+    zero = zero_like(side)
+    return where_greater(side, zero, zero + upper, where_greater(zero, side, zero + lower, free))
+
+
+@njit
+def hold_forces(robot: Any, run: Any, equipment: Any, chosen: Any) -> Any:
+    """Hold forces that exceed their bounds over the step that ends at step.velocity, and release those that no longer
+    would; 1 in lanes where that changes any. Only lanes where `chosen` is 1 change.
+    """
+    model, data = equipment.model, equipment.data
+    state, step = robot.state, run.step
+    changed = zero_like(chosen)
+    for k in range(step.velocity.shape[0]):
+        lower, upper = model.dof_lower[k], model.dof_upper[k]
+        if model.dof_implicit[k] == 1 and (lower > -math.inf or upper < math.inf):
+            total = data.sum_total[k] + data.sum_offset[k]
+            total = total - data.sum_stiffness[k] * felt_at(robot, run, k) - data.sum_damping[k] * step.velocity[k]
+            changed = largest(changed, _hold(data.dof_held, k, total, (lower, upper), chosen))
+    for n in range(model.dof.shape[0]):
+        lower, upper = model.force_lower[n], model.force_upper[n]
+        if model.implicit[n] == 1 and (lower > -math.inf or upper < math.inf):
+            k = model.dof[n]
+            gear = model.gear[n]
+            force = force_over_step(
+                data.constant[n],
+                model.stiffness[n],
+                model.damping[n],
+                gear * coordinate(robot.model, state.qpos, k),
+                step.share[k],
+                gear * state.qvel[k],
+                gear * step.velocity[k],
+                run.inputs.time_step[0],
+            )
+            changed = largest(changed, _hold(data.held, n, force, (lower, upper), chosen))
+    return changed
+
+
+@inlined
+def _hold(held: Any, n: Any, force: Any, bounds: Any, chosen: Any) -> Any:
+    """Set held[n] to the bound that the unbounded force exceeds; 1 in lanes where that is a change."""
+    lower, upper = bounds
+    zero = zero_like(force)
+    one = zero + 1.0
+    slack = SLACK * absolute(force)
+    before = held[n]
+    # what is held stays held at the bound itself, what is not may exceed it by rounding
+    above = where_greater(force, upper + where_greater(before, zero, zero, slack), one, zero)
+    below = where_greater(lower - where_greater(zero, before, zero, slack), force, one, zero)
+    now = where_greater(chosen, zero, above - below, before)
+    held[n] = now
+    return where_greater(absolute(now - before), zero, one, zero)
+
+
+@njit
+def release_forces(equipment: Any, beyond: Any) -> None:
+    """Release all forces in lanes where `beyond` is more than 0, which took their step alone."""
+    zero = zero_like(beyond)
+    for k in range(equipment.data.dof_held.shape[0]):
+        equipment.data.dof_held[k] = where_greater(beyond, zero, zero, equipment.data.dof_held[k])
+    for n in range(equipment.data.held.shape[0]):
+        equipment.data.held[n] = where_greater(beyond, zero, zero, equipment.data.held[n])
