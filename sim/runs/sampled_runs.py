@@ -575,8 +575,8 @@ class PackRoller:
         robot = self._plan.robot
         shapes: dict[str, tuple[int, ...]] = {
             **dict.fromkeys(("alive", "stopped", "stopped_dof"), (self._width,)),
-            **dict.fromkeys(("beyond", "cause", "dead"), (1,)),
-            "counters": (5,),
+            **dict.fromkeys(("beyond", "cause", "dead", "rounds", "evaluations", "settled", "nearest"), (1,)),
+            "counters": (4,),
             "alone": (len(CAUSES),),
             "single": (2,),
             "qpos": (robot.nq,),

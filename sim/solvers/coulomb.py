@@ -33,8 +33,8 @@ from artsim.sim.solvers.tolerance import (
     rounding,
 )
 
-_ROUND_STEPS = 15  # per round, before the problem is made easier
-_EASIER = 10.0  # factor on ε then
+ROUND_STEPS = 15  # per round, before the problem is made easier
+EASIER = 10.0  # factor on ε then
 HARDER = 0.03  # factor on ε in every further round
 NO_BETTER = 0.3  # a step or round that leaves a larger share of the previous residual is no better
 MEMORY = 0.85  # weight of previous residuals in the mean that bounds a step's
@@ -59,7 +59,7 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
     left = UNTRIED
     balance(model, data, rows, work, k)
     set_rates(rows, work, k, tolerance)
-    size = _begin_round(rows, work, k, first)
+    size = begin_round(rows, work, k, first, 1.0)
     bar, past, start, last = size, 1.0, size, UNTRIED
     steps, since = 0, 0
     while steps < most:
@@ -74,11 +74,11 @@ def coulomb(robot: Any, rows: Any, step: Any, work: Any, k: Any, tolerance: Any,
             scale(rows, work, k, HARDER)
             size = residual(rows, work, k, 0.0)
             bar, past, since, last = size, 1.0, 0, UNTRIED
-        elif since == _ROUND_STEPS:
+        elif since == ROUND_STEPS:
             if largest_pull(rows, work, k) > ABSURD:
                 left = CONTRADICTION
                 break
-            size = _begin_round(rows, work, k, _EASIER)
+            size = begin_round(rows, work, k, EASIER, 1.0)
             bar, past, since = size, 1.0, 0
         if near and steps == GLANCE and size > start:
             break
@@ -104,11 +104,13 @@ def is_met(size: Any, last: Any, good: Any, tolerance: Any) -> Any:
 
 
 @njit
-def _begin_round(rows: Any, work: Any, k: Any, factor: Any) -> Any:
-    """Scale every ε and begin a round from the λ found; return its residual [rad/s or m/s]."""
+def begin_round(rows: Any, work: Any, k: Any, factor: Any, chosen: Any) -> Any:
+    """Scale every ε, and begin a round from the λ found in lanes where `chosen` is 1; return its residual [rad/s or
+    m/s].
+    """
     scale(rows, work, k, factor)
-    recentre(rows, work, k, 1.0)
-    return residual(rows, work, k, 0.0)
+    recentre(rows, work, k, chosen)
+    return residual(rows, work, k, zero_like(work.change[0]))
 
 
 @njit

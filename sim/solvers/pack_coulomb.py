@@ -7,15 +7,18 @@ from typing import Any
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.solvers.attempts import CLOSE, restart
+from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.blocks import factorise_blocks
 from artsim.sim.solvers.coulomb import (
+    EASIER,
     GLANCE,
     HARDER,
     MEMORY,
     NO_BETTER,
     OVERFLOWING,
+    ROUND_STEPS,
     balance,
+    begin_round,
     is_met,
     recentre,
     refresh,
@@ -39,10 +42,10 @@ from artsim.sim.solvers.tolerance import (
 @njit
 def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chosen: Any, effort: Any) -> Any:
     """Solve Coulomb's law of island k from the warm-start λ in lanes where `chosen` is 1; return 1 in lanes where that
-    succeeded, whose results are then in pack.change and pack.impulse. effort: most steps, and `near` as in `coulomb`.
+    succeeded, whose results are then in pack.change and pack.impulse. effort: as in `coulomb`.
     """
-    most, near = effort
     work = solver.newton
+    most, first, near = effort
     zero = zero_like(chosen)
     one = zero + 1.0
     restart(model, data, rows, step, solver, k)
@@ -50,10 +53,8 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
     limit = natural_impulse(data, rows, step, work, k, tolerance)
     balance(model, data, rows, work, k)
     set_rates(rows, work, k, tolerance)
-    scale(rows, work, k, CLOSE)
-    recentre(rows, work, k, one)
-    size = residual(rows, work, k, zero)
-    begin, bar, past = size, size, one
+    size = begin_round(rows, work, k, zero + first, one)
+    begin, bar, past, since = size, size, one, zero
     last, left = zero + UNTRIED, zero + UNTRIED
     solved, running = zero, chosen
     for turn in range(most + 1):
@@ -75,9 +76,15 @@ def slide(model: Any, data: Any, rows: Any, step: Any, solver: Any, k: Any, chos
             met = met * running
             scale(rows, work, k, where_greater(met, zero, zero + HARDER, one))
             size = where_greater(met, zero, residual(rows, work, k, zero), size)
-            bar = where_greater(met, zero, size, bar)
-            past = where_greater(met, zero, one, past)
             last = where_greater(met, zero, zero + UNTRIED, last)
+        easier = where_greater(since, zero + (ROUND_STEPS - 0.5), running * (one - met), zero)
+        if highest(easier) > 0.0:
+            eased = begin_round(rows, work, k, where_greater(easier, zero, zero + EASIER, one), easier)
+            size = where_greater(easier, zero, eased, size)
+        anew = largest(met, easier)
+        bar = where_greater(anew, zero, size, bar)
+        past = where_greater(anew, zero, one, past)
+        since = where_greater(anew, zero, zero, since) + 1.0
         if near and turn == GLANCE:
             running = where_greater(size, begin, zero, running)
         if turn == most or highest(running) <= 0.0:

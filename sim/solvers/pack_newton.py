@@ -14,7 +14,7 @@ from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import highest, where_greater, zero_like
 from artsim.sim.foundation.scalars import least
 from artsim.sim.run_data.scratch import ISLANDS
-from artsim.sim.solvers.attempts import RESTING, SLIDING_STEPS, count_cones, note_start, restart
+from artsim.sim.solvers.attempts import CLOSE, FAR, RESTING, SLIDING_STEPS, count_cones, note_start, restart
 from artsim.sim.solvers.elimination import find_structure
 from artsim.sim.solvers.impulses import hold, keep, project
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
@@ -23,7 +23,7 @@ from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
 _CONVEX_STEPS = 8  # for which all robots wait for the slowest
-_COULOMB_STEPS = 15
+_EFFORTS = ((20, CLOSE, False), (60, FAR, False))  # of coulomb.py where those have not solved the rows
 
 
 @njit
@@ -64,12 +64,14 @@ def _settle_in_lanes(model: Any, data: Any, rows: Any, step: Any, solver: Any, k
     if cones:
         sliding = (one - ended) * slides(rows, work, k, RESTING * largest_speed(step.next, work, k))
         if highest(sliding) > 0.0:
-            ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, True))
+            ended = ended + slide(model, data, rows, step, solver, k, sliding, (SLIDING_STEPS, CLOSE, True))
             restart(model, data, rows, step, solver, k)
     if highest(one - ended) > 0.0:
         ended = ended + _convex(model, data, rows, step, solver, k, one - ended)
-    if cones and highest(one - ended) > 0.0:
-        ended = ended + slide(model, data, rows, step, solver, k, one - ended, (_COULOMB_STEPS, False))
+    if cones:
+        for effort in _EFFORTS:
+            if highest(one - ended) > 0.0:
+                ended = ended + slide(model, data, rows, step, solver, k, one - ended, effort)
     return ended
 
 

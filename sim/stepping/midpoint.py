@@ -26,8 +26,8 @@ from artsim.sim.articulation.dynamics import gather_forces, inverse_dynamics
 from artsim.sim.articulation.kinematics import axis_of, like
 from artsim.sim.articulation.model import BALL, FREE
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, highest, where_greater
-from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.lanes import absolute, highest, where_greater, zero_like
+from artsim.sim.foundation.scalars import inverse_or_zero, largest
 from artsim.sim.foundation.vec3 import cross, symmetric_times, turn
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import EVALUATION, ONCE, STIFFENED
@@ -146,13 +146,6 @@ def _midway(model: Any, v: Any, data: Any, h: Any, i: Any, first: Any) -> Any:
 
 
 @inlined
-def unsettled(robot: Any, step: Any) -> Any:
-    """More than 0 where step.middle is not where the velocities found lead, except for bodies with contacts."""
-    change, most = misled(robot, step)
-    return change - SETTLED * most
-
-
-@inlined
 def misled(robot: Any, step: Any) -> Any:
     """The largest distance of step.middle from where the velocities found lead, and the largest of these [rad/s or
     m/s]."""
@@ -170,21 +163,25 @@ def misled(robot: Any, step: Any) -> Any:
 
 
 @njit
-def go_midway(robot: Any, step: Any) -> None:
-    """Set step.middle to the mean of start and end velocities, except for bodies with contacts, which keep theirs."""
+def go_midway(robot: Any, step: Any, chosen: Any) -> None:
+    """Set step.middle to the mean of start and end velocities in lanes where `chosen` is 1, except for bodies with
+    contacts, which keep theirs.
+    """
     state = robot.state
+    zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
-        step.start_qvel[k] = step.middle[k]
-        step.middle[k] = 0.5 * (state.qvel[k] + step.velocity[k])
-        if robot.data.struck[robot.model.dof_body[k]] > 0.0:
-            step.middle[k] = state.qvel[k]
+        step.start_qvel[k] = where_greater(chosen, zero, step.middle[k], step.start_qvel[k])
+        middle = 0.5 * (state.qvel[k] + step.velocity[k])
+        middle = where_greater(robot.data.struck[robot.model.dof_body[k]], zero, state.qvel[k], middle)
+        step.middle[k] = where_greater(chosen, zero, middle, step.middle[k])
 
 
 @njit
-def go_back(step: Any) -> None:
-    """Restore step.middle from before go_midway."""
+def go_back(step: Any, chosen: Any) -> None:
+    """Restore step.middle from before go_midway in lanes where `chosen` is 1."""
+    zero = zero_like(chosen)
     for k in range(step.middle.shape[0]):
-        step.middle[k] = step.start_qvel[k]
+        step.middle[k] = where_greater(chosen, zero, step.start_qvel[k], step.middle[k])
 
 
 @inlined
@@ -253,9 +250,9 @@ def clear_stiffening(data: Any) -> None:
 
 
 @njit
-def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> bool:
-    """Set data.stiffening (nb, 6) and the joint dampings data.slack (nv,) from the forces at step.qacc and v; False if
-    no body needs them.
+def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) -> Any:
+    """Set data.stiffening (nb, 6) and the joint dampings data.slack (nv,) from the forces at step.qacc and v; a T, more
+    than 0 where a body needs them, and 0 where they are left clear.
 
     The forces of loops are in equipment.data.loop_force.
     """
@@ -279,26 +276,25 @@ def stiffen(model: Any, v: Any, data: Any, h: Any, step: Any, equipment: Any) ->
 def _hold(data: Any, i: Any, F0: Any, F1: Any, F2: Any, r0: Any, r1: Any, r2: Any) -> None:
     """Add (F·r) (1 - r̂ r̂ᵀ) to body i where F pulls."""
     pull = F0 * r0 + F1 * r1 + F2 * r2
-    square = r0 * r0 + r1 * r1 + r2 * r2
-    if pull > 0.0 and square > 0.0:
-        part = pull / square
-        data.stiffening[i, 0] += pull - part * r0 * r0
-        data.stiffening[i, 1] -= part * r0 * r1
-        data.stiffening[i, 2] -= part * r0 * r2
-        data.stiffening[i, 3] += pull - part * r1 * r1
-        data.stiffening[i, 4] -= part * r1 * r2
-        data.stiffening[i, 5] += pull - part * r2 * r2
+    zero = zero_like(pull)
+    pull = where_greater(pull, zero, pull, zero)
+    part = pull * inverse_or_zero(r0 * r0 + r1 * r1 + r2 * r2)
+    data.stiffening[i, 0] += pull - part * r0 * r0
+    data.stiffening[i, 1] -= part * r0 * r1
+    data.stiffening[i, 2] -= part * r0 * r2
+    data.stiffening[i, 3] += pull - part * r1 * r1
+    data.stiffening[i, 4] -= part * r1 * r2
+    data.stiffening[i, 5] += pull - part * r2 * r2
 
 
 @inlined
 def _hold_by_own_weight(model: Any, data: Any, i: Any) -> None:
     """Add the stiffness of body i's own weight less inertial force, which acts at its centre of mass."""
     mass = model.body_mass[i]
-    if mass <= 0.0:
-        return
-    c0 = data.moment[i, 0] / mass
-    c1 = data.moment[i, 1] / mass
-    c2 = data.moment[i, 2] / mass
+    per_mass = inverse_or_zero(mass)
+    c0 = data.moment[i, 0] * per_mass
+    c1 = data.moment[i, 1] * per_mass
+    c2 = data.moment[i, 2] * per_mass
     o = data.angular_velocity[i]
     al = data.angular_acceleration[i]
     b = data.acceleration[i]
@@ -335,27 +331,31 @@ def _hold_by_loops(data: Any, equipment: Any) -> None:
 
 
 @njit
-def _weigh(model: Any, data: Any, h: Any) -> bool:
-    """Turn the stiffnesses of all bodies into inertias if one body needs it, and set the dampings of joints."""
-    worst = 0.0
+def _weigh(model: Any, data: Any, h: Any) -> Any:
+    """Turn the stiffnesses of all bodies into inertias where one body needs it, and set the dampings of joints."""
+    zero = like(0.0, data)
+    one = zero + 1.0
+    worst = zero
     for i in range(1, model.body_parent.shape[0]):
         I = data.inertia[i]
         K = data.stiffening[i]
         own = 0.5 * (I[0] + I[3] + I[5])
         stiff = 0.5 * h * h * (K[0] + K[3] + K[5])
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
-            own += model.armature[k] if model.dof_linear[k] == 0 else 0.0
-        square = stiff / own if own > 0.0 else 0.0
-        worst = max(worst, square)
-        share = 1.0 / max(1.0, _NODES * square)
+            if model.dof_linear[k] == 0:
+                own = own + model.armature[k]
+        square = stiff * inverse_or_zero(own)
+        worst = largest(worst, square)
+        share = one / largest(one, _NODES * square)
         for k in range(model.body_dof[i], model.body_dof[i + 1]):
             if model.dof_linear[k] == 0:
                 data.slack[k] = _DAMPING * (1.0 - share) * stiff / h
         for c in range(6):
             data.stiffening[i, c] *= _WEIGHT * h * h
-    if worst <= _TAUT:
+    taut = where_greater(worst, zero + _TAUT, worst, zero)
+    if highest(taut) <= 0.0:
         clear_stiffening(data)
-    return worst > _TAUT
+    return taut
 
 
 @njit

@@ -20,9 +20,20 @@ from artsim.sim.equipment.pack_actuation import gather, hold_forces
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import highest, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.recordtype import run_entry
-from artsim.sim.foundation.scalars import largest, least
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.solvers.tolerance import UNTRIED
 from artsim.sim.stepping.free_motion import free_step
-from artsim.sim.stepping.midpoint import foresee_spin, turning_and_tautness, unsettled
+from artsim.sim.stepping.midpoint import (
+    MOST_EVALUATIONS,
+    SETTLED,
+    clear_stiffening,
+    foresee_spin,
+    go_back,
+    go_midway,
+    misled,
+    stiffen,
+    turning_and_tautness,
+)
 from artsim.sim.stepping.packs import (
     BOUNDS,
     CROWD,
@@ -30,8 +41,7 @@ from artsim.sim.stepping.packs import (
     ENERGY,
     NO_SLOT,
     OUTRUN,
-    ROUNDS,
-    TURNING,
+    TAUT,
     UNSOLVED,
 )
 
@@ -69,10 +79,13 @@ def start_in_lanes(robot: Any, run: Any, solver: Any) -> None:
     for k in range(step.middle.shape[0]):
         step.middle[k] = state.qvel[k]
     foresee_spin(robot.model, state.qvel, data, run.inputs.time_step[0], step.middle)
-    run.lanes.data.beyond[0] = like(-1.0, data)
-    run.lanes.data.counters[ROUNDS] = 0
+    lanes, zero = run.lanes, like(0.0, data)
+    lanes.data.beyond[0] = like(-1.0, data)
+    lanes.data.rounds[0] = zero
+    lanes.data.evaluations[0] = zero
+    lanes.data.settled[0] = zero
+    lanes.data.nearest[0] = zero + UNTRIED
     if solver.pack is not None:
-        zero = like(0.0, data)
         for side in range(solver.pack.pressed.shape[0]):
             solver.pack.pressed[side] = where_greater(solver.pack.pressing[side], zero, zero + 1.0, zero)
 
@@ -115,29 +128,79 @@ def leave(lanes: Any, value: Any, cause: Any) -> None:
 
 
 @njit
-def settles_bounds(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any) -> bool:
-    """Whether the velocities found respect the bounds of limits and actuators in all lanes that can be solved again;
-    otherwise the rows and held forces that these call for are set.
+def changes_in_lanes(robot: Any, run: Any, equipment: Any, contact: Any, solver: Any) -> bool:
+    """Whether the step must be solved again, since in some lanes the velocities found call for other rows of limits,
+    other forces held at their bounds, or the bias at another step.middle. These are then set.
+
+    What a lane does depends on its own velocities only. A lane whose bounds change settles these first.
     """
     lanes = run.lanes
     zero = like(0.0, robot.data)
     one = zero + 1.0
-    chosen = one
+    chosen = where_greater(lanes.data.beyond[0], zero, zero, one)
     if solver.pack is not None:
-        chosen = where_greater(solver.pack.bound[0] - solver.pack.solved[0], zero, zero, one)
+        chosen = where_greater(solver.pack.bound[0] - solver.pack.solved[0], zero, zero, chosen)
         if contact is not None:
             chosen = where_greater(contact.data.away[0], zero, zero, chosen)
     changed = hold_forces(robot, run, equipment, chosen)
     if solver.pack is not None:
         changed = largest(changed, _press(robot, run, solver, chosen))
-    if highest(changed) <= 0.0:
-        return True
-    lanes.data.counters[ROUNDS] += 1
-    if lanes.data.counters[ROUNDS] == _MOST_ROUNDS:
-        leave(lanes, changed, BOUNDS)
-        return True
+    lanes.data.rounds[0] = lanes.data.rounds[0] + changed
+    given_up = where_greater(lanes.data.rounds[0], zero + _MOST_ROUNDS, changed, zero)
+    leave(lanes, given_up, BOUNDS)
+    again = largest(changed - given_up, _misplaces_bias(robot, run, solver, chosen - changed))
+    if highest(again) <= 0.0:
+        return False
     gather(equipment)
-    return False
+    return True
+
+
+@njit
+def _misplaces_bias(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+    """1 in lanes where the bias must act at another step.middle, which is then moved, as in retries.py. Only lanes
+    where `chosen` is 1 are looked at; those with taut bodies are left to the single robot's step.
+    """
+    lanes, step = run.lanes, run.step
+    zero = zero_like(chosen)
+    chosen = where_greater(lanes.data.settled[0], zero, zero, chosen)
+    first = where_greater(lanes.data.evaluations[0], zero, zero, chosen)
+    turning = chosen - first
+    if highest(first) > 0.0:
+        fast, taut = _turns_fast_or_is_taut(robot, run, solver, first)
+        leave(lanes, taut, TAUT)
+        turning = turning + where_greater(taut, zero, zero, fast)
+    lanes.data.evaluations[0] = lanes.data.evaluations[0] + chosen
+    change, most = misled(robot, step)
+    late = where_greater(lanes.data.evaluations[0], zero + (MOST_EVALUATIONS + 0.5), turning, zero)
+    turning = turning - late
+    away = where_greater(change, lanes.data.nearest[0], turning, zero)
+    on = where_greater(change, SETTLED * most, turning - away, zero)
+    if highest(away) > 0.0:
+        go_back(step, away)
+    if highest(on) > 0.0:
+        go_midway(robot, step, on)
+    lanes.data.nearest[0] = where_greater(on, zero, change, lanes.data.nearest[0])
+    lanes.data.settled[0] = largest(lanes.data.settled[0], chosen - on)
+    return largest(away, on)
+
+
+@inlined
+def _turns_fast_or_is_taut(robot: Any, run: Any, solver: Any, chosen: Any) -> Any:
+    """1 in chosen lanes where a body turns too fast for one evaluation of the bias, and where a body is taut."""
+    model, state, data = robot.model, robot.state, robot.data
+    step = run.step
+    h = run.inputs.time_step[0]
+    zero = zero_like(chosen)
+    if solver.pack is not None:
+        for k in range(step.qacc.shape[0]):
+            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
+        accelerations(model, state.qvel, step.qacc, data)
+    turning, tautness = turning_and_tautness(model, data, h)
+    taut = where_greater(tautness, zero, chosen, zero)
+    if highest(taut) > 0.0:
+        taut = where_greater(stiffen(model, state.qvel, data, h, step, None), zero, taut, zero)
+        clear_stiffening(data)
+    return where_greater(turning, zero, chosen, zero), taut
 
 
 @inlined
@@ -165,7 +228,6 @@ def look_beyond(robot: Any, run: Any, rows: Any, contact: Any, solver: Any) -> N
         find_outrun(robot.model, robot.data, run, contact, lanes.data.alive, lanes.data.beyond)
         leave(lanes, contact.data.outrun[0], OUTRUN)
     leave(lanes, _beyond_drives(robot, run, rows), DRIVE)
-    leave(lanes, _needs_more(robot, run, solver), TURNING)
 
 
 @njit
@@ -185,20 +247,6 @@ def _choose_bound(robot: Any, lanes: Any, solver: Any, contact: Any) -> None:
             lane_set(solver.pack.skip, 0, lane, 1.0)
         elif lane_get(solver.pack.bound, 0, lane) == 0.0:
             lane_set(solver.pack.skip, 0, lane, 1.0)
-
-
-@inlined
-def _needs_more(robot: Any, run: Any, solver: Any) -> Any:
-    """More than 0 where one evaluation of the step is not enough (midpoint.py)."""
-    model, state, data = robot.model, robot.state, robot.data
-    step = run.step
-    h = run.inputs.time_step[0]
-    if solver.pack is not None:
-        for k in range(step.qacc.shape[0]):
-            step.qacc[k] = (step.velocity[k] - state.qvel[k]) / h
-        accelerations(model, state.qvel, step.qacc, data)
-    turning, tautness = turning_and_tautness(model, data, h)
-    return largest(least(turning, unsettled(robot, step)), tautness)
 
 
 @inlined

@@ -25,9 +25,9 @@ from artsim.sim.geometry.contacts import ContactBundle, Contacts
 from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
-STEP, INPUT_ROW, HAS_IMPULSES, CROWD, ROUNDS = range(5)  # of PackWork.counters
+STEP, INPUT_ROW, HAS_IMPULSES, CROWD = range(4)  # of PackWork.counters
 # why a lane takes a step alone: of PackWork.cause, and entries of PackWork.alone
-UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, DRIVE, TURNING = range(7)
+UNSOLVED, ENERGY, NO_SLOT, OUTRUN, BOUNDS, DRIVE, TAUT = range(7)
 CAUSES = (
     "rows unsolved",
     "impacts that gain energy",
@@ -35,7 +35,7 @@ CAUSES = (
     "contacts outrun",
     "limits and actuators that do not settle",
     "drives at their limit",
-    "bodies that turn fast",
+    "taut bodies",
 )
 _BODY_ARRAYS = ("body_mass", "carried_mass", "body_moment", "body_inertia")
 _DOF_ARRAYS = ("armature", "damping", "stiffness", "friction")
@@ -59,6 +59,7 @@ PackStep = with_lanes(
         "force",
         "velocity",
         "middle",
+        "start_qvel",
         "free",
         "next",
     ),
@@ -120,8 +121,7 @@ class PackActuation(NamedTuple):
 class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
-    # (5,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room,
-    # ROUNDS: how often the step was solved
+    # (4,) STEP, INPUT_ROW, HAS_IMPULSES: whether `impulse` holds any, CROWD: a lane's contacts exceeded the room
     counters: Ints1
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
@@ -130,6 +130,10 @@ class PackWork(NamedTuple):
     alone: Ints1  # (CAUSES,) steps that lanes took alone
     beyond: Lanes1  # (1,) more than 0: the lane has to take the step alone
     cause: Lanes1  # (1,) why: an index of CAUSES
+    rounds: Lanes1  # (1,) how often bounds of limits and actuators changed in this step
+    evaluations: Lanes1  # (1,) of the bias in this step with settled bounds; 0: none yet
+    settled: Lanes1  # (1,) 1: the bias needs no further evaluation
+    nearest: Lanes1  # (1,) as in Step
     dead: Lanes1  # (1,) more than 0: the step is not finite
     qpos: Lanes1  # (nq,) of lanes that took the step alone
     qvel: Lanes1  # (nv,)

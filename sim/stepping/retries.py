@@ -74,7 +74,7 @@ from artsim.sim.stepping.midpoint import (
     stiffen,
     turning_and_tautness,
 )
-from artsim.sim.stepping.pack_stages import hold_without_rows_in_lanes, look_beyond, settles_bounds, start_in_lanes
+from artsim.sim.stepping.pack_stages import changes_in_lanes, hold_without_rows_in_lanes, look_beyond, start_in_lanes
 from artsim.sim.stepping.system import factorise_system, found, reduce_system
 
 FROM_BIAS, FROM_ROWS, SOLVED = range(3)
@@ -140,11 +140,11 @@ def holds_without_rows(robot: Any, run: Any, rows: Any, equipment: Any, contact:
 def look_again(robot: Any, run: Any, rows: Any, equipment: Any, contact: Any, rules: Any, solver: Any) -> Any:
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
-    Lanes of a pack are solved again together where bounds of limits or actuators require it; those that require it for
-    other reasons take the step alone.
+    Lanes of a pack are solved again together where bounds of limits or actuators, or bodies that turn fast, require it;
+    those that require it for other reasons take the step alone.
     """
     if run.lanes is not None:
-        if not settles_bounds(robot, run, equipment, contact, solver):
+        if changes_in_lanes(robot, run, equipment, contact, solver):
             return FROM_BIAS
         look_beyond(robot, run, rows, contact, solver)
         return SOLVED
@@ -249,11 +249,11 @@ def _misplaces_bias(robot: Any, run: Any, rows: Any, equipment: Any, contact: An
     change, most = misled(robot, step)
     if step.nearest[0] < math.inf and (change > step.nearest[0] or rows.report[RESIDUAL] > UNSOLVED):
         step.retries[AWAY] = 1
-        go_back(step)
+        go_back(step, 1.0)
     elif change <= SETTLED * most:
         return False
     else:
-        go_midway(robot, step)
+        go_midway(robot, step, 1.0)
     step.nearest[0] = change
     step.retries[EVALUATIONS] += 1
     secant_drift(robot, run.inputs.time_step[0], step)
@@ -279,7 +279,7 @@ def _turns_fast_or_is_taut(robot: Any, run: Any, rows: Any, equipment: Any, cont
         clear_loop_forces(equipment)
         note_loop_forces(rows, equipment, 1.0 / h)
         taut = taut or loops_pull(model, data, h, equipment)
-    if taut and stiffen(model, state.qvel, data, h, step, equipment):
+    if taut and stiffen(model, state.qvel, data, h, step, equipment) > 0.0:
         step.counters[EVALUATION] = STIFFENED
     return fast
 
